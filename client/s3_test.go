@@ -14,7 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/engine"
 )
 
-// Uploads is what is read of an event of S3.
+// Uploads has the fields of an S3 event that the submission needs: the bucket, the key and the sequencer of each object.
 type Uploads struct {
 	Records []struct {
 		S3 struct {

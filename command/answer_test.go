@@ -17,7 +17,7 @@ steps:
   - {name: approve, agent: wait, with: {for: 2h}}
 `
 
-// One question is answered at a terminal, and what it cannot be answered is refused.
+// A person answers one question of one job at a terminal. An answer that the approval does not offer, another round, and a second answer are refused.
 func TestAQuestionIsAnswered(t *testing.T) {
 	_, url := waitingFor(t, "a", "b")
 	at := func(args ...string) []string { return append(args, "--addr", url) }

@@ -37,7 +37,8 @@ func checkChanges(to string) error {
 	return errors.New("--changes: want stderr, live, or a URL of http or https")
 }
 
-// changesSink is who is handed every change; nil: nobody is, beside those who look on. look returns the command that shows a job.
+// changesSink returns the sink that receives every change; nil: only viewers of the page and of watch receive changes. look returns the
+// command that shows a job.
 func changesSink(to string, stderr io.Writer, look func(id string) string) changed.Sink {
 	switch to {
 	case "", changesLive:

@@ -70,7 +70,7 @@ func (f *filterFlags) given(cmd *cobra.Command) string {
 	return ""
 }
 
-// narrow sets a filter that was not given. What is paused may be in any state.
+// narrow sets a default for a filter that the user did not give. It sets no state beside --paused: a paused job can be in any state.
 func (f *filterFlags) narrow(cmd *cobra.Command, name, value string) {
 	if !cmd.Flags().Changed(name) && !(name == "state" && cmd.Flags().Changed("paused")) {
 		*f.texts[name] = value

@@ -148,7 +148,7 @@ func (paying) Handle(context.Context, makegood.Task) (json.RawMessage, error) {
 	return json.RawMessage(`{}`), nil
 }
 
-// The page shows a reader no verb, says who is signed in, and refuses what is sent all the same.
+// A reader sees no buttons for verbs on the page, and the name under which they are signed in.
 func TestThePageOfAReaderHasNoVerbs(t *testing.T) {
 	s := startServe(t)
 	for who, want := range map[string]bool{"rob": true, "anna": false} {

@@ -72,7 +72,7 @@ type validation struct {
 	Files []validated `json:"files"`
 }
 
-// validated is what is to be said of one file. Workflow, Hash and Steps are empty for one with errors.
+// validated is the result of checking one file. Workflow, Hash and Steps are empty if the file has errors.
 type validated struct {
 	File     string    `json:"file"`
 	OK       bool      `json:"ok"`

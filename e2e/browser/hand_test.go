@@ -61,7 +61,8 @@ func TestRowsAreSelectedByXAndAskedTogether(t *testing.T) {
 	}
 }
 
-// Times are UTC until somebody switches; then all are local, also after the next update, and in the next window; the title stays UTC.
+// The page shows times in UTC. The key z switches all times of the page to local time; updates of the page and new windows keep the
+// choice, and tooltips stay in UTC.
 func TestTimesAreSwitchedToLocal(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "o-1", `{}`)
@@ -114,8 +115,8 @@ func TestTheIconOfAStepAtWorkIsInItsBox(t *testing.T) {
 	})()`)
 }
 
-// Questions wait for a person: the badge counts them, the inbox says what is asked, and many are answered at once, after a dry run, with
-// the reason that is kept with each answer.
+// The badge counts open questions, and the inbox shows each question with its answers. A person gives one answer to all of them after a
+// dry run, and each job keeps the person's reason.
 func TestQuestionsAreAnsweredInTheInbox(t *testing.T) {
 	clerk, _ := asked(t)
 	w := newWorld(t, "--reply", "clerk="+clerk)

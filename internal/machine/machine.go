@@ -219,8 +219,8 @@ func (t *turn) finish(state makegood.ProcessState) {
 	t.job.PausedAt = time.Time{}
 }
 
-// because says why a job stops or is undone. The first reason of its round is kept beside the last: an undo that fails, or a cancel, says
-// nothing of the failure that began it all, and that is what people look for.
+// because sets the reason why a job stops or is undone, and keeps the first reason of the round beside it. People search for the failure
+// that came first; a failed undo or a cancel has another reason.
 func (t *turn) because(reason string) {
 	was := t.job.Reason
 	t.job.Reason = makegood.Clip(reason)
@@ -229,7 +229,7 @@ func (t *turn) because(reason string) {
 	}
 }
 
-// noReason is for a job that goes forward, or anew.
+// noReason clears both reasons when a job goes forward again or starts a new round.
 func (t *turn) noReason() { t.job.Reason, t.job.FirstReason = "", "" }
 
 // stop puts the job in front of a person. Nothing new starts: what nobody has claimed is taken back; what was claimed

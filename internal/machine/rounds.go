@@ -51,8 +51,8 @@ func (t *turn) undone() {
 	t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone())
 }
 
-// waitForRound is how long the next round is waited for: one that was asked for not at all. But it is not due at the time of the event
-// that brings it: what comes twice under one key is taken once.
+// waitForRound returns the time between two rounds. A round that a person asked for starts after a millisecond, and not at once: its key
+// must differ from the key of the event that ends the undo, because an event with a key that was handled is ignored.
 func (t *turn) waitForRound() time.Duration {
 	if t.job.RoundAsked {
 		return time.Millisecond

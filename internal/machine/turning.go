@@ -7,7 +7,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// redo turns a job round, and has a new round follow. One whose undo stopped goes on with that.
+// redo undoes a job and then starts it in a new round. A job whose undo has stopped continues the undo first.
 func (t *turn) redo(e job.Requested) Verdict {
 	if t.job.Desired == makegood.Cancelled {
 		return Verdict{Kind: Refused, Reason: itsCancelled}
@@ -19,7 +19,7 @@ func (t *turn) redo(e job.Requested) Verdict {
 	return verdict
 }
 
-// endAgain has a new round follow of a job that is being undone, and ends a pause.
+// endAgain adds a new round after the undo of a job that is already being undone. It ends a pause.
 func (t *turn) endAgain(e job.Requested) Verdict {
 	switch {
 	case t.job.Desired == makegood.Cancelled:
@@ -32,11 +32,11 @@ func (t *turn) endAgain(e job.Requested) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// roundFollows has a round follow that somebody asked for, as soon as all is undone.
+// roundFollows marks that a person asked for a new round, which starts when every undo has ended.
 func (t *turn) roundFollows() { t.job.AnotherRound, t.job.RoundAsked = true, true }
 
-// turnForward takes a job that is to be undone forward again, in its round and under its keys. So nothing of it may have been undone:
-// a remote refuses what comes after its undo, or does it twice.
+// turnForward lets a job that is being undone go forward again in the same round, with the same idempotency keys. It requires that no undo
+// had an effect: a remote service refuses a forward call after the undo of its key, or carries the call out twice.
 func (t *turn) turnForward(e job.Requested) Verdict {
 	if t.forwards() {
 		return Verdict{Kind: Refused, Reason: goesForward + "; resubmit goes on from what failed"}

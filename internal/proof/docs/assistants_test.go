@@ -8,19 +8,5 @@ func TestThePageForAssistantsGoesAsItIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds whole programs: make whole")
 	}
-	n := startNewcomer(t)
-	parts := blocksInOrder(read(t, "docs/assistants.md"))
-	if len(parts) < 8 {
-		t.Fatalf("got %d blocks", len(parts))
-	}
-	for _, part := range parts {
-		switch part.language {
-		case "diff":
-			n.change(part.text)
-		case "console":
-			n.follow(commandsOf(part.text))
-		default:
-			t.Errorf("nobody knows what to do with a block of %q:\n%s", part.language, part.text)
-		}
-	}
+	startNewcomer(t).goesBy("docs/assistants.md", 8)
 }

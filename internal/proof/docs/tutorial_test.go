@@ -31,10 +31,15 @@ func TestTheTutorialGoesAsItIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds whole programs: make whole")
 	}
-	n := startNewcomer(t)
-	parts := blocksInOrder(read(t, "docs/tutorial.md"))
-	if len(parts) < 15 {
-		t.Fatalf("got %d blocks", len(parts))
+	startNewcomer(t).goesBy("docs/tutorial.md", 15)
+}
+
+// goesBy does what a page says, block by block: it writes the workflow, changes files, and types the commands.
+func (n *newcomer) goesBy(page string, blocks int) {
+	n.t.Helper()
+	parts := blocksInOrder(read(n.t, page))
+	if len(parts) < blocks {
+		n.t.Fatalf("%s: got %d blocks, want at least %d", page, len(parts), blocks)
 	}
 	for _, part := range parts {
 		switch part.language {
@@ -45,7 +50,7 @@ func TestTheTutorialGoesAsItIsWritten(t *testing.T) {
 		case "console":
 			n.follow(commandsOf(part.text))
 		default:
-			t.Errorf("nobody knows what to do with a block of %q:\n%s", part.language, part.text)
+			n.t.Errorf("nobody knows what to do with a block of %q:\n%s", part.language, part.text)
 		}
 	}
 }

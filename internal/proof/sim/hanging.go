@@ -74,7 +74,7 @@ func (h *hanging) madeBy(l *life, job string, seq int) {
 	h.made[job+"/"+strconv.Itoa(seq)] = l
 }
 
-// silenced: NTF-8. A process that has announced something calls each of those whom it is for, whoever else hangs. w.mu is held.
+// silenced checks NTF-8: a process that makes an announcement calls every receiver of it, even if another receiver hangs. w.mu is held.
 func (w *world) silenced(l *life, j job.Job) {
 	if l.troubled || l.stood || len(j.Untold) == 0 {
 		return

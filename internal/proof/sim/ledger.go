@@ -173,7 +173,7 @@ func (c change) ledger() {
 	}
 }
 
-// undoneOfRound reports whether a service has undone anything of the job's round.
+// undoneOfRound reports whether a remote service has undone a step of the job in the current round.
 func (c change) undoneOfRound() bool {
 	return slices.ContainsFunc(c.accounts[c.after.ID], func(a *account) bool { return a.round == c.after.Round && a.undone })
 }

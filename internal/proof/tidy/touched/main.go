@@ -48,7 +48,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// explain says what is tested and what is not.
+// explain writes the list of packages that the run tests, and the list that it leaves out.
 func (p plan) explain(out io.Writer, since string, files int) {
 	fmt.Fprintf(out, "quick: %d files changed since %.12s: %d packages of theirs, %d that import these, %d that read the tree\n",
 		files, since, len(p.changed), len(p.importers), len(p.readers))
