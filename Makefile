@@ -4,7 +4,7 @@
 export CGO_ENABLED := 0
 
 tool := go tool -modfile=tools/go.mod
-count := go run ./internal/proof/tidy/testcount
+count := go run ./lab/tidy/testcount
 arches := arm64 amd64
 functions := scheduler agent supervisor door
 
@@ -39,10 +39,10 @@ travel-demo: ## Book BOOKINGS=300 trips through OUTAGE=30s of three services, ki
 	@go run ./examples/travel -bookings $(or $(BOOKINGS),300) -outage $(or $(OUTAGE),30s)
 
 money-demo: ## Run jobs through the functions on a stand-in, and show what they have cost; needs Python and Linux
-	@go run ./e2e/aws -stand-in go run ./examples/money
+	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/money
 
 quick: ## Run the short tests of the packages that changed since origin/main (or HEAD; BASE=COMMIT), and of IMPORTERS=10 that import them
-	@packages=$$(go run ./internal/proof/tidy/touched $(if $(BASE),-base $(BASE)) $(if $(IMPORTERS),-importers $(IMPORTERS))) || exit 1; \
+	@packages=$$(go run ./lab/tidy/touched $(if $(BASE),-base $(BASE)) $(if $(IMPORTERS),-importers $(IMPORTERS))) || exit 1; \
 	if [ -n "$$packages" ]; then $(count) -short $$packages; else echo "quick: nothing to test" >&2; fi
 
 test: ## Run the tests of every package and count them, with a tenth of the random cases and no building of whole programs
@@ -57,45 +57,45 @@ whole: ## Run whole what make test runs short: every call that can fail, whole p
 		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(share))
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
-	@go run ./e2e/aws
+	@go run ./lab/e2e/aws
 
 cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; needs Python
-	@go run ./e2e/aws -stand-in go run ./e2e/cost $(if $(JSON),-json)
+	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/cost $(if $(JSON),-json)
 
 localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
 
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there, and through agents in Python and TypeScript; drive the page in Chromium; needs Python, Node and Chromium
-	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
-	@go test -tags kits -count=1 -v -timeout 15m -run 'Orders|Night' ./e2e/kits
+	@go run ./lab/e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./lab/e2e/sam
+	@go test -tags kits -count=1 -v -timeout 15m -run 'Orders|Night' ./lab/e2e/kits
 	@go run ./examples/repair -orders 500
-	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
+	@SHOP=http://127.0.0.1:4798 go run ./lab/e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
 	@$(MAKE) --no-print-directory browser
 
 page-million: ## Time each view of the page in a file with a million jobs, which is made once, in .build/
-	@go test -run NONE -bench Million -benchtime 100x -timeout 30m ./internal/proof/pagesoak
+	@go test -run NONE -bench Million -benchtime 100x -timeout 30m ./lab/pagesoak
 
 collector: ## See the trace of a job whole in a collector for OpenTelemetry; needs Python
-	@go run ./e2e/aws -collector go test -tags collector -count=1 -timeout 5m -v ./e2e/collector
+	@go run ./lab/e2e/aws -collector go test -tags collector -count=1 -timeout 5m -v ./lab/e2e/collector
 
 browser: ## Drive the page in Chromium as a person would, and look it through with axe-core; needs Chromium and npm
-	@go run ./e2e/aws -axe go test -tags browser -count=1 -timeout 10m ./e2e/browser
+	@go run ./lab/e2e/aws -axe go test -tags browser -count=1 -timeout 10m ./lab/e2e/browser
 
 page-soak: ## Follow 10,000 jobs that are under way in windows and in Chromium for MINUTES=10: what is held must not grow; needs Chromium
-	@go test -tags browser -count=1 -v -timeout $$(( $(or $(MINUTES),10) + 15 ))m ./e2e/browser -run ThePageLasts -args -minutes $(or $(MINUTES),10) -soaked 10000
+	@go test -tags browser -count=1 -v -timeout $$(( $(or $(MINUTES),10) + 15 ))m ./lab/e2e/browser -run ThePageLasts -args -minutes $(or $(MINUTES),10) -soaked 10000
 
 screenshots: ## Make the pictures of the page in docs/images/ anew; look at them before you commit them; needs Chromium and npm
-	@go run ./e2e/aws -axe go test -tags browser -count=1 ./e2e/browser -run Pictures -args -pictures
+	@go run ./lab/e2e/aws -axe go test -tags browser -count=1 ./lab/e2e/browser -run Pictures -args -pictures
 
 kits: ## Hold the kits for agents in other languages to the same behaviour; needs Python, Node and npm
-	@go test -tags kits -count=1 -timeout 15m ./e2e/kits
+	@go test -tags kits -count=1 -timeout 15m ./lab/e2e/kits
 
 # MiniStack takes most of the time. UPGRADE is how many jobs each deployment has under way.
 upgrade-test: ## Let two releases work on one table and on one folder, rolled forwards and back; needs Python and the history
-	@UPGRADE=$(or $(UPGRADE),2000) go test -count=1 -v -run 'TakeTurns' ./e2e
-	@UPGRADE=$(or $(UPGRADE),2000) go run ./e2e/aws -stand-in go test -tags aws -count=1 -v -timeout 90m -run Rolls ./e2e/lambda
+	@UPGRADE=$(or $(UPGRADE),2000) go test -count=1 -v -run 'TakeTurns' ./lab/e2e
+	@UPGRADE=$(or $(UPGRADE),2000) go run ./lab/e2e/aws -stand-in go test -tags aws -count=1 -v -timeout 90m -run Rolls ./lab/e2e/lambda
 
 release: ## Make the archives, checksums and bills of materials of the commit that is checked out, in dist/; TARGETS=linux/arm64
-	@go run ./internal/release $(if $(TARGETS),-targets $(TARGETS))
+	@go run ./lab/release $(if $(TARGETS),-targets $(TARGETS))
 
 localstack := docker compose --file localstack/compose.yaml
 
@@ -112,15 +112,15 @@ localstack-down: ## Stop LocalStack
 
 sam-local: ## Run each function on the saved events of events/ by sam local invoke; needs Docker and Python
 	@docker version >/dev/null 2>&1 || { echo "sam-local: NOT RUN: it needs Docker, and none answers here (docs/localstack.md)" >&2; exit 1; }
-	@go run ./e2e/aws -deploy go run ./events -sam-local
+	@go run ./lab/e2e/aws -deploy go run ./events -sam-local
 
 site: ## Make a site of docs/ in .build/site; a link or an anchor that leads nowhere fails; needs Python
-	@go run ./e2e/aws -run mkdocs build --strict --clean --config-file tools/site/mkdocs.yml
+	@go run ./lab/e2e/aws -run mkdocs build --strict --clean --config-file tools/site/mkdocs.yml
 	@echo "site: python3 -m http.server -b 127.0.0.1 -d .build/site 4780   (its search needs a server)"
 
 template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python
-	@go run ./e2e/aws -run cfn-lint template.yaml
-	@SAM_TRANSLATE=1 go test ./e2e/template
+	@go run ./lab/e2e/aws -run cfn-lint template.yaml
+	@SAM_TRANSLATE=1 go test ./lab/e2e/template
 
 ENV ?= dev
 STACK ?= makegood-$(ENV)
@@ -129,7 +129,7 @@ sam := $(shell command -v sam)
 goflags := -tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='
 
 preflight: ## Say what the account lacks for STACK, and change nothing; ENV and PARAMETERS as for deploy
-	@go run ./e2e/preflight -stack $(STACK) -env $(ENV) $(PARAMETERS)
+	@go run ./lab/e2e/preflight -stack $(STACK) -env $(ENV) $(PARAMETERS)
 
 deploy: have-sam preflight ## Build and deploy STACK to AWS, after asking; ENV=dev or prod, PARAMETERS="Name=Value ...", TAGS
 	@echo "deploy: builds the functions, shows what would change in stack $(STACK) ($(ENV), samconfig.toml) of the account"
@@ -142,10 +142,10 @@ undeploy: have-sam ## Delete STACK from AWS, after asking; its table and key sta
 	@echo "undeploy: the table with its jobs and the key stay. docs/deploy.md says how to delete them, too."
 
 aws-verify: have-sam ## Deploy to your account under its own name, verify there, tear down; asks first
-	@go run ./e2e/verify $(if $(ACCOUNT),-account $(ACCOUNT))
+	@go run ./lab/e2e/verify $(if $(ACCOUNT),-account $(ACCOUNT))
 
 aws-rehearse: ## Go through make aws-verify against MiniStack; needs Python
-	@go run ./e2e/aws -deploy go run ./e2e/verify -rehearse -account 000000000000 -report .build/aws-rehearse.md
+	@go run ./lab/e2e/aws -deploy go run ./lab/e2e/verify -rehearse -account 000000000000 -report .build/aws-rehearse.md
 
 have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
@@ -158,11 +158,11 @@ import-reference: ## Write down what the machines of internal/asl/testdata do in
 	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python internal/asl/reference.py internal/asl/testdata/machines
 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
-	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 60m -v -run 'Models|ThePage|Planted'
+	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 60m -v -run 'Models|ThePage|Planted'
 
 # The simulation needs virtual time, which only a test has; so its test is built and run as a command.
 sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON
-	@go test -c -o .build/sim.test ./internal/proof/sim && .build/sim.test -test.run '^TestSimulate$$' -test.timeout 0 \
+	@go test -c -o .build/sim.test ./lab/sim && .build/sim.test -test.run '^TestSimulate$$' -test.timeout 0 \
 		$(if $(SEED),-test.v -seed $(SEED) $(if $(TRACE),-trace),-seeds $(or $(SEEDS),10000) -from $(or $(FROM),1))
 
 fuzz: ## Feed both handlers FUZZ=1000000 spoilt messages each (SEED=1); or TIME=30s for each decoder instead
@@ -173,22 +173,22 @@ ifdef TIME
 		done; \
 	done
 else
-	@go run ./internal/proof/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
+	@go run ./lab/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
 endif
 
 # The tests that draw, each with a seed that nobody has played; what fails prints its own (decision 0035).
 seek: ## Play the random tests with fresh seeds, TIMES=1; RAPID=1000 jobs each of the core's
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal | xargs -n1 dirname | sort -u | grep -v proof/seed | sed 's|^|./|')
-	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./internal/proof/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
+	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./lab/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
 
 planted: ## Plant bugs in the shipped code, and see that the random world, oracle, simulation and model check find them; takes minutes
 	@PLANTED=$(or $(PLANTED),1) go test ./internal/machine -count=1 -timeout 30m -v -run Planted
-	@PLANTED=$(or $(PLANTED),1) go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
-	@PLANTED=$(or $(PLANTED),1) go test ./internal/proof/sim -count=1 -timeout 30m -v -run Planted
-	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 60m -v -run Planted
+	@PLANTED=$(or $(PLANTED),1) go test ./lab/oracle -count=1 -timeout 30m -v -run Planted
+	@PLANTED=$(or $(PLANTED),1) go test ./lab/sim -count=1 -timeout 30m -v -run Planted
+	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 60m -v -run Planted
 
 mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PACKAGE, ONLY, EVERY=1, JSON=1), and see what finds them
-	@go run ./internal/proof/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
+	@go run ./lab/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
 		$(if $(ONLY),-only '$(ONLY)') $(if $(EVERY),-every) $(if $(JSON),-json)
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
@@ -202,7 +202,7 @@ race: export CGO_ENABLED := 1
 race: ## Run the tests under the race detector, but those of what is written, or has one goroutine; SHARE=1/2 of the packages; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race -short -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|e2e/template)$$' $(share)); \
+		$(count) -race -short -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|lab/e2e/template)$$' $(share)); \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \

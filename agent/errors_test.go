@@ -12,7 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 func TestFailureReadsWhatAnErrorSays(t *testing.T) {

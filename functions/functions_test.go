@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/proof/iam"
-	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
+	"github.com/makegood-dev/makegood/internal/testkit/iam"
+	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 )
 
 // patience is how long a test waits for a function to answer.

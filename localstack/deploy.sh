@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 # The one in PATH, or else the pinned one.
 if ! command -v sam >/dev/null; then
-	sam() { go run ./e2e/aws -run sam "$@"; }
+	sam() { go run ./lab/e2e/aws -run sam "$@"; }
 fi
 
 case "$(uname -m)" in

@@ -24,8 +24,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/e2e/docker"
-	"github.com/makegood-dev/makegood/e2e/sam"
+	"github.com/makegood-dev/makegood/internal/testkit/docker"
+	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
@@ -134,7 +134,7 @@ func (w *world) openShop(at string) {
 	}
 	// What answers may serve function URLs, and tells no function who knocks: the doors' own functions are behind
 	// a URL that does.
-	jobs, local, err := sam.OnStandIn(w.t.Context(), w.endpoint, stackName, w.aws)
+	jobs, local, err := localdoors.OnStandIn(w.t.Context(), w.endpoint, stackName, w.aws)
 	if err != nil {
 		w.t.Fatal(err)
 	}

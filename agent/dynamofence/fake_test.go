@@ -22,7 +22,7 @@ var errLost = errors.New("the answer was lost")
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// tables is a DynamoDB that knows the few expressions of these tests and of the fence; those of e2e are asked of stand-ins.
+// tables is a DynamoDB that knows the few expressions of these tests and of the fence; those of lab/e2e are asked of stand-ins.
 type tables struct {
 	mu     sync.Mutex
 	items  map[string]item

@@ -22,7 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
-	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
+	"github.com/makegood-dev/makegood/internal/testkit/lambdahost/functionurl"
 )
 
 const region = "eu-central-1"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/proof/layers"
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // golden is a job, what its services answer, and what is to become of it.

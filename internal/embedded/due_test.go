@@ -15,7 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 
 	"pgregory.net/rapid"
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/proof/layers"
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // A replay of a failure: go test ./internal/machine -run TestRandomEvents -rapid.seed=SEED (the

@@ -11,7 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/proof/layers"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 

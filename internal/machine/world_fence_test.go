@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
-	"github.com/makegood-dev/makegood/internal/proof/layers"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
 
 // fenced is a step whose effects are in a database of the agent's own, behind the shipped fence.

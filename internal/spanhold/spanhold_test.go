@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/makegood-dev/makegood/internal/otelenv"
-	"github.com/makegood-dev/makegood/internal/proof/spansink"
+	"github.com/makegood-dev/makegood/internal/testkit/spansink"
 	"github.com/makegood-dev/makegood/internal/spanhold"
 )
 

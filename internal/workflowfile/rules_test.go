@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // three is a workflow that is right: a, then b, then c, all of which are undone.

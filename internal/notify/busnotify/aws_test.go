@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 	"github.com/makegood-dev/makegood/internal/payload/s3payload"
@@ -27,7 +27,7 @@ import (
 
 const bytesMB = 1 << 20
 
-// What a stand-in does otherwise than S3 is listed in e2e/aws/standin.
+// What a stand-in does otherwise than S3 is listed in internal/testkit/standin.
 func TestConformance(t *testing.T) {
 	b := newBucket(t)
 	payloadtest.Run(t, b.harness)

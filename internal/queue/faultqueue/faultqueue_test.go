@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/queue/queuetest"

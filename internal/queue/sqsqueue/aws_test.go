@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/queue/queuetest"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 )
 
-// What a stand-in does otherwise than SQS is listed in e2e/aws/standin.
+// What a stand-in does otherwise than SQS is listed in internal/testkit/standin.
 func TestConformance(t *testing.T) {
 	client := sqs.NewFromConfig(standin.SQS(t).Config(t))
 	queuetest.Run(t, func(t *testing.T) queuetest.Harness { return harness(t, client) })

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/proof/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 

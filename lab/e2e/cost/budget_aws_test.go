@@ -1,0 +1,159 @@
+//go:build aws
+
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
+	"github.com/makegood-dev/makegood/lab/costmeter"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/table.md anew")
+
+func at(t *testing.T) endpoints {
+	return endpoints{dynamoDB: standin.DynamoDB(t).Endpoint, sqs: standin.SQS(t).Endpoint}
+}
+
+// ofLoads are the figures of loads that were measured, by their names, for the tests that follow.
+var ofLoads = map[string]figures{}
+
+func measured(t *testing.T, l load) figures {
+	t.Helper()
+	if f, is := ofLoads[l.name]; is && f.load == l {
+		return f
+	}
+	f, err := measure(t.Context(), at(t), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofLoads[l.name] = f
+	return f
+}
+
+// The budget of the reference job, exactly: of ten jobs of five steps each. A job's birth is a unit, and one of the index;
+// a claim and a save are a unit each; the last save takes the job out of the index. The first task is sent alone.
+func TestTheReferenceJobCostsWhatItsBudgetAllows(t *testing.T) {
+	f := measured(t, load{name: "reference", steps: 5, batched: true, output: inlineOutput})
+	const jobs, steps = makegood.MaxBatch, 5 * makegood.MaxBatch
+	submission := costmeter.Totals{WriteUnits: 2 * jobs, SQSRequests: jobs}
+	if f.submission != submission {
+		t.Errorf("submission: got %+v, want %+v", f.submission, submission)
+	}
+	// Of each ten messages, a request each to send, receive and delete; but the first tasks were sent before.
+	want := costmeter.Totals{WriteUnits: 2*steps + jobs, ReadUnits: steps, SQSRequests: 6*steps/10 - 1, Invocations: 2 * steps / 10}
+	if f.steps != want {
+		t.Errorf("steps: got %+v, want %+v", f.steps, want)
+	}
+}
+
+// A job that somebody listens to is told of three times (Pending, Processing, Processed), each of which is noted by a
+// write. None of them moves the key, but the last, which takes the job out of the index.
+func TestAJobThatSomebodyListensToPaysAWriteForEachAnnouncement(t *testing.T) {
+	f := measured(t, load{name: "listened", steps: 5, output: inlineOutput, listened: true})
+	submission := costmeter.Totals{WriteUnits: 2 + 1, ReadUnits: 1, SQSRequests: 2}
+	steps := costmeter.Totals{WriteUnits: 2*5 + 2 + 1, ReadUnits: 5 + 2, SQSRequests: 6*5 - 1 + 2, Invocations: 2 * 5}
+	if f.submission != submission || f.steps != steps {
+		t.Errorf("got %+v and %+v, want %+v and %+v", f.submission, f.steps, submission, steps)
+	}
+}
+
+// Saves rewrite the whole item, claims none of it: 20 steps may take 5 write units a step by the budget, 200 steps 12; while
+// claims were in the job's item, 200 steps took 4.
+func TestLongJobsKeepToTheirWriteUnits(t *testing.T) {
+	for steps, limit := range map[int]float64{20: 3, makegood.MaxSteps: 3.9} {
+		f := measured(t, load{name: "long", steps: steps, output: inlineOutput})
+		if got := f.perStep().WriteUnits; got > limit {
+			t.Errorf("%d steps: got %.2f write units a step, the limit is %v", steps, got, limit)
+		}
+	}
+}
+
+// The table of docs/cost.md, and the dollars of the budget.
+func TestTheTableIsTheOneThatIsShown(t *testing.T) {
+	limits := map[string]float64{"5 steps, batched": 2.50, "5 steps, batched, outputs of 1 KB": 4.00, "5 steps, unbatched": 5.30}
+	var all []figures
+	for _, l := range loads() {
+		f := measured(t, l)
+		all = append(all, f)
+		if limit, ok := limits[l.name]; ok && f.perStep().Dollars > limit {
+			t.Errorf("%s: got %.2f $ per million steps, the limit is %.2f", l.name, f.perStep().Dollars, limit)
+		}
+		delete(limits, l.name)
+	}
+	if len(limits) > 0 {
+		t.Errorf("no load was measured for %v", limits)
+	}
+	const file = "testdata/table.md"
+	got := table(all)
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is another table. Got:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+// What the meter works out is what DynamoDB Local reports, for each request of whole jobs.
+func TestTheMeterSaysWhatTheServerReports(t *testing.T) {
+	for _, l := range []load{
+		{name: "small", steps: 5, output: inlineOutput},
+		{name: "outputs of their own", steps: 5, output: 5 << 10},
+		{name: "spilling", steps: 60, output: inlineOutput},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			w, err := open(t.Context(), at(t), l, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			submission, steps, err := w.run(t.Context(), "check")
+			if err != nil {
+				t.Fatal(err)
+			}
+			compared := 0
+			for _, e := range append(submission, steps...) {
+				if e.Doubt != "" {
+					t.Errorf("%s %s: %s", e.Service, e.Operation, e.Doubt)
+				}
+				if e.Reported != nil {
+					compared++
+				}
+				if d := e.Differs(); d != "" {
+					t.Error(d)
+				}
+			}
+			if least := 1 + 3*l.steps; compared < least {
+				t.Errorf("%d requests were compared, want at least %d", compared, least)
+			}
+		})
+	}
+}
+
+// A wait of a year costs three write units beside the job without it: the save that begins it moves the job's key, which is
+// two, and the one that ends it is a write.
+func TestAWaitOfAYearCostsThreeWriteUnits(t *testing.T) {
+	w, err := open(t.Context(), at(t), load{name: "waiting", steps: 2, output: inlineOutput}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := w.runWaiting(t.Context(), "wait-000000", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := w.runWaiting(t.Context(), "wait-000001", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if extra := with.WriteUnits - without.WriteUnits; extra != 3 {
+		t.Errorf("got %v write units more (%+v and %+v), want 3", extra, with, without)
+	}
+}

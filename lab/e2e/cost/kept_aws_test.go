@@ -1,0 +1,269 @@
+//go:build aws
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/client/dynamotx"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/lab/costmeter"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// agree fails the test unless a job says what was counted, each unit within 1 %.
+func agree(t *testing.T, counted costmeter.Totals, kept job.Spent) {
+	t.Helper()
+	for _, unit := range []struct {
+		what          string
+		counted, kept float64
+	}{
+		{"write units", counted.WriteUnits, float64(kept.Writes)},
+		{"read units", counted.ReadUnits, float64(kept.HalfReads) / 2},
+		{"requests", float64(counted.SQSRequests), float64(kept.Requests) / job.SpentParts},
+		{"invocations", float64(counted.Invocations), float64(kept.Invocations) / job.SpentParts},
+	} {
+		if math.Abs(unit.counted-unit.kept) > unit.counted/100 {
+			t.Errorf("%s: %.2f were counted, and the job says %.2f", unit.what, unit.counted, unit.kept)
+		}
+	}
+}
+
+// What the jobs of the table say that they have cost is what was counted of their requests.
+func TestJobsSayWhatTheyHaveCost(t *testing.T) {
+	for _, l := range loads() {
+		if l.steps > 5 {
+			continue // The table itself has them.
+		}
+		t.Run(l.name, func(t *testing.T) {
+			f := measured(t, l)
+			agree(t, f.counted(), f.kept)
+		})
+	}
+}
+
+// shape is a job that does not simply go well, or is not of the table.
+type shape struct {
+	name, workflow string
+	// wait: time passes, and a sweep finds the job, when nothing is left in the queues.
+	wait bool
+	// transacted: the job is born in a transaction of its submitter's own, with an input of so many bytes.
+	transacted int
+	ends       makegood.ProcessState
+}
+
+func shapes() []shape {
+	wide := "name: wide\nsteps:\n"
+	for i := range 30 {
+		wide += fmt.Sprintf("  - {name: branch_%02d, agent: shop, action: work, needs: []}\n", i)
+	}
+	long := "name: long\nsteps:\n"
+	for i := range 60 {
+		long += fmt.Sprintf("  - {name: step_%03d, agent: shop, action: work}\n", i)
+	}
+	two := "name: two\nsteps:\n  - {name: first, agent: shop, action: work}\n  - {name: last, agent: shop, action: work}\n"
+	return []shape{
+		{name: "fails, and is tried again", workflow: "name: again\nsteps:\n  - {name: first, agent: shop, action: flaky, retry: {backoff: 1s, max: 1s}}\n", wait: true, ends: makegood.Processed},
+		{name: "is undone", workflow: "name: undone\nsteps:\n  - {name: first, agent: shop, action: work, undo: {action: work}}\n  - {name: last, agent: shop, action: fail, retry: {attempts: 1}}\n", ends: makegood.Undone},
+		{name: "waits", workflow: "name: waits\nsteps:\n  - {name: first, agent: shop, action: work}\n  - {name: pause, agent: wait, with: {for: 365d}}\n  - {name: last, agent: shop, action: work}\n", wait: true, ends: makegood.Processed},
+		{name: "is wide", workflow: wide, ends: makegood.Processed},
+		{name: "is long", workflow: long, ends: makegood.Processed},
+		{name: "is born in a transaction", workflow: two, transacted: 200, ends: makegood.Processed},
+		{name: "is born in a transaction with a large input", workflow: two, transacted: 5000, ends: makegood.Processed},
+	}
+}
+
+// So it is of jobs that fail, are undone, wait, are wide, and of which details lie apart.
+func TestJobsOfEveryShapeSayWhatTheyHaveCost(t *testing.T) {
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			w, err := open(t.Context(), at(t), load{name: s.name, steps: 1, batched: true, output: inlineOutput}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := w.close(context.WithoutCancel(t.Context())); err != nil {
+					t.Error(err)
+				}
+			}()
+			counted, kept, err := w.runShape(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			agree(t, costmeter.Sum(counted), kept)
+			reported(t, counted)
+		})
+	}
+}
+
+// moody is an agent that works, fails, or fails once.
+func (w *world) moody() queue.Handler {
+	tried := false
+	work := agent.New(agentName,
+		agent.Do("work", func(context.Context, json.RawMessage) (string, error) { return w.load.answer(), nil }),
+		agent.Do("fail", func(context.Context, json.RawMessage) (string, error) {
+			return "", agent.NotApplied(agent.Final(errors.New("no")))
+		}),
+		agent.Do("flaky", func(context.Context, json.RawMessage) (string, error) {
+			if tried {
+				return w.load.answer(), nil
+			}
+			tried = true
+			return "", errors.New("not yet")
+		}))
+	return agentrun.New(agentrun.Config{
+		Handlers: []agent.Handler{work}, Claims: w.store, Queue: w.queues, Tasks: deployed.TasksQueue(agentName),
+		Quarantine: deployed.QuarantineQueue, Instance: instance, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: w.clock.now,
+		Counts: true, Clock: untimed(),
+	}).HandleSQS
+}
+
+// reported fails the test unless the server says of each request what was counted of it.
+func reported(t *testing.T, counted []costmeter.Entry) {
+	t.Helper()
+	compared := 0
+	for _, e := range counted {
+		if e.Reported != nil {
+			compared++
+		}
+		d := e.Differs()
+		if d != "" && e.Operation == "GetItem" && strings.HasPrefix(standin.DynamoDB(t).Product, "MiniStack") {
+			t.Log("deviates: says that a GetItem costs one read unit, whatever the size of the item")
+			continue
+		}
+		if d != "" {
+			t.Error(d)
+		}
+	}
+	if compared == 0 {
+		t.Error("the server has reported nothing")
+	}
+}
+
+// runShape runs a job to its end, and returns what was counted of its requests and what it says.
+func (w *world) runShape(ctx context.Context, s shape) (counted []costmeter.Entry, kept job.Spent, err error) {
+	compiled, err := workflowfile.Parse("shape.yaml", []byte(s.workflow))
+	if err != nil {
+		return counted, kept, err
+	}
+	if err := w.store.PutDefinition(ctx, compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
+		return counted, kept, err
+	}
+	w.meter.Take()
+	const id = "shape-000000"
+	if err := w.submit(ctx, s, compiled, id); err != nil {
+		return counted, kept, err
+	}
+	entries := w.meter.Take()
+	work := w.moody()
+	for turns := 0; ; turns++ {
+		tasks, err := w.drain(ctx, deployed.TasksQueue(agentName), work)
+		if err != nil {
+			return counted, kept, err
+		}
+		replies, err := w.drain(ctx, deployed.EventsQueue, w.scheduler.HandleSQS)
+		if err != nil {
+			return counted, kept, err
+		}
+		entries = append(entries, asked(w.meter.Take())...)
+		j, err := w.store.Load(ctx, id)
+		w.meter.Take()
+		if err != nil {
+			return counted, kept, err
+		}
+		if j.ProcessState == s.ends {
+			return entries, j.Spent, sure(entries)
+		}
+		if turns > 500 || j.ProcessState.Finished() {
+			return counted, kept, fmt.Errorf("after %d turns the job is %s, want %s: %s", turns, j.ProcessState, s.ends, j.Reason)
+		}
+		if tasks+replies == 0 && s.wait {
+			w.clock.pass(waitLasts)
+			if _, err := w.supervisor.Sweep(ctx); err != nil {
+				return counted, kept, err
+			}
+			// What a sweep asks is the stack's; that it tells of a job, the job pays.
+			for _, e := range w.meter.Take() {
+				if strings.HasPrefix(e.Operation, "SendMessage") {
+					entries = append(entries, e)
+				}
+			}
+		}
+	}
+}
+
+// submit submits the job of a shape, by the Scheduler or as its submitter.
+func (w *world) submit(ctx context.Context, s shape, compiled *workflowfile.Compiled, id string) error {
+	if s.transacted == 0 {
+		_, _, err := w.scheduler.Submit(ctx, scheduler.Submission{ID: id, Definition: compiled.Hash, Input: w.load.input()})
+		return err
+	}
+	submitter, err := dynamotx.New(dynamotx.Config{Client: w.db, Table: w.table, Shards: w.load.shards(), Retention: dynamotx.Forever})
+	if err != nil {
+		return err
+	}
+	input := json.RawMessage(`{"text":"` + strings.Repeat("x", s.transacted) + `"}`)
+	items, err := submitter.Items(ctx, makegood.Submission{Workflow: compiled.Workflow.Name, ID: id, Input: input})
+	if err != nil {
+		return err
+	}
+	if _, err := w.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}); err != nil {
+		return err
+	}
+	return submitter.Committed(ctx, func(ctx context.Context, body string) error {
+		return errors.Join(w.queues.Send(ctx, deployed.EventsQueue, queue.Message{Body: body})...)
+	}, id)
+}
+
+// asked leaves out what belongs to no job: polls that found nothing, and how a queue is called, which a process asks once.
+func asked(entries []costmeter.Entry) (left []costmeter.Entry) {
+	for _, e := range entries {
+		if e.Operation != "GetQueueAttributes" && (e.Operation != "ReceiveMessage" || e.Records > 0) {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+// drain hands what is in a queue to a handler, in batches, and returns how many there were.
+func (w *world) drain(ctx context.Context, name string, handle queue.Handler) (n int, err error) {
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	records, err := w.queues.Receive(short, name, w.load.batch())
+	if err != nil {
+		if short.Err() != nil && ctx.Err() == nil {
+			return 0, nil
+		}
+		return 0, err
+	}
+	w.clock.pass(hop)
+	w.meter.Invoked(name, len(records))
+	response, err := handle(ctx, events.SQSEvent{Records: records})
+	if err != nil || len(response.BatchItemFailures) > 0 {
+		return 0, fmt.Errorf("handle %s: %d records failed: %w", name, len(response.BatchItemFailures), err)
+	}
+	receipts := make([]string, len(records))
+	for i, r := range records {
+		receipts[i] = r.ReceiptHandle
+	}
+	return len(records), w.queues.Delete(ctx, name, receipts...)
+}

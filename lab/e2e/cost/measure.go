@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood/lab/costmeter"
+)
+
+// maxTries is how often a load is run at most.
+const maxTries = 5
+
+// measure returns what a load costs where every batch is full and every request is answered, which is what the load
+// says. A run in which a busy machine made it otherwise shows another load, and is made again in a new world.
+func measure(ctx context.Context, at endpoints, l load) (figures, error) {
+	var why []error
+	for range maxTries {
+		f, err := measureOnce(ctx, at, l)
+		if err == nil {
+			return f, nil
+		}
+		why = append(why, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return figures{}, fmt.Errorf("%s: no run was undisturbed: %w", l.name, errors.Join(why...))
+}
+
+func measureOnce(ctx context.Context, at endpoints, l load) (f figures, err error) {
+	w, err := open(ctx, at, l, false)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, w.close(ctx)) }()
+	// The first jobs of a process also pay for what is read or written once: the definition, the steps' names.
+	if _, _, err := w.run(ctx, "first"); err != nil {
+		return f, err
+	}
+	submission, steps, err := w.run(ctx, "order")
+	if err != nil {
+		return f, err
+	}
+	if err := errors.Join(sure(submission), sure(steps), full(steps, l.batch())); err != nil {
+		return f, err
+	}
+	return figures{load: l, submission: costmeter.Sum(submission), steps: costmeter.Sum(steps), kept: w.kept, runs: w.runs}, nil
+}
+
+// sure fails when the meter doubts an entry.
+func sure(entries []costmeter.Entry) error {
+	for _, e := range entries {
+		if e.Doubt != "" {
+			return fmt.Errorf("%s %s: %s", e.Service, e.Operation, e.Doubt)
+		}
+	}
+	return nil
+}
+
+// full fails when the messages of steps did not come and go in full batches. Replies that had to wait for each other
+// longer than agents let them are sent in two.
+func full(steps []costmeter.Entry, batch int) error {
+	for _, e := range steps {
+		if e.Records != 0 && e.Records != batch {
+			return fmt.Errorf("%s %s: %d records at once, want %d", e.Service, e.Operation, e.Records, batch)
+		}
+	}
+	return nil
+}

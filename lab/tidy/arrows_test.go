@@ -1,0 +1,472 @@
+package tidy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const module = "github.com/makegood-dev/makegood"
+
+// The libraries of others, by what they are for us.
+const (
+	lambdaEvents = "github.com/aws/aws-lambda-go/events"
+	lambda       = "github.com/aws/aws-lambda-go"
+	awsSDK       = "github.com/aws/aws-sdk-go-v2"
+	smithy       = "github.com/aws/smithy-go"
+	rapid        = "pgregory.net/rapid"
+	otelAPI      = "go.opentelemetry.io/otel"
+	otlp         = "go.opentelemetry.io/proto/otlp"
+)
+
+// arrow says what a package may import. Tests are free: they bring together what is apart.
+type arrow struct {
+	// from is a folder; with "/*" behind it every folder below.
+	from string
+	// to are our own packages: "." is the root package, "*" every library of ours, "x/*" all below x.
+	to []string
+	// vendors are packages of others, each with all that is below it.
+	vendors []string
+}
+
+// arrows is the law. The most exact row holds. A new row is a decision; say why in the commit.
+var arrows = []arrow{
+	// The words, the core, and what both floors of the building may use.
+	{".", nil, nil},
+	// What the engine keeps of a job, and tells itself.
+	{"internal/job", []string{"."}, nil},
+	{"internal/machine", []string{".", "internal/job"}, nil},
+	{"internal/canonical", nil, nil},
+	// How deep a payload may be nested, canonical says.
+	{"internal/wire", []string{".", "internal/job", "internal/canonical"}, nil},
+	// A log that holds back what repeats; it knows no warning of ours.
+	{"internal/quiet", nil, nil},
+	// Which trace and spans a job has: ids made from what it knows of itself. OpenTelemetry's API, and not its SDK.
+	{"internal/tracecontext", []string{"internal/job"}, []string{otelAPI}},
+	{"telemetry", []string{"internal/tracecontext"}, []string{otelAPI}},
+	// The SDK and what sends: only those who configure it have it.
+	{"internal/otelenv", nil, []string{otelAPI}},
+	{"internal/spanexport", []string{"internal/otelenv", "telemetry"}, []string{otelAPI}},
+	// The same for what is frozen between invocations; a sender of its own, since the SDK's for OTLP links gRPC.
+	{"internal/spanhold", []string{"internal/otelenv", "telemetry"}, []string{otelAPI, otlp, "google.golang.org/protobuf"}},
+	{"internal/testkit/spansink", nil, []string{otlp, "google.golang.org/protobuf"}},
+	{"telemetry/export", []string{"telemetry", "internal/otelenv", "internal/spanexport"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
+	// Spans and metrics of what the Scheduler says has happened.
+	{"internal/telemetry", []string{".", "internal/job", "internal/tracecontext", "telemetry"}, []string{otelAPI}},
+	// Waiting, and running totals of anything.
+	{"internal/pause", nil, nil},
+	{"internal/plain", nil, nil},
+	{"internal/nearest", nil, nil},
+	{"internal/tally", nil, nil},
+	{"internal/spend", []string{"internal/job"}, nil},
+	{"internal/many", []string{"internal/pause"}, nil},
+	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
+	{"internal/repair", []string{".", "client", "internal/many", "internal/pause"}, []string{"github.com/gofrs/flock"}},
+
+	// When a schedule fires: times, and no clock.
+	{"internal/schedule", []string{"."}, nil},
+
+	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
+	{"internal/store", []string{".", "internal/job"}, nil},
+	// In memory: it knows from the stored format only which jobs a release must leave alone.
+	{"internal/store/memstore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, nil},
+	// Compares each store with the one in memory.
+	{"internal/store/storetest", []string{".", "internal/job", "internal/spend", "internal/store", "internal/store/jobformat", "internal/store/memstore", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
+	{"internal/store/faultstore", []string{".", "internal/job", "internal/store", "internal/pause"}, nil},
+	// One encoding of the stored job, by hand: of protobuf it needs how numbers and lengths are written, and no more.
+	{"internal/store/jobformat", []string{".", "internal/job", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
+	{"internal/store/sqlitestore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
+	{"internal/store/dynamostore", []string{".", "internal/job", "internal/store", "internal/store/jobformat", "internal/pause", "internal/spend"}, []string{awsSDK, smithy}},
+	// Large payloads: bytes of a job, and nothing of jobs but their ids.
+	{"internal/payload", []string{"."}, nil},
+	{"internal/payload/*", []string{".", "internal/payload"}, nil},
+	{"internal/payload/s3payload", []string{".", "internal/payload"}, []string{awsSDK, smithy}},
+	{"internal/queue", []string{"."}, []string{lambdaEvents}},
+	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
+	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
+	{"internal/queue/localqueue", []string{".", "internal/queue", "internal/pause"}, []string{lambdaEvents}},
+	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause", "internal/spend"}, []string{lambdaEvents, awsSDK, smithy}},
+	{"internal/notify", []string{".", "internal/job", "internal/plain"}, nil},
+	// Every change, outwards: it knows no job, and whoever is told nothing of it.
+	{"internal/changes", []string{".", "internal/pause"}, nil},
+	{"internal/notify/*", []string{".", "internal/changes", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
+	{"internal/sqsbatch", []string{".", "internal/job", "internal/queue", "internal/spend", "internal/wire"}, []string{lambdaEvents}},
+
+	// What was put away, for people: it sends and deletes messages, and decides nothing about jobs.
+	{"internal/putaway", []string{".", "client", "internal/job", "internal/queue", "internal/sqsbatch", "internal/store", "internal/wire"}, []string{lambdaEvents}},
+
+	// What is read from people.
+	// Of the http agent it needs the rules of its with, and nothing that sends.
+	// The JSON Schema of an input, and the only one who knows the library for it.
+	{"internal/inputschema", []string{".", "internal/pattern"}, []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+	{"internal/workflowfile", []string{".", "internal/canonical", "internal/inputschema", "internal/httpagent/httprules", "internal/nearest", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
+	{"internal/workflowfile/*", []string{".", "internal/canonical", "internal/pattern"}, []string{"github.com/itchyny/gojq"}},
+	// How large a regular expression of somebody else's is: for those of schemas, and those of jq.
+	{"internal/pattern", nil, nil},
+	{"internal/batch/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
+
+	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
+	{"internal/scheduler", []string{
+		"internal/secret",
+		"internal/payload",
+		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
+		"internal/changes", "internal/notify", "internal/pause", "internal/wire", "internal/spend", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
+	}, []string{lambdaEvents}},
+	// The only writer of schedules: it fires by submitting, and decides nothing about jobs.
+	{"internal/timetable", []string{
+		".", "internal/job", "internal/schedule", "internal/scheduler", "internal/store", "internal/canonical", "internal/workflowfile", "internal/tally",
+	}, nil},
+	// Pausing agents and workflows as a whole: it tells the Scheduler of jobs by messages, as the Supervisor does.
+	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
+	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
+	{"agent", []string{"."}, nil},
+	// A fence is a write of an agent's own that rests on its claim, so these know how claims are kept. What both say of an effect is beside.
+	{"internal/fenced", []string{".", "agent", "internal/canonical"}, nil},
+	{"agent/sqlitefence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/sqlitestore"}, nil},
+	{"agent/dynamofence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/dynamostore", "internal/pause"}, []string{awsSDK, smithy}},
+	// Secrets are put in by who runs agents, and by nobody else.
+	{"internal/secret", []string{".", "agent"}, nil},
+	{"internal/agentrun", []string{
+		"internal/payload", "internal/canonical",
+		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
+	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
+	// The agents outside: what agentrun does for those here, but for the work.
+	{"internal/agentdoor", []string{
+		"internal/payload",
+		".", "internal/job", "internal/machine", "internal/store", "internal/queue", "internal/wire",
+	}, []string{lambdaEvents}},
+	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules"}, nil},
+	// What a request must be, for the agent and for what reads workflows.
+	{"internal/httpagent/httprules", nil, nil},
+
+	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
+	// What is taken over from a state machine of others: texts in, texts out.
+	{"internal/asl", []string{".", "internal/workflowfile"}, []string{"go.yaml.in/yaml/v3"}},
+	{"internal/asl/survey", []string{"internal/asl"}, nil},
+	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
+
+	// What makegood dev serves to a newcomer: the order and the shop of the examples, in a folder. It knows no engine.
+	{"internal/sample", []string{".", "agent", "workflows/order", "examples/shop/services"}, nil},
+
+	// What wires it.
+	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
+	{"internal/batch/submissionfile", []string{".", "internal/batch/inputfile", "internal/canonical"}, nil},
+	{"internal/batch", []string{".", "internal/job", "agent", "internal/embedded", "internal/batch/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
+	// The AWS SDK's clients are made here, once, for all functions.
+	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy, otelAPI}},
+	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
+	{"lab/costmeter", nil, []string{awsSDK, smithy}},
+	// A log line that CloudWatch reads; it knows no metric of ours.
+	{"internal/deployed/emf", nil, nil},
+	// The command's --stack: a client of a stack's doors, and what to do where there is none.
+	// And of its queues, with the caller's own rights.
+	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
+	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
+	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "client"}, nil},
+	// Steps as pictures: it knows the words, and neither files nor engines.
+	{"internal/graph", []string{"."}, nil},
+	// When what was done of a job, of what anybody can read of it.
+	{"internal/timeline", []string{"."}, nil},
+	// What jobs can be found by: a table, for the API and the command.
+	{"internal/filter", []string{".", "internal/nearest"}, nil},
+	// What is said of steps that wait, checked once for the API and for whoever is in the process.
+	{"internal/completion", []string{
+		".", "internal/job", "client", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
+	}, nil},
+	{"internal/httpapi", []string{
+		"internal/payload",
+		".", "internal/job", "client", "internal/filter", "internal/nearest", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
+		"internal/changes", "internal/timetable", "internal/holds", "internal/workflowfile",
+		"internal/agentdoor", "internal/wire", "internal/origin", "internal/tracecontext",
+	}, nil},
+	// Whose requests are let in: the API's and the page's one rule.
+	{"internal/origin", nil, nil},
+	{"functions", nil, nil},
+	{"lab/docs", nil, nil},
+	{"lab/tidy", nil, nil},
+	{"internal/backup", []string{"internal/embedded", "internal/store/sqlitestore"}, nil},
+	{"internal/login", []string{".", "internal/origin"}, nil},
+	// The page: a client of the API, and of nothing below it.
+	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
+	{"lab/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
+	// Runs what is shipped, and the contract of the store in its own words: no adapter.
+	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
+	// Wrong versions of the others, for the tests of the two above.
+	// What a layer of proof plays is read from the jobs that it has.
+	{"internal/testkit/layers", []string{".", "internal/job", "internal/testkit/proof"}, nil},
+	{"internal/testkit/planted", []string{"internal/testkit/proof"}, nil},
+	{"internal/testkit/proof", nil, nil},
+	{"internal/testkit/seed", nil, []string{rapid}},
+	// A second reading of the docs: what it shared with the core would be wrong in both.
+	{"lab/oracle", []string{".", "internal/job"}, nil},
+	// Has an engine under load, and asks it for pages as a browser does; its benchmark fills the engine's file itself.
+	{"lab/pagesoak", []string{".", "agent", "client", "engine"}, []string{"modernc.org/sqlite"}},
+	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
+	{"lab/mutants", nil, nil},
+	// A command that feeds the shipped handlers; nobody can import it.
+	{"lab/fuzz", []string{"*"}, []string{lambdaEvents}},
+	// A command that makes archives of the command: it runs go build, and imports nothing of ours.
+	{"lab/release", nil, nil},
+	// What Lambda does, for tests and examples: no package of ours stands below it, and none but they import it.
+	{"internal/testkit/lambdahost", []string{"internal/testkit/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
+	{"internal/testkit/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
+	// What CloudFormation makes of the template, and what IAM makes of a request: they read a file, and know nothing of ours.
+	{"internal/testkit/stackfile", []string{"localstack"}, []string{"go.yaml.in/yaml/v3"}},
+	{"internal/testkit/iam", []string{"internal/testkit/stackfile"}, []string{awsSDK}},
+	{"lab/thief", []string{"internal/testkit/iam"}, []string{awsSDK, smithy}},
+	{"lab/tidy/*", nil, nil},
+	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
+	{"client", []string{".", "internal/payload", "internal/payload/transfer", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
+	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
+	{"client/doors", []string{"client"}, []string{awsSDK}},
+	// The jobs of a folder, read where an engine keeps them.
+	{"client/folder", []string{
+		".", "internal/job", "client", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
+	}, nil},
+	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
+	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/tracecontext", "internal/workflowfile"}, nil},
+	{"client/dynamotx", []string{".", "internal/job", "client", "internal/scheduler", "internal/spend", "internal/store", "internal/store/dynamostore", "internal/tracecontext", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
+	// Its queues stand between an engine and those of internal/queue, and take what they take.
+	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
+	// It is all that the container image holds, so it brings the roots for https.
+	{"cmd/makegood", []string{"command", "workflows"}, []string{"golang.org/x/crypto/x509roots/fallback"}},
+	{"command", []string{"*", "workflows", "workflows/order"}, []string{
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
+	}},
+	{"engine", []string{
+		"internal/payload",
+		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
+		"internal/holds", "internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
+	}, nil},
+	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
+	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.
+	{"onhttp", []string{
+		"internal/payload", "internal/payload/transfer",
+		".", "agent", "internal/agentdoor", "internal/agentrun", "internal/job", "internal/pause", "internal/queue", "internal/quiet", "internal/secret", "internal/store", "internal/wire",
+	}, nil},
+	{"onqueue", []string{
+		".", "agent", "internal/agentrun", "internal/deployed", "internal/pause", "internal/queue", "internal/sqsbatch", "internal/stack",
+	}, []string{lambdaEvents}},
+	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
+
+	// What stands for our users' code: the public packages, as they have them.
+	{"workflows", []string{".", "agent", "workflows/hello", "workflows/order"}, nil},
+	{"workflows/*", []string{".", "agent"}, nil},
+	{"examples/*", []string{".", "agent", "client", "engine", "makegoodtest", "workflows", "workflows/order", "examples/shop/services", "examples/travel/*"}, []string{
+		"github.com/schollz/progressbar/v3", "golang.org/x/term",
+	}},
+	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},
+	// A stack on a stand-in, and the command that is asked of it.
+	{"lab/e2e/money", []string{".", "agent", "command", "internal/testkit/standin", "lab/e2e/processes"}, nil},
+	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
+	{"examples/demo", []string{".", "internal/job", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
+	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
+	// on them: it stands where the tests of lab/e2e stand.
+	{"events", []string{"*", "workflows/order", "examples/shop/services", "internal/testkit/standin", "internal/testkit/docker"}, []string{lambdaEvents, awsSDK}},
+	// Tests of a deployed stack, under a build tag, and the template for stand-ins that know no loops.
+	{"localstack", nil, []string{"go.yaml.in/yaml/v3"}},
+	{"localstack/*", []string{"localstack"}, nil},
+	{"lab/e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
+	// Drives the page: the driver is no business of anybody else.
+	{"lab/e2e/browser", []string{".", "agent", "client", "engine", "lab/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},
+	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "examples/travel/agency", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
+}
+
+// awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/lambdahost", "lab/costmeter", "internal/testkit/iam", "functions/", "onlambda", "command", "lab/e2e", "events/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
+
+// rowOf returns the row for a folder.
+func rowOf(dir string) (arrow, bool) {
+	best, found := arrow{}, false
+	for _, a := range arrows {
+		below, wild := strings.CutSuffix(a.from, "*")
+		fits := a.from == dir || wild && strings.HasPrefix(dir, below)
+		if fits && (!found || len(a.from) > len(best.from) || a.from == dir) {
+			best, found = a, true
+		}
+		if a.from == dir {
+			break
+		}
+	}
+	return best, found
+}
+
+// noLibraries are the folders of mains, examples and tests.
+var noLibraries = []string{"cmd", "functions", "examples", "workflows", "lab/e2e", "events", "localstack", "lab/tidy"}
+
+// isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
+func isLibrary(dir string) bool {
+	return !slices.ContainsFunc(noLibraries, func(top string) bool { return within(dir, top) })
+}
+
+func (a arrow) allowsOurs(to string) bool {
+	return slices.ContainsFunc(a.to, func(t string) bool {
+		below, wild := strings.CutSuffix(t, "*")
+		return t == to || t == "*" && isLibrary(to) || wild && below != "" && strings.HasPrefix(to, below)
+	})
+}
+
+func (a arrow) allowsVendor(name string) bool {
+	return slices.ContainsFunc(a.vendors, func(v string) bool { return within(name, v) })
+}
+
+// within reports whether an import path is that of a folder or below it.
+func within(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
+
+// imported is one import of a file.
+type imported struct {
+	name string // as written
+	ours string // the folder, if it is one of ours; "." is the root package
+	at   func(format string, args ...any) string
+}
+
+func imports(s source) []imported {
+	var all []imported
+	for _, spec := range s.file.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			panic(fmt.Sprintf("tidy: %s: import %s: %v", s.path, spec.Path.Value, err))
+		}
+		i := imported{name: name, at: func(format string, args ...any) string { return s.at(spec.Pos(), format, args...) }}
+		if name == module {
+			i.ours = "."
+		} else if below, ok := strings.CutPrefix(name, module+"/"); ok {
+			i.ours = below
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// isStandard reports whether an import is of the standard library.
+func (i imported) isStandard() bool {
+	first, _, _ := strings.Cut(i.name, "/")
+	return i.ours == "" && !strings.Contains(first, ".")
+}
+
+func checkArrows(sources []source) []string {
+	var found []string
+	for _, s := range ours(sources) {
+		row, known := rowOf(s.dir())
+		if !known {
+			found = append(found, fmt.Sprintf("%s: a package without a row in the table of arrows (lab/tidy)", s.path))
+			continue
+		}
+		for _, i := range imports(s) {
+			switch {
+			case i.isStandard() && i.name != "C" && i.name != "unsafe":
+			case i.ours != "" && row.allowsOurs(i.ours):
+			case i.ours == "" && row.allowsVendor(i.name):
+			default:
+				found = append(found, i.at("%s may not import %s: no such arrow in the table (lab/tidy)", s.dir(), i.name))
+			}
+		}
+	}
+	return found
+}
+
+// checkReach holds what no row may say: the Supervisor does not reach the core by any way round.
+func checkReach(sources []source) []string {
+	direct := map[string]map[string]bool{}
+	for _, s := range ours(sources) {
+		for _, i := range imports(s) {
+			if i.ours == "" {
+				continue
+			}
+			if direct[s.dir()] == nil {
+				direct[s.dir()] = map[string]bool{}
+			}
+			direct[s.dir()][i.ours] = true
+		}
+	}
+	ways := map[string]string{"internal/supervisor": "internal/supervisor"}
+	for queue := []string{"internal/supervisor"}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range slices.Sorted(maps.Keys(direct[queue[0]])) {
+			if ways[next] == "" {
+				ways[next] = ways[queue[0]] + " -> " + next
+				queue = append(queue, next)
+			}
+		}
+	}
+	if way := ways["internal/machine"]; way != "" {
+		return []string{"the Supervisor reaches the core: " + way}
+	}
+	return nil
+}
+
+func checkAWS(sources []source) []string {
+	var found []string
+	for _, s := range goFiles(sources) {
+		allowed := slices.ContainsFunc(awsFolders, func(f string) bool { return strings.HasPrefix(s.dir()+"/", f) })
+		for _, i := range imports(s) {
+			if within(i.name, awsSDK) && !allowed {
+				found = append(found, i.at("the AWS SDK belongs into its adapters and mains, not into %s", s.dir()))
+			}
+		}
+	}
+	return found
+}
+
+func arrowRules() []rule {
+	file := func(imports ...string) string {
+		text := "package p\n"
+		for _, i := range imports {
+			text += fmt.Sprintf("import %q\n", i)
+		}
+		return text
+	}
+	return []rule{
+		{
+			name:  "no import without an arrow in the table",
+			check: checkArrows,
+			wrong: []mistake{
+				{"workflow.go:2: . may not import github.com/spf13/cobra", tree{"workflow.go": file("github.com/spf13/cobra")}},
+				{". may not import " + module + "/internal/wire", tree{"workflow.go": file(module + "/internal/wire")}},
+				{"may not import " + module + "/internal/store", tree{"internal/machine/m.go": file(module, module+"/internal/store")}},
+				{"may not import " + module + "/internal/wire", tree{"internal/store/s.go": file(module + "/internal/wire")}},
+				{"may not import " + module + "/internal/machine", tree{"internal/supervisor/s.go": file("time", module+"/internal/machine")}},
+				{"may not import " + module + "/internal/store/sqlitestore", tree{"internal/scheduler/s.go": file(module + "/internal/store/sqlitestore")}},
+				{"may not import " + module + "/internal/queue/localqueue", tree{"internal/store/sqlitestore/s.go": file(module + "/internal/queue/localqueue")}},
+				{"may not import github.com/aws/aws-lambda-go/lambda", tree{"internal/queue/q.go": file("github.com/aws/aws-lambda-go/lambda")}},
+				{"may not import modernc.org/sqlitefoo", tree{"internal/store/sqlitestore/s.go": file("modernc.org/sqlitefoo")}},
+				{"may not import " + module + "/internal/machine", tree{"workflows/order/o.go": file(module + "/internal/machine")}},
+				{"may not import " + module + "/examples/shop/services", tree{"internal/embedded/e.go": file(module + "/examples/shop/services")}},
+				{"may not import " + module + "/e2e/aws", tree{"lab/sim/s.go": file(module + "/e2e/aws")}},
+				{"may not import unsafe", tree{"internal/wire/w.go": file("unsafe")}},
+				{"a package without a row", tree{"internal/brandnew/b.go": file()}},
+			},
+			good: []tree{
+				{"workflow.go": file("time", "encoding/json")},
+				{"internal/store/dynamostore/d.go": file(module, module+"/internal/store", awsSDK+"/service/dynamodb")},
+				{"internal/embedded/e.go": file(module+"/internal/machine", module+"/internal/store/sqlitestore")},
+				{"internal/supervisor/s_test.go": file(module + "/internal/scheduler")},
+				{"lab/e2e/aws/e.go": file(module + "/e2e/aws/standin")},
+				{"functions/scheduler/main.go": file(lambda+"/lambda", module+"/internal/scheduler")},
+			},
+		},
+		{
+			name:  "the Supervisor does not reach the core",
+			check: checkReach,
+			wrong: []mistake{{
+				"internal/supervisor -> internal/queue -> internal/machine",
+				tree{"internal/supervisor/s.go": file(module + "/internal/queue"), "internal/queue/q.go": file(module + "/internal/machine")},
+			}},
+			good: []tree{{"internal/supervisor/s.go": file(module), "internal/scheduler/s.go": file(module + "/internal/machine")}},
+		},
+		{
+			name:  "the AWS SDK stays in its adapters and mains",
+			check: checkAWS,
+			wrong: []mistake{
+				{"not into internal/scheduler", tree{"internal/scheduler/s.go": file(awsSDK + "/aws")}},
+				{"not into internal/store", tree{"internal/store/s_test.go": file(awsSDK + "/service/dynamodb")}},
+				{"not into examples/demo", tree{"examples/demo/d.go": file(awsSDK + "/service/sqs")}},
+			},
+			good: []tree{{
+				"internal/queue/sqsqueue/q.go": file(awsSDK + "/service/sqs"), "functions/agent/main.go": file(awsSDK + "/config"),
+				"internal/store/dynamostore/d_test.go": file(awsSDK + "/aws"),
+			}},
+		},
+	}
+}
