@@ -3,14 +3,17 @@
 
 export CGO_ENABLED := 0
 
-tool := go tool -modfile=tools/go.mod
+# The tools have a module of their own, and -modfile does not work in a workspace.
+tool := GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod
+# The modules of the workspace (go.work). The pattern "work" names their packages.
+modules := . lab
 count := go run ./lab/tidy/testcount
 arches := arm64 amd64
 functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +25,7 @@ build: ## Build the makegood command, and the shop of the examples, into bin/
 # Hashes are the same on every machine: no paths, no build ids, no state of the repository.
 functions: ## Build the Lambda functions into .build/, for arm64 and amd64
 	@for arch in $(arches); do for name in $(functions); do \
-		GOOS=linux GOARCH=$$arch go build -tags lambda.norpc -trimpath -buildvcs=false \
+		GOWORK=off GOOS=linux GOARCH=$$arch go build -tags lambda.norpc -trimpath -buildvcs=false \
 			-ldflags='-s -w -buildid=' -o .build/$$arch/$$name/bootstrap ./functions/$$name || exit 1; \
 	done; done
 
@@ -45,8 +48,11 @@ quick: ## Run the short tests of the packages that changed since origin/main (or
 	@packages=$$(go run ./lab/tidy/touched $(if $(BASE),-base $(BASE)) $(if $(IMPORTERS),-importers $(IMPORTERS))) || exit 1; \
 	if [ -n "$$packages" ]; then $(count) -short $$packages; else echo "quick: nothing to test" >&2; fi
 
-test: ## Run the tests of every package and count them, with a tenth of the random cases and no building of whole programs
+test: ## Run the tests of every product package and count them, with a tenth of the random cases and no building of whole programs
 	@$(count) -short ./...
+
+lab: ## Run the short tests of the laboratory and count them: simulation, model check, oracle, docs, tidiness, template
+	@$(count) -short ./lab/...
 
 # SHARE=2/3 of a list of packages is every third of them, from the second on; empty: all.
 share = $(if $(SHARE),| awk -v share=$(SHARE) 'BEGIN { split(share, s, "/") } NR % s[2] == s[1] % s[2]')
@@ -112,7 +118,7 @@ localstack-down: ## Stop LocalStack
 
 sam-local: ## Run each function on the saved events of events/ by sam local invoke; needs Docker and Python
 	@docker version >/dev/null 2>&1 || { echo "sam-local: NOT RUN: it needs Docker, and none answers here (docs/localstack.md)" >&2; exit 1; }
-	@go run ./lab/e2e/aws -deploy go run ./events -sam-local
+	@go run ./lab/e2e/aws -deploy go run ./lab/e2e/events -sam-local
 
 site: ## Make a site of docs/ in .build/site; a link or an anchor that leads nowhere fails; needs Python
 	@go run ./lab/e2e/aws -run mkdocs build --strict --clean --config-file tools/site/mkdocs.yml
@@ -134,7 +140,7 @@ preflight: ## Say what the account lacks for STACK, and change nothing; ENV and 
 deploy: have-sam preflight ## Build and deploy STACK to AWS, after asking; ENV=dev or prod, PARAMETERS="Name=Value ...", TAGS
 	@echo "deploy: builds the functions, shows what would change in stack $(STACK) ($(ENV), samconfig.toml) of the account"
 	@echo "deploy: that your credentials are for, and asks before it changes anything. docs/deploy.md says what it costs."
-	GOFLAGS="$(goflags)" sam build --config-env $(ENV) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
+	GOWORK=off GOFLAGS="$(goflags)" sam build --config-env $(ENV) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
 	sam deploy --config-env $(ENV) --stack-name $(STACK) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS)) $(if $(TAGS),--tags $(TAGS))
 
 undeploy: have-sam ## Delete STACK from AWS, after asking; its table and key stay
@@ -178,7 +184,7 @@ endif
 
 # The tests that draw, each with a seed that nobody has played; what fails prints its own (decision 0035).
 seek: ## Play the random tests with fresh seeds, TIMES=1; RAPID=1000 jobs each of the core's
-	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal | xargs -n1 dirname | sort -u | grep -v proof/seed | sed 's|^|./|')
+	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal lab | xargs -n1 dirname | sort -u | grep -v testkit/seed | sed 's|^|./|')
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./lab/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
 
 planted: ## Plant bugs in the shipped code, and see that the random world, oracle, simulation and model check find them; takes minutes
@@ -202,23 +208,23 @@ race: export CGO_ENABLED := 1
 race: ## Run the tests under the race detector, but those of what is written, or has one goroutine; SHARE=1/2 of the packages; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race -short -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|lab/e2e/template)$$' $(share)); \
+		$(count) -race -short -timeout 20m $$(go list work | grep -vE '/(internal/machine|lab/(docs|tidy|oracle|modelcheck|fuzz|e2e/template))$$' $(share)); \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \
 	fi
 
 # WHOLE and RACE are the shares of these two: .ci/run, which has 40 minutes for all, plays those of the day.
-check: vet lint format tidy generated test ## All that must hold before a commit; WHOLE=2/3 RACE=1/2 of whole and race
+check: vet lint format tidy generated test lab ## All that must hold before a commit; WHOLE=2/3 RACE=1/2 of whole and race
 	@$(MAKE) --no-print-directory whole SHARE=$(WHOLE)
 	@$(MAKE) --no-print-directory race SHARE=$(RACE)
 
 vet:
-	go vet ./...
-	go vet -tags aws,sam,localstack,kits,browser,collector ./...
+	go vet work
+	go vet -tags aws,sam,localstack,kits,browser,collector work
 
 lint:
-	$(tool) staticcheck ./...
+	@for module in $(modules); do (cd $$module && $(tool) staticcheck ./...) || exit 1; done
 
 format:
 	@if ! wrong=$$($(tool) gofumpt -d .) || [ -n "$$wrong" ]; then \
@@ -226,13 +232,12 @@ format:
 	fi
 
 tidy:
-	go mod tidy -diff
-	cd tools && go mod tidy -diff
+	@for module in $(modules) tools; do (cd $$module && GOWORK=off go mod tidy -diff) || exit 1; done
 
 # Compares the tree with itself, so that work in progress is no obstacle.
 generated:
 	@before=$$(git diff | git hash-object --stdin; git status --porcelain) || exit 1; \
-	go generate ./... || exit 1; \
+	go generate work || exit 1; \
 	after=$$(git diff | git hash-object --stdin; git status --porcelain); \
 	if [ "$$before" != "$$after" ]; then \
 		git --no-pager diff --stat; \
@@ -243,7 +248,7 @@ fmt: ## Format all Go files
 	$(tool) gofumpt -w .
 
 generate: ## Write all generated files anew
-	go generate ./...
+	go generate work
 
 clean: ## Remove what the targets here have built
 	rm -rf bin dist .build

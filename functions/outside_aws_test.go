@@ -22,9 +22,9 @@ import (
 	"github.com/makegood-dev/makegood/command"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/testkit/iam"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 

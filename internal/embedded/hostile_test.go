@@ -11,10 +11,10 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // patient is the order workflow with short deadlines and enough attempts for messages that are lost.

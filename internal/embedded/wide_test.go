@@ -11,8 +11,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 const branches = 100

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/proof"
 	"github.com/makegood-dev/makegood/internal/testkit/planted"
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // bugs are wrong versions of what lies where two features meet: a step that is redefined, asked with another input, repeated, not

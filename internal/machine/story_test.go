@@ -15,8 +15,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/testkit/layers"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata with what happens now; read the diff, commit only what you understand")

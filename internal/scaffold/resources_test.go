@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 	"github.com/makegood-dev/makegood/internal/scaffold"
+	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 )
 
 // CloudFormation refuses a template of more resources than it takes, when all of it was built and uploaded: it is refused here, with how many agents

@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/makegood-dev/makegood/internal/otelenv"
-	"github.com/makegood-dev/makegood/internal/testkit/spansink"
 	"github.com/makegood-dev/makegood/internal/spanhold"
+	"github.com/makegood-dev/makegood/internal/testkit/spansink"
 )
 
 func backend(t *testing.T) (*spansink.Sink, string) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/lab/e2e/prices"
 	"github.com/makegood-dev/makegood/internal/supervisor"
+	"github.com/makegood-dev/makegood/lab/e2e/prices"
 )
 
 // The costs that docs/cost.md, the README and docs/explanation/compared.md show are those that were counted: make test-aws compares the file with what it

@@ -304,8 +304,8 @@ func TestAWrongWorkflowFileStopsTheServer(t *testing.T) {
 		t.Errorf("the data folder: got %v, want none made", err)
 	}
 	for args, want := range map[string]string{
-		"dev --workflows " + s.dir + "/none":               "--workflows names the folder of your workflow files",
-		"dev --workflows " + s.dir + "/data2":              "--workflows names",
+		"dev --workflows " + s.dir + "/none":                  "--workflows names the folder of your workflow files",
+		"dev --workflows " + s.dir + "/data2":                 "--workflows names",
 		"dev --addr 4777 --workflows ../../workflows":         "--addr 4777: want HOST:PORT, such as 127.0.0.1:4777",
 		"dev --addr 127.0.0.1:1x --workflows ../../workflows": "--addr names another address",
 		"dev surplus":                       "makegood dev --help says how it is used",

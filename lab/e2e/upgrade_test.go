@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/lab/e2e/release"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
+	"github.com/makegood-dev/makegood/lab/e2e/release"
 )
 
 // Two releases take turns on one data folder, each killed in the middle of its work: nothing is lost or done again,

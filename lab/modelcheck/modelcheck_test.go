@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/proof"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // limit is how many states a configuration may have, so that a mistake in one does not eat the machine.

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/proof"
 	"github.com/makegood-dev/makegood/internal/testkit/planted"
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // mutants are wrong versions of the core, and of what the store says of claim items and saves.

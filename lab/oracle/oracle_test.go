@@ -13,10 +13,10 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/testkit/layers"
-	"github.com/makegood-dev/makegood/lab/oracle"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
+	"github.com/makegood-dev/makegood/lab/oracle"
 )
 
 // cases is how many jobs every test run plays; -rapid.checks says another number.

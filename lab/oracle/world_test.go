@@ -12,9 +12,9 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
 	"github.com/makegood-dev/makegood/lab/oracle"
-	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // world is one job that the shipped core decides about, without faults: each event comes once, at its time, or comes

@@ -46,6 +46,8 @@ func main() {
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// A release is built from the product's go.mod alone, as its users build it, and -modfile does not work in a workspace.
+	_ = os.Setenv("GOWORK", "off") // fails only for a name that is no name
 	err := release{out: *out, targets: strings.Split(*targets, ","), changed: *changed}.make(ctx)
 	stop()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/proof"
 	"github.com/makegood-dev/makegood/internal/testkit/planted"
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // changesInTest is how many seeds every test run plays in which somebody hears of every change; CHANGES=6000 says another number.

@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/lab/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/lab/oracle"
 )
 
 // wrote looks at every write of a job's item. The numbers are those of the invariants in failure-modes.md

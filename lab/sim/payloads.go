@@ -18,8 +18,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/mempayload"
-	"github.com/makegood-dev/makegood/internal/testkit/layers"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
 
 // In some worlds inputs and outputs refer to large payloads. Their bytes are few here: what is played is when they are written,

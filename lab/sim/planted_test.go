@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/proof"
 	"github.com/makegood-dev/makegood/internal/testkit/planted"
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // bugs are wrong versions of what the model check does not run: the Scheduler, the runner of agents, the

@@ -10,11 +10,11 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/layers"
 	"github.com/makegood-dev/makegood/internal/schedule"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
+	"github.com/makegood-dev/makegood/internal/testkit/layers"
 	"github.com/makegood-dev/makegood/internal/timetable"
 )
 

@@ -190,7 +190,7 @@ var arrows = []arrow{
 	{"internal/login", []string{".", "internal/origin"}, nil},
 	// The page: a client of the API, and of nothing below it.
 	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
-	{"lab/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
+	{"lab/sim", []string{"*", "lab/oracle"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
 	// Wrong versions of the others, for the tests of the two above.
@@ -215,6 +215,9 @@ var arrows = []arrow{
 	// What CloudFormation makes of the template, and what IAM makes of a request: they read a file, and know nothing of ours.
 	{"internal/testkit/stackfile", []string{"localstack"}, []string{"go.yaml.in/yaml/v3"}},
 	{"internal/testkit/iam", []string{"internal/testkit/stackfile"}, []string{awsSDK}},
+	{"internal/testkit/standin", nil, []string{awsSDK, smithy}},
+	{"internal/testkit/localdoors", []string{"client", "client/doors", "internal/testkit/lambdahost/functionurl"}, []string{awsSDK}},
+	{"internal/testkit/docker", nil, nil},
 	{"lab/thief", []string{"internal/testkit/iam"}, []string{awsSDK, smithy}},
 	{"lab/tidy/*", nil, nil},
 	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
@@ -264,18 +267,18 @@ var arrows = []arrow{
 	{"examples/demo", []string{".", "internal/job", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
 	// on them: it stands where the tests of lab/e2e stand.
-	{"events", []string{"*", "workflows/order", "examples/shop/services", "internal/testkit/standin", "internal/testkit/docker"}, []string{lambdaEvents, awsSDK}},
+	{"lab/e2e/events", []string{"*", "workflows/order", "examples/shop/services"}, []string{lambdaEvents, awsSDK}},
 	// Tests of a deployed stack, under a build tag, and the template for stand-ins that know no loops.
 	{"localstack", nil, []string{"go.yaml.in/yaml/v3"}},
 	{"localstack/*", []string{"localstack"}, nil},
 	{"lab/e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 	// Drives the page: the driver is no business of anybody else.
 	{"lab/e2e/browser", []string{".", "agent", "client", "engine", "lab/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},
-	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "examples/travel/agency", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
+	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "examples/travel/agency", "lab/costmeter", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/lambdahost", "lab/costmeter", "internal/testkit/iam", "functions/", "onlambda", "command", "lab/e2e", "events/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/", "functions/", "onlambda", "command", "lab/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
 // rowOf returns the row for a folder.
 func rowOf(dir string) (arrow, bool) {
@@ -293,8 +296,8 @@ func rowOf(dir string) (arrow, bool) {
 	return best, found
 }
 
-// noLibraries are the folders of mains, examples and tests.
-var noLibraries = []string{"cmd", "functions", "examples", "workflows", "lab/e2e", "events", "localstack", "lab/tidy"}
+// noLibraries are the folders of mains, examples and tests, and the laboratory: no product package imports it.
+var noLibraries = []string{"cmd", "functions", "examples", "workflows", "lab", "localstack"}
 
 // isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
 func isLibrary(dir string) bool {
@@ -433,7 +436,7 @@ func arrowRules() []rule {
 				{"may not import modernc.org/sqlitefoo", tree{"internal/store/sqlitestore/s.go": file("modernc.org/sqlitefoo")}},
 				{"may not import " + module + "/internal/machine", tree{"workflows/order/o.go": file(module + "/internal/machine")}},
 				{"may not import " + module + "/examples/shop/services", tree{"internal/embedded/e.go": file(module + "/examples/shop/services")}},
-				{"may not import " + module + "/e2e/aws", tree{"lab/sim/s.go": file(module + "/e2e/aws")}},
+				{"may not import " + module + "/lab/e2e/aws", tree{"lab/sim/s.go": file(module + "/lab/e2e/aws")}},
 				{"may not import unsafe", tree{"internal/wire/w.go": file("unsafe")}},
 				{"a package without a row", tree{"internal/brandnew/b.go": file()}},
 			},

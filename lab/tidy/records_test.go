@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,9 +49,11 @@ func linked(index string) []string {
 
 func TestEveryDependencyHasARecord(t *testing.T) {
 	modules := required(read(t, "go.mod"))
-	for name, version := range required(read(t, "tools/go.mod")) {
-		if modules[name] == "" {
-			modules[name] = version
+	for _, folder := range append(workspace(t), root+"/tools") {
+		for name, version := range required(read(t, path.Join(strings.TrimPrefix(folder, root), "go.mod"))) {
+			if modules[name] == "" {
+				modules[name] = version
+			}
 		}
 	}
 	tools := regexp.MustCompile(`(?m)^\t(\S+)$`).FindAllStringSubmatch(read(t, "tools/go.mod"), -1)
@@ -67,6 +70,20 @@ func TestEveryDependencyHasARecord(t *testing.T) {
 	}
 	for _, wrong := range compareRecord(recorded(read(t, dependenciesRecord)), modules, used) {
 		t.Errorf("%s: %s", dependenciesRecord, wrong)
+	}
+}
+
+// A build in the workspace selects the highest version that any of its modules names. The tests must see the versions
+// that the product's go.mod names, since those are what a user's build selects.
+func TestTheWorkspaceBuildsWhatTheProductNames(t *testing.T) {
+	product := required(read(t, "go.mod"))
+	for _, folder := range workspace(t) {
+		file := path.Join(strings.TrimPrefix(folder, root), "go.mod")
+		for name, version := range required(read(t, file)) {
+			if want := product[name]; want != "" && want != version {
+				t.Errorf("%s: %s is at %s, want %s as in the product's go.mod: run go get %s@%s in its folder", file, name, version, want, name, want)
+			}
+		}
 	}
 }
 

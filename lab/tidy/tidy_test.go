@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -85,15 +86,16 @@ func readTree(t *testing.T) []source {
 	t.Helper()
 	var sources []source
 	fset := token.NewFileSet()
+	folders := workspace(t)
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
-			// A module of its own, such as a project that makegood new has written here, is somebody else's, and so is what
-			// npm has fetched.
+			// A module outside the workspace, such as a project that makegood new has written here, belongs to its author,
+			// and so do the packages that npm has fetched.
 			_, missing := os.Stat(filepath.Join(name, "go.mod"))
-			if name != root && (hidden(entry.Name()) || entry.Name() == "node_modules" || missing == nil) {
+			if !slices.Contains(folders, name) && (hidden(entry.Name()) || entry.Name() == "node_modules" || missing == nil) {
 				return fs.SkipDir
 			}
 			return nil
@@ -120,6 +122,19 @@ func readTree(t *testing.T) []source {
 		t.Fatalf("read %d files under %s, which cannot be all", len(sources), root)
 	}
 	return sources
+}
+
+// workspace returns the folders of the modules in go.work, seen from here.
+func workspace(t *testing.T) []string {
+	t.Helper()
+	var folders []string
+	for _, use := range regexp.MustCompile(`(?m)^\t(\.\S*)$`).FindAllStringSubmatch(read(t, "go.work"), -1) {
+		folders = append(folders, filepath.Join(root, use[1]))
+	}
+	if len(folders) < 2 {
+		t.Fatalf("go.work names the modules %q, want the product's and the laboratory's", folders)
+	}
+	return folders
 }
 
 func hidden(folder string) bool {

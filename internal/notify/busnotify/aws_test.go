@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // A rule on source and detail-type finds the event, with the announcement as its detail.

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // An alert arrives at what is subscribed to the topic.

@@ -19,10 +19,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 	"github.com/makegood-dev/makegood/internal/payload/s3payload"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 const bytesMB = 1 << 20

@@ -11,8 +11,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // A request reads a megabyte at most. A list that passes over more than that takes several, and misses

@@ -11,8 +11,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // failer is a test, one of rapid's too.

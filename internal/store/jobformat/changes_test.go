@@ -11,9 +11,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // What waits to be published is in the item at each save, which is paid for by the kilobyte: so of a step that went well, and the

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // maxGrowth is how many bytes of memory a byte of a stored job may cost: a string of no length among the requests, the

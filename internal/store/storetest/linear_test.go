@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // Each store breaks what a history must show. How the goroutines meet is chance, so it has some tries.

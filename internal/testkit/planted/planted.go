@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // Bug is a wrong version of a file.
@@ -58,7 +60,7 @@ func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 // place returns the file that a bug is planted in, and its text.
 func (b Bug) place(t *testing.T) (file, text string) {
 	t.Helper()
-	file = filepath.Join(internal(t), b.File)
+	file = filepath.Join(proof.Root(t), "internal", b.File)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -67,20 +69,4 @@ func (b Bug) place(t *testing.T) (file, text string) {
 		t.Errorf("%s: %s has %d places to plant the bug in, want 1: %q", b.Name, b.File, n, b.Old)
 	}
 	return file, string(content)
-}
-
-// internal is the folder of that name that the caller's test lies in.
-func internal(t *testing.T) string {
-	t.Helper()
-	folder, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for filepath.Base(folder) != "internal" {
-		if folder == filepath.Dir(folder) {
-			t.Fatal("a bug is planted below internal, and this test is not")
-		}
-		folder = filepath.Dir(folder)
-	}
-	return folder
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// page is seen from the module's folder.
+// page is the path of the page from the root of the repository.
 const page = "docs/proof.md"
 
 // Says fails the test unless a line of the page begins so. Commas do not count: figures have them there.
@@ -22,7 +22,7 @@ func Says(t *testing.T, want string) {
 // Page returns the text of the page.
 func Page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(module(t), page))
+	text, err := os.ReadFile(filepath.Join(Root(t), page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,26 +32,26 @@ func Page(t *testing.T) string {
 // Write puts another text in its place.
 func Write(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(module(t), page), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(Root(t), page), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func without(text string) string { return strings.ReplaceAll(text, ",", "") }
 
-// module is the folder with go.mod that the caller's test lies in.
-func module(t *testing.T) string {
+// Root returns the root of the repository: the nearest folder above the caller's test that has a go.work.
+func Root(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(folder, "go.work")); err == nil {
 			return folder
 		}
 		if folder == filepath.Dir(folder) {
-			t.Fatal("there is no go.mod above this test")
+			t.Fatal("there is no go.work above this test")
 		}
 		folder = filepath.Dir(folder)
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/makegood-dev/makegood/lab/e2e/prices"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/lab/costmeter"
+	"github.com/makegood-dev/makegood/lab/e2e/prices"
 )
 
 // figures are what a load cost, the submission of its jobs apart from their steps.

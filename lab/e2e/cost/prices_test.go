@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/lab/e2e/prices"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/lab/costmeter"
+	"github.com/makegood-dev/makegood/lab/e2e/prices"
 )
 
 func read(t *testing.T, file string) string {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
-	"github.com/makegood-dev/makegood/lab/costmeter"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/lab/costmeter"
 )
 
 // waitLasts is how long the job of a wait stands still.

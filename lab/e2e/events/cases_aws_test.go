@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // The functions, as processes behind the Runtime API, do with the saved events what is saved beside them. It is
@@ -39,7 +39,7 @@ func TestTheFunctionsDoWhatIsSavedBesideTheEvents(t *testing.T) {
 		},
 	}
 	var said strings.Builder
-	if err := runCases(t.Context(), ".", w, processes(t), &said); err != nil {
+	if err := runCases(t.Context(), savedEvents, w, processes(t), &said); err != nil {
 		t.Error(err)
 	}
 	t.Log("\n" + said.String())

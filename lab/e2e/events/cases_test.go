@@ -21,7 +21,7 @@ func TestTheSavedEventsAreThoseOfTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, place := range []string{".", folder} {
+	for _, place := range []string{savedEvents, folder} {
 		files, err := filepath.Glob(filepath.Join(place, "*.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -32,16 +32,16 @@ func TestTheSavedEventsAreThoseOfTheCode(t *testing.T) {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		got, err := os.ReadFile(name)
+		got, err := os.ReadFile(filepath.Join(savedEvents, name))
 		if err != nil {
-			t.Errorf("%v: run go generate ./events", err)
+			t.Errorf("%v: run go generate ./lab/e2e/events", err)
 			continue
 		}
 		want, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Errorf("%s is of no case: %v", name, err)
 		} else if string(got) != string(want) {
-			t.Errorf("%s: got\n%s\nwant\n%s\nrun go generate ./events", name, got, want)
+			t.Errorf("%s: got\n%s\nwant\n%s\nrun go generate ./lab/e2e/events", name, got, want)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestEveryFunctionOfTheTemplateHasASavedEvent(t *testing.T) {
 // What is saved for an agent is read by it, and what it is to answer is read by the Scheduler.
 func TestTheSavedMessagesAreReadByWhomTheyAreFor(t *testing.T) {
 	for _, c := range cases() {
-		body, _, err := saved(".", c)
+		body, _, err := saved(savedEvents, c)
 		if err != nil {
 			t.Fatal(err)
 		}

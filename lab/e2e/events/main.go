@@ -1,4 +1,4 @@
-// Command events writes the saved events of this folder, which are what SQS and the schedule hand to each
+// Command events writes the saved events of the folder events, which are what SQS and the schedule hand to each
 // function of template.yaml, and beside each what the function must answer and send. They are made by the code
 // that reads and writes messages, so they cannot go stale: go generate writes them, and make check compares.
 //
@@ -39,13 +39,16 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if !*invoke {
-		return write(".")
+		return write(savedEvents)
 	}
 	if err := samLocal(ctx, os.Getenv, os.Stdout); err != nil {
 		return fmt.Errorf("sam-local: %w", err)
 	}
 	return nil
 }
+
+// savedEvents is the folder of the saved events, seen from here: sam local invoke and its users find them at the root.
+const savedEvents = "../../../events"
 
 // write writes each case's event, and what is expected of it, into a folder.
 func write(folder string) error {

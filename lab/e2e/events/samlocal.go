@@ -17,9 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
-	"github.com/makegood-dev/makegood/internal/testkit/docker"
 	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/testkit/docker"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // endpointVariable leads the AWS SDK to a stand-in. The template does not have it.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // The functions of a stack with Changes=bus: behind a rule of the bus the whole stream of each job arrives, whatever the order in

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // Orders while function processes are killed, run into their timeouts and are throttled: nothing is lost, no

@@ -19,14 +19,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/testkit/standin"
-	"github.com/makegood-dev/makegood/lab/e2e/release"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/lab/e2e/release"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 

@@ -32,7 +32,7 @@ type Release struct {
 
 // This is the tree that the test stands in.
 func This() (Release, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/makegood-dev/makegood").Output()
 	if err != nil {
 		return Release{}, fmt.Errorf("find this module: %w", err)
 	}

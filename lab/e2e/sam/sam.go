@@ -40,7 +40,7 @@ func (s Stack) Build(ctx context.Context, folder string, replaced map[string][]b
 		}
 		flags += " -overlay=" + overlay
 	}
-	_, err := s.run(ctx, []string{"GOFLAGS=" + flags}, s.with("build", "--template", s.Template, "--build-dir", filepath.Join(folder, "built"))...)
+	_, err := s.run(ctx, []string{"GOWORK=off", "GOFLAGS=" + flags}, s.with("build", "--template", s.Template, "--build-dir", filepath.Join(folder, "built"))...)
 	return err
 }
 

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
-	"github.com/makegood-dev/makegood/lab/thief"
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/testkit/iam"
+	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/thief"
 )
 
 // policies are those of a template's roles, in the stack of thieves.

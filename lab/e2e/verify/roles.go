@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/lab/e2e/sam"
-	"github.com/makegood-dev/makegood/lab/e2e/verify/probed"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/lab/e2e/sam"
+	"github.com/makegood-dev/makegood/lab/e2e/verify/probed"
 )
 
 // roles deploys the probe under three of the stack's roles, and compares what they are refused with what they

@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/makegood-dev/makegood/lab/e2e/verify/probed"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/lab/e2e/verify/probed"
 )
 
 func TestTheWorkflowsThatArePublishedAreGood(t *testing.T) {

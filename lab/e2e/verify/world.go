@@ -19,9 +19,9 @@ import (
 
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
 	"github.com/makegood-dev/makegood/lab/e2e/sam"
-	"github.com/makegood-dev/makegood/examples/shop/services"
 )
 
 const (
@@ -44,7 +44,7 @@ type world struct {
 	client *client.Client
 	at     doors.Addresses
 	doors  *localdoors.LocalDoors // those of a rehearsal
-	began  time.Time       // of the orders
+	began  time.Time              // of the orders
 	jobs   int
 }
 

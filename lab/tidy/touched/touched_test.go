@@ -15,17 +15,17 @@ func repository(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	write(t, map[string]string{
-		"go.mod":                           "module example.org/m\n\ngo 1.26\n",
-		"README.md":                        "# m\n",
-		"low/low.go":                       "package low\n\nimport _ \"embed\"\n\n//go:embed text.yaml\nvar Text string\n",
-		"low/text.yaml":                    "a: 1\n",
-		"low/low_test.go":                  "package low\n",
-		"low/testdata/s.txt":               "story\n",
-		"mid/mid.go":                       "package mid\n\nimport (\n\t_ \"encoding/json\"\n\n\t_ \"example.org/m/low\"\n)\n",
-		"top/top.go":                       "package top\n\nimport (\n\t_ \"strings\"\n\n\t_ \"example.org/m/mid\"\n)\n",
-		"other/other.go":                   "package other\n",
-		"other/other_test.go":              "package other\n\nimport _ \"example.org/m/low\"\n",
-		"kits/kit.py":                      "pass\n",
+		"go.mod":                "module example.org/m\n\ngo 1.26\n",
+		"README.md":             "# m\n",
+		"low/low.go":            "package low\n\nimport _ \"embed\"\n\n//go:embed text.yaml\nvar Text string\n",
+		"low/text.yaml":         "a: 1\n",
+		"low/low_test.go":       "package low\n",
+		"low/testdata/s.txt":    "story\n",
+		"mid/mid.go":            "package mid\n\nimport (\n\t_ \"encoding/json\"\n\n\t_ \"example.org/m/low\"\n)\n",
+		"top/top.go":            "package top\n\nimport (\n\t_ \"strings\"\n\n\t_ \"example.org/m/mid\"\n)\n",
+		"other/other.go":        "package other\n",
+		"other/other_test.go":   "package other\n\nimport _ \"example.org/m/low\"\n",
+		"kits/kit.py":           "pass\n",
 		"lab/tidy/tidy_test.go": "package tidy\n",
 	})
 	git(t, "init", "--quiet", "--initial-branch=main")
