@@ -65,7 +65,11 @@ func writeProject(ctx context.Context, stdout io.Writer, name string, o newOptio
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nnow type:\n  cd %s\n  make test\n  make demo\nREADME.md there says how to go on\n", folder)
+	fmt.Fprintf(stdout, "\nnow type:\n  cd %s\n", folder)
+	if file := workspaceOf(ctx, folder); file != "" {
+		fmt.Fprintf(stdout, "  export GOWORK=off   # %s does not list the new module\n", file)
+	}
+	fmt.Fprint(stdout, "  make test\n  make demo\nREADME.md there says how to go on\n")
 	return nil
 }
 
@@ -126,6 +130,18 @@ func required(info *debug.BuildInfo) string {
 	return version
 }
 
+// workspaceOf returns the path of the go.work above a folder, or "" where there is none. The go command refuses to build a
+// module below a go.work that does not list it.
+func workspaceOf(ctx context.Context, folder string) string {
+	env := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	env.Dir = folder
+	file, err := env.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimSpace(string(file)), "off")
+}
+
 // goModTidy completes go.mod and writes go.sum, with the go command of whoever runs this. What a checkout knows of the
 // checksums need not be asked of anybody.
 func goModTidy(ctx context.Context, folder, checkout string) error {
@@ -139,7 +155,7 @@ func goModTidy(ctx context.Context, folder, checkout string) error {
 		}
 	}
 	tidy := exec.CommandContext(ctx, "go", "mod", "tidy")
-	tidy.Dir = folder
+	tidy.Dir, tidy.Env = folder, append(os.Environ(), "GOWORK=off")
 	if said, err := tidy.CombinedOutput(); err != nil {
 		return fmt.Errorf("go mod tidy in %s: %w\n%s", folder, err, said)
 	}
