@@ -164,4 +164,4 @@ const (
 )
 
 // AtEnd reports whether nothing moves the job on by itself: it is finished, or in Error.
-func (j Job) AtEnd() bool { return j.ProcessState.Finished() || j.ProcessState == Error }
+func (j Job) AtEnd() bool { return j.ProcessState.Finished() || j.ProcessState == JobError }

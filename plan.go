@@ -52,14 +52,14 @@ type StepFate string
 
 // The fates of a step.
 const (
-	StepStays StepFate = "stays" // as it is: done, skipped, or under way
-	StepAgain StepFate = "again" // tried again: it, or its undo, has failed
-	StepAhead StepFate = "ahead" // it has not begun, and will when it is its turn
-	StepNew   StepFate = "new"   // the job has no such step yet
-	StepGone  StepFate = "gone"  // the job would not have it any more
+	FateStays StepFate = "stays" // as it is: done, skipped, or under way
+	FateAgain StepFate = "again" // tried again: it, or its undo, has failed
+	FateAhead StepFate = "ahead" // it has not begun, and will when it is its turn
+	FateNew   StepFate = "new"   // the job has no such step yet
+	FateGone  StepFate = "gone"  // the job would not have it any more
 )
 
 // StepFates are all of them.
 func StepFates() []StepFate {
-	return []StepFate{StepStays, StepAgain, StepAhead, StepNew, StepGone}
+	return []StepFate{FateStays, FateAgain, FateAhead, FateNew, FateGone}
 }

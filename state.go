@@ -6,51 +6,53 @@ type ProcessState string
 const (
 	// Pending: the intent is stored, with its first attempts; no reply has come yet. An agent's
 	// reply, or the Supervisor when none comes, moves it on.
-	Pending ProcessState = "Pending"
+	JobPending ProcessState = "Pending"
 	// Processing: steps are being done. Replies move it on, and the Supervisor when they fail to come.
-	Processing ProcessState = "Processing"
+	JobProcessing ProcessState = "Processing"
 	// Processed: every step is done or skipped. Final, unless an operator wants it undone.
-	Processed ProcessState = "Processed"
+	JobProcessed ProcessState = "Processed"
 	// Error: the job waits for a person, who was told why. Resubmit goes on in the direction that
 	// stopped; cancel and undo turn it round.
-	Error ProcessState = "Error"
+	JobError ProcessState = "Error"
 	// Undoing: what was done, or may have been, is being undone. Replies and the Supervisor move it on.
-	Undoing ProcessState = "Undoing"
+	JobUndoing ProcessState = "Undoing"
 	// Undone: everything that can be undone is. A resubmit starts a new round.
-	Undone ProcessState = "Undone"
+	JobUndone ProcessState = "Undone"
 	// Cancelled: undone because somebody asked for it. Final.
-	Cancelled ProcessState = "Cancelled"
+	JobCancelled ProcessState = "Cancelled"
 )
 
 // ProcessStates are all of them, in the order in which a reader meets them.
 func ProcessStates() []ProcessState {
-	return []ProcessState{Pending, Processing, Processed, Error, Undoing, Undone, Cancelled}
+	return []ProcessState{JobPending, JobProcessing, JobProcessed, JobError, JobUndoing, JobUndone, JobCancelled}
 }
 
 // Finished reports whether a job in this state is at its end. Error is not: it waits for a person.
-func (s ProcessState) Finished() bool { return s == Processed || s == Undone || s == Cancelled }
+func (s ProcessState) Finished() bool {
+	return s == JobProcessed || s == JobUndone || s == JobCancelled
+}
 
 // Verb is something that an operator or submitter may ask of a job.
 type Verb string
 
 // The verbs. What each does in each ProcessState is a table in internal/machine (docs/states.md).
 const (
-	Cancel   Verb = "cancel"   // undo what was done, and end Cancelled
-	UndoJob  Verb = "undo"     // undo what was done, and end Undone
-	Resubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
-	Pause    Verb = "pause"    // start nothing new; what runs runs on
-	Resume   Verb = "resume"   // take a pause back
+	VerbCancel   Verb = "cancel"   // undo what was done, and end Cancelled
+	VerbUndo     Verb = "undo"     // undo what was done, and end Undone
+	VerbResubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
+	VerbPause    Verb = "pause"    // start nothing new; what runs runs on
+	VerbResume   Verb = "resume"   // take a pause back
 	// Reschedule moves the start of a job of which nothing has begun. It needs a time, so it is asked for by a method of its own.
-	Reschedule Verb = "reschedule"
+	VerbReschedule Verb = "reschedule"
 	// Edit gives a job another timeout. It needs one, so it is asked for by a method of its own.
-	Edit    Verb = "edit"
-	Redo    Verb = "redo"    // undo what was done, and then begin again in a new round
-	Forward Verb = "forward" // go forward again, where nothing was undone yet
+	VerbEdit    Verb = "edit"
+	VerbRedo    Verb = "redo"    // undo what was done, and then begin again in a new round
+	VerbForward Verb = "forward" // go forward again, where nothing was undone yet
 )
 
 // Verbs are all of them.
 func Verbs() []Verb {
-	return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume, Reschedule, Edit, Redo, Forward}
+	return []Verb{VerbCancel, VerbUndo, VerbResubmit, VerbPause, VerbResume, VerbReschedule, VerbEdit, VerbRedo, VerbForward}
 }
 
 // Applied says whether a failed attempt had its effect.
@@ -68,34 +70,34 @@ type StepState string
 // The states of a step.
 const (
 	// NotStarted: it waits for the steps that it needs, or, an undo, for being wanted.
-	NotStarted StepState = "notStarted"
+	StepNotStarted StepState = "notStarted"
 	// Dispatched: an attempt is with its agent. Nobody is known to have claimed it.
-	Dispatched StepState = "dispatched"
+	StepDispatched StepState = "dispatched"
 	// Claimed: an agent is at work on it.
-	Claimed StepState = "claimed"
+	StepClaimed StepState = "claimed"
 	// Waiting: somebody or something outside will complete it, or its deadline ends it. Nobody works on it.
-	Waiting StepState = "waiting"
+	StepWaiting StepState = "waiting"
 	// Backoff: the next attempt is made when its time has come.
-	Backoff StepState = "backoff"
+	StepBackoff StepState = "backoff"
 	// Done: it succeeded. Of an undo: it was undone.
-	Done StepState = "done"
+	StepDone StepState = "done"
 	// Skipped: a step whose when is false; an undo that had nothing to undo.
-	Skipped StepState = "skipped"
+	StepSkipped StepState = "skipped"
 	// Failed: given up.
-	Failed StepState = "failed"
+	StepFailed StepState = "failed"
 	// Withdrawn: taken back because the job is to be undone. It may have had its effect; then it is undone, too.
-	Withdrawn StepState = "withdrawn"
+	StepWithdrawn StepState = "withdrawn"
 	// Irreversible: an undo that does not exist, of a step that was done or may have been.
-	Irreversible StepState = "irreversible"
+	StepIrreversible StepState = "irreversible"
 )
 
 // NotDone is no state: what a step is settled as of which nothing stands, whatever its attempts may have done. It stays where it is.
-const NotDone StepState = "notDone"
+const StepNotDone StepState = "notDone"
 
 // SettledAs are what a step can be settled as.
-func SettledAs() []StepState { return []StepState{Done, Skipped, NotDone} }
+func SettledAs() []StepState { return []StepState{StepDone, StepSkipped, StepNotDone} }
 
 // StepStates are all of them, in the order in which a reader meets them.
 func StepStates() []StepState {
-	return []StepState{NotStarted, Dispatched, Claimed, Waiting, Backoff, Done, Skipped, Failed, Withdrawn, Irreversible}
+	return []StepState{StepNotStarted, StepDispatched, StepClaimed, StepWaiting, StepBackoff, StepDone, StepSkipped, StepFailed, StepWithdrawn, StepIrreversible}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Payloads writes and reads large payloads of the job of a task, as the runner of an agent has them. Many goroutines may use
@@ -78,7 +79,7 @@ func tell(ctx context.Context, output json.RawMessage, into any, decode decoder)
 	const what = "output of the step"
 	p, whole := makegood.WholePayload(output)
 	anything := whole && takesAnything(into)
-	if anything && (p.Type != makegood.PayloadJSON || p.Bytes > makegood.MaxDecodedPayloadBytes) {
+	if anything && (p.Type != makegood.PayloadJSON || p.Bytes > limits.MaxDecodedPayloadBytes) {
 		return decode(what, output, into)
 	}
 	text, err := inMemory(ctx, what, output, into)
@@ -110,8 +111,8 @@ func inMemory(ctx context.Context, what string, value json.RawMessage, into any)
 		return value, nil
 	case p.Type != makegood.PayloadJSON:
 		return nil, refuse("%s: is a payload of type %q, and the action takes JSON: let it take a makegood.Payload", what, p.Type)
-	case p.Bytes > makegood.MaxDecodedPayloadBytes:
-		return nil, refuse("%s: is a payload of %d bytes, and at most %d are read into memory: let the action take a makegood.Payload", what, p.Bytes, makegood.MaxDecodedPayloadBytes)
+	case p.Bytes > limits.MaxDecodedPayloadBytes:
+		return nil, refuse("%s: is a payload of %d bytes, and at most %d are read into memory: let the action take a makegood.Payload", what, p.Bytes, limits.MaxDecodedPayloadBytes)
 	}
 	r, err := OpenPayload(ctx, p)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // AgentPlace is where an agent works.
@@ -47,7 +48,7 @@ type Agent struct {
 
 // AgentPolls is how an agent outside comes for its tasks, as the engine's process remembers it.
 type AgentPolls struct {
-	// Waiting is how many requests wait for tasks now, and Instances how many processes have asked within makegood.AbsentAfter.
+	// Waiting is how many requests wait for tasks now, and Instances how many processes have asked within the last 30 seconds.
 	Waiting   int `json:"waiting"`
 	Instances int `json:"instances"`
 	// LastAt is when the last request came, or stopped waiting; null: none came since Since, when the engine began.
@@ -55,7 +56,7 @@ type AgentPolls struct {
 	Since  time.Time  `json:"since"`
 }
 
-// Absent reports whether an agent outside has stopped asking for tasks for makegood.AbsentAfter, and the time of its last request.
+// Absent reports whether an agent outside has stopped asking for tasks for 30 seconds, and the time of its last request.
 func (a Agent) Absent(now time.Time) (since time.Time, absent bool) {
 	if a.Polls == nil || a.Polls.Waiting > 0 {
 		return time.Time{}, false
@@ -64,7 +65,7 @@ func (a Agent) Absent(now time.Time) (since time.Time, absent bool) {
 	if a.Polls.LastAt != nil {
 		since = *a.Polls.LastAt
 	}
-	return since, now.Sub(since) > makegood.AbsentAfter
+	return since, now.Sub(since) > limits.AbsentAfter
 }
 
 // AgentLately counts attempts that ended.

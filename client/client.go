@@ -147,7 +147,7 @@ func (c *Client) Look(ctx context.Context, id string) (makegood.Job, error) {
 }
 
 // Outline reads a job with its history, and with those of its input and outputs that are small: of at most
-// makegood.MaxOutlineBytes, and makegood.MaxOutline together. What it has not says how large it is. Errors: ErrNotFound,
+// 4 KB each, and 64 KB together. What is left out says how large it is. Errors: ErrNotFound,
 // *UnreachableError.
 func (c *Client) Outline(ctx context.Context, id string) (makegood.Job, error) {
 	return c.get(ctx, id, url.Values{"payloads": {"small"}})
@@ -235,27 +235,27 @@ func (c *Client) Publish(ctx context.Context, source []byte) (w Workflow, err er
 
 // Cancel asks for what was done to be undone, and for the job to end Cancelled; reason may be empty.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.Cancel, reason)
+	return c.Ask(ctx, id, makegood.VerbCancel, reason)
 }
 
 // Undo asks for what was done to be undone, and for the job to end Undone; reason may be empty.
 func (c *Client) Undo(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.UndoJob, reason)
+	return c.Ask(ctx, id, makegood.VerbUndo, reason)
 }
 
 // Resubmit asks for a job in Error to go on from what failed, and an undone one to start again.
 func (c *Client) Resubmit(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.Resubmit, reason)
+	return c.Ask(ctx, id, makegood.VerbResubmit, reason)
 }
 
 // Pause asks for nothing new to be started; what runs runs on.
 func (c *Client) Pause(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.Pause, reason)
+	return c.Ask(ctx, id, makegood.VerbPause, reason)
 }
 
 // Resume takes a pause back.
 func (c *Client) Resume(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.Resume, reason)
+	return c.Ask(ctx, id, makegood.VerbResume, reason)
 }
 
 // Ask asks for a verb other than Reschedule.
@@ -265,7 +265,7 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 
 // Reschedule is what Jobs says.
 func (c *Client) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return c.Request(ctx, id, Request{Verb: makegood.Reschedule, StartAt: startAt})
+	return c.Request(ctx, id, Request{Verb: makegood.VerbReschedule, StartAt: startAt})
 }
 
 // Request is what Jobs says.
@@ -293,8 +293,8 @@ func askingOf(r Request) asking {
 
 // Plan is what Jobs says.
 func (c *Client) Plan(ctx context.Context, id string, r Request) (plan makegood.Plan, err error) {
-	if r.Verb != makegood.Resubmit {
-		return plan, fmt.Errorf("plan job %s: %w", id, &InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.Resubmit)})
+	if r.Verb != makegood.VerbResubmit {
+		return plan, fmt.Errorf("plan job %s: %w", id, &InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.VerbResubmit)})
 	}
 	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/plan", nil, askingOf(r), &plan); err != nil {
 		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, err)

@@ -207,7 +207,7 @@ func TestWatchGivesEachChangeAndWaitTheEnd(t *testing.T) {
 	a := serve(t, answers...)
 	end, err := newClient(t, a.URL).Wait(t.Context(), "j")
 	seen, _ := a.requests()
-	if err != nil || end.ProcessState != makegood.Error || seen[0] != "GET /api/jobs/j?payloads=false" || seen[len(seen)-1] != "GET /api/jobs/j" {
+	if err != nil || end.ProcessState != makegood.JobError || seen[0] != "GET /api/jobs/j?payloads=false" || seen[len(seen)-1] != "GET /api/jobs/j" {
 		t.Errorf("got %s, %v after %v", end.ProcessState, err, seen)
 	}
 }
@@ -221,7 +221,7 @@ func TestAListIsReadAsFarAsItsCallerDoes(t *testing.T) {
 	}
 	a := serve(t, pages...)
 	var got []string
-	for job, err := range newClient(t, a.URL).List(t.Context(), client.Filter{State: makegood.Error, Workflow: "order"}) {
+	for job, err := range newClient(t, a.URL).List(t.Context(), client.Filter{State: makegood.JobError, Workflow: "order"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,14 +120,14 @@ func (c *Client) Heartbeat(ctx context.Context, id string, at Place, until time.
 // Settle is what Jobs says.
 func (c *Client) Settle(ctx context.Context, id string, at Place, s Settling) (makegood.Job, error) {
 	at.Early, at.Why = false, "" // There is nothing to keep.
-	as := makegood.Done
+	as := makegood.StepDone
 	switch {
 	case s.Skipped && s.NotDone:
 		return makegood.Job{}, fmt.Errorf("settle step %s of job %s: %w", at.Step, id, &InvalidError{Message: "as skipped and as not done: want one"})
 	case s.Skipped:
-		as = makegood.Skipped
+		as = makegood.StepSkipped
 	case s.NotDone:
-		as = makegood.NotDone
+		as = makegood.StepNotDone
 	}
 	return c.say(ctx, "settle", id, at, saying{As: string(as), Attempt: s.Attempt, Output: s.Output, Reason: s.Reason, Request: cmp.Or(s.Name, newRequest())}.at(at))
 }

@@ -46,7 +46,7 @@ type InvalidError struct {
 	// Status is that of HTTP; 0 if it was not even sent.
 	Status int
 	// Misfits are the places of a submission's input that do not fit what its workflow says of it, at most
-	// makegood.MaxMisfits; none: something else is wrong. Message names them, too.
+	// 20; none: something else is wrong. Message names them, too.
 	Misfits []makegood.Misfit
 }
 

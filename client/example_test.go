@@ -44,7 +44,7 @@ func Example() {
 	for listed, err := range jobs.List(ctx, client.Filter{Workflow: "hello"}) {
 		fmt.Println(listed.ID, err)
 	}
-	_, err = jobs.Ask(ctx, "h-1", makegood.Cancel, "too late")
+	_, err = jobs.Ask(ctx, "h-1", makegood.VerbCancel, "too late")
 	var refused *client.RefusedError
 	fmt.Println(errors.As(err, &refused), refused.Reason)
 	// Output:

@@ -37,7 +37,7 @@ type Filter struct {
 	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
-	// Late: it is unfinished, and the Supervisor should have looked at it (CompleteBy) makegood.LateGrace ago, or, while it goes forward and is not
+	// Late: it is unfinished, and the Supervisor should have looked at it (CompleteBy) two minutes ago, or, while it goes forward and is not
 	// paused, its own timeout has passed, or the time by which its workflow expects it (makegood.Job.ExpectBy). LateWithin: the
 	// timeout or that time passes within this time, or has passed. DueWithin: something of it begins or is due within this time.
 	Late                  bool
@@ -222,7 +222,7 @@ func (f Filter) contradicts() string {
 		return "paused: want true, and no state beside it"
 	case f.State.Finished() && (late || f.Step != "" || f.Agent != ""):
 		return fmt.Sprintf("a job that is %s is at its end: it is not late or due, and stands at no step and with no agent", f.State)
-	case f.ReasonKind != "" && f.State != "" && f.State != makegood.Error:
+	case f.ReasonKind != "" && f.State != "" && f.State != makegood.JobError:
 		return fmt.Sprintf("reason-kind: only a job in Error has one, and not one that is %s", f.State)
 	case f.LateWithin < 0 || f.DueWithin < 0:
 		return "late-within and due-within: want more than nothing"

@@ -14,7 +14,7 @@ import (
 // one may be made again without harm.
 type Holds interface {
 	// PauseAll pauses an agent or a workflow: nothing new is sent to the agent, or for a job of the workflow, and the jobs that
-	// would have to do with it stand still. It is known everywhere makegood.HoldsFresh after the answer. One that is paused
+	// would have to do with it stand still. It is known everywhere five seconds after the answer. One that is paused
 	// already stays so, for the reason that it is.
 	PauseAll(ctx context.Context, kind makegood.HoldKind, name, reason string) (makegood.Hold, error)
 	// ResumeAll resumes it: new work flows at once, and the jobs that stood still go on little by little. One that is not

@@ -48,7 +48,7 @@ type Jobs interface {
 	// job that has begun or ended, and a start more than makegood.MaxStartDelay ahead, are refused.
 	Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error)
 	// Request asks for any verb, under a name of its own: the same name asked for again of the same job is the same
-	// request, as long as it is among the makegood.MaxRequests that were granted last, and Existed is set. An empty name: one
+	// request, as long as it is among the 16 that were granted last, and Existed is set. An empty name: one
 	// is made. What Ask and Reschedule say of their verbs holds.
 	Request(ctx context.Context, id string, r Request) (makegood.Job, error)
 	// Plan says what a Resubmit with its Definition and Input would do, and changes nothing. Where that would be refused, so is

@@ -94,7 +94,7 @@ func completeIDs(o *remote, data *string) completion {
 }
 
 // waits reports whether a step, or its undo, waits.
-func waits(a makegood.Activity) bool { return a.State == makegood.Waiting }
+func waits(a makegood.Activity) bool { return a.State == makegood.StepWaiting }
 
 // completeSteps offers the ids of jobs, and then those steps of the job of which, or of whose undo, something holds. Of a
 // stack it offers no ids, as completeIDs.

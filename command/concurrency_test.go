@@ -84,7 +84,7 @@ func TestDevKeepsToItsConcurrency(t *testing.T) {
 		}
 	}
 	for i := range 8 {
-		if job, err := c.Wait(t.Context(), fmt.Sprint("x-", i)); err != nil || job.ProcessState != makegood.Processed {
+		if job, err := c.Wait(t.Context(), fmt.Sprint("x-", i)); err != nil || job.ProcessState != makegood.JobProcessed {
 			t.Fatalf("got %+v, %v", job, err)
 		}
 	}

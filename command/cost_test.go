@@ -29,7 +29,7 @@ func countedStack(t *testing.T) (url string) {
 	}
 	listed := func(id, workflow string, s *makegood.Spent, steps ...makegood.JobStep) client.Listed {
 		return client.Listed{
-			ID: id, Workflow: workflow, ProcessState: makegood.Processed, Spent: s,
+			ID: id, Workflow: workflow, ProcessState: makegood.JobProcessed, Spent: s,
 			Job: &makegood.Job{ID: id, Workflow: workflow, Definition: "d", Spent: s, Steps: steps},
 		}
 	}

@@ -154,7 +154,7 @@ func showErrors(cmd *cobra.Command, o errorsOptions) error {
 		return err
 	}
 	defer closeJobs()
-	failedJobs, err := client.CountAll(cmd.Context(), jobs, client.Filter{State: makegood.Error}, client.ByWorkflow, client.ByStep, client.ByReason)
+	failedJobs, err := client.CountAll(cmd.Context(), jobs, client.Filter{State: makegood.JobError}, client.ByWorkflow, client.ByStep, client.ByReason)
 	if err != nil {
 		return failed(cmd, err)
 	}

@@ -265,7 +265,7 @@ func activityText(a makegood.Activity) string {
 	if a.Progress != nil {
 		text += fmt.Sprintf(", said %s at %s", plain.Line(string(a.Progress.Value)), moment(&a.Progress.At))
 	}
-	if a.State == makegood.Waiting {
+	if a.State == makegood.StepWaiting {
 		text += ", until " + moment(a.CompleteBy)
 	}
 	if a.CompletedBy != nil {

@@ -12,12 +12,12 @@ import (
 func aHistory() makegood.Job {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return makegood.Job{
-		ID: "o-1", Workflow: "order", ProcessState: makegood.Error, Desired: makegood.Processed, HistoryCount: 43,
+		ID: "o-1", Workflow: "order", ProcessState: makegood.JobError, Desired: makegood.JobProcessed, HistoryCount: 43,
 		History: []makegood.Entry{
 			{N: 1, At: at, Kind: makegood.EntryFailed, Step: "pay", Attempt: 1, StartedAt: &at, LockedBy: "agent:1", Failure: 1, Error: &makegood.StepError{Message: "card\x1b[2Jrefused", Kind: "card", Applied: makegood.AppliedNo}},
-			{N: 2, At: at, Kind: makegood.EntryTurned, State: makegood.Undone, Reason: "step pay failed"},
+			{N: 2, At: at, Kind: makegood.EntryTurned, State: makegood.JobUndone, Reason: "step pay failed"},
 			{N: 40, At: at, Kind: makegood.EntrySilent, Step: "reserve", Undo: true, Attempt: 7, Failure: 2, Error: &makegood.StepError{Message: "no reply", Retryable: true}},
-			{N: 41, At: at, Kind: makegood.EntryRequest, Verb: makegood.Resubmit, By: "anna", Reason: "the bank is open"},
+			{N: 41, At: at, Kind: makegood.EntryRequest, Verb: makegood.VerbResubmit, By: "anna", Reason: "the bank is open"},
 		},
 		HistoryGaps: []makegood.HistoryGap{{From: 3, To: 39, Why: "not kept"}, {From: 42, To: 43, Why: "damaged"}},
 	}

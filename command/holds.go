@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -105,7 +106,7 @@ func askWhole(cmd *cobra.Command, verb makegood.Verb, kind makegood.HoldKind, na
 	}
 	reason, _ := cmd.Flags().GetString("reason") // there is one
 	ask := func(ctx context.Context) (makegood.Hold, error) { return c.PauseAll(ctx, kind, name, reason) }
-	if verb == makegood.Resume {
+	if verb == makegood.VerbResume {
 		ask = func(ctx context.Context) (makegood.Hold, error) { return c.ResumeAll(ctx, kind, name) }
 	}
 	h, err := ask(cmd.Context())
@@ -203,8 +204,8 @@ func holdLine(h makegood.Hold, now time.Time) string {
 		line += ": " + plain.Line(h.Reason)
 	}
 	line += fmt.Sprintf("; jobs that stand still: %s", jobsOf(h))
-	if now.Sub(h.Since) < makegood.HoldsFresh {
-		line += fmt.Sprintf("; known everywhere %s later", makegood.HoldsFresh)
+	if now.Sub(h.Since) < limits.HoldsFresh {
+		line += fmt.Sprintf("; known everywhere %s later", limits.HoldsFresh)
 	}
 	return line
 }

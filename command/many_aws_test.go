@@ -61,7 +61,7 @@ func TestManyJobsOnADeployedStack(t *testing.T) {
 	}
 	for i := range jobs {
 		j, err := s.store.Load(t.Context(), fmt.Sprintf("o-%d", i))
-		if err != nil || j.ProcessState != makegood.Processing || j.Steps[0].Attempt != 2 {
+		if err != nil || j.ProcessState != makegood.JobProcessing || j.Steps[0].Attempt != 2 {
 			t.Fatalf("o-%d: got %s, attempt %d, %v, want it to go on with its second attempt", i, j.ProcessState, j.Steps[0].Attempt, err)
 		}
 	}

@@ -100,7 +100,7 @@ func newCrowd(t *testing.T, waiting, inError int) *crowd {
 	})
 	c.submit(t, "approvals", waiting)
 	c.submit(t, "broken", inError)
-	c.until(t, "broken", inError, func(s makegood.ProcessState) bool { return s == makegood.Error })
+	c.until(t, "broken", inError, func(s makegood.ProcessState) bool { return s == makegood.JobError })
 	return c
 }
 
@@ -313,7 +313,7 @@ func TestCutOffTheSameCommandGoesOnAndDoesNothingTwice(t *testing.T) {
 		t.Fatalf("killed after %d of %d, want it to have been on its way", at, jobs)
 	}
 	// What was resubmitted fails again, and is in Error again.
-	c.until(t, "broken", jobs, func(s makegood.ProcessState) bool { return s == makegood.Error })
+	c.until(t, "broken", jobs, func(s makegood.ProcessState) bool { return s == makegood.JobError })
 	code, stdout, stderr := askWith(t, strings.Join(ids, "\n"), "resubmit", "-", "--request", "monday", "--json", "--addr", c.url)
 	got := readSaid(t, stdout).summary
 	if all, same := c.most(); code != 0 || all != jobs || same != 1 || got.Duplicate < before || got.Granted+got.Duplicate != jobs {

@@ -137,7 +137,7 @@ func TestOneHundredMegabytesGoInAndOutOfAStack(t *testing.T) {
 	if again, _ := s.run(t, 0, "payload", "put", "r-1", file); again != ref || !strings.Contains(ref, `"bytes":104857600`) || !strings.Contains(ref, `"type":"application/pdf"`) {
 		t.Errorf("got the reference %s, and again %s", ref, again)
 	}
-	if job := s.job(t, "submit", "report", "--id", "r-1", "--wait", "--input", `{"report":`+ref+`}`); job.ProcessState != makegood.Processed {
+	if job := s.job(t, "submit", "report", "--id", "r-1", "--wait", "--input", `{"report":`+ref+`}`); job.ProcessState != makegood.JobProcessed {
 		t.Fatalf("got %s (%s), want Processed: %+v", job.ProcessState, job.Reason, job.Steps)
 	}
 	s.run(t, 0, "payload", "get", "r-1", "input", "--to", back)

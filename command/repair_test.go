@@ -83,7 +83,7 @@ func TestThePageOnRepair(t *testing.T) {
 	}
 	for id, workflow := range map[string]string{"order-17": "order", "parcel-3": "parcel"} {
 		submit(workflow, id)
-		if code, out, stderr := ask(t, "watch", id, "--addr", url); code != codeOtherwise || !strings.Contains(out, string(makegood.Error)) {
+		if code, out, stderr := ask(t, "watch", id, "--addr", url); code != codeOtherwise || !strings.Contains(out, string(makegood.JobError)) {
 			t.Fatalf("watch: %d, %s%s", code, out, stderr)
 		}
 	}

@@ -45,7 +45,7 @@ func TestWhoIsRegisteredIsToldOfTheirJobs(t *testing.T) {
 	}))
 	defer shop.Close()
 	n := newDevListener(map[string]string{"shop": shop.URL + "/secret", "gone": "http://127.0.0.1:1/secret"})
-	notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: job.Announcement{Seq: 2, ProcessState: makegood.Processed}}
+	notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: job.Announcement{Seq: 2, ProcessState: makegood.JobProcessed}}
 	if err := n.Announce(t.Context(), notice); err != nil || len(got) != 0 {
 		t.Errorf("nobody listens: got %v, %v, want nobody told", got, err)
 	}
@@ -73,7 +73,7 @@ func TestAnAlertGoesToItsURL(t *testing.T) {
 	}))
 	defer oncall.Close()
 	n := newDevNotifier(slog.New(slog.DiscardHandler), oncall.URL, func() notify.Where { return notify.Where{Page: "http://127.0.0.1:4777"} })
-	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Error} {
+	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobError} {
 		notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: job.Announcement{Seq: 1, ProcessState: state}}
 		if err := n.Announce(t.Context(), notice); err != nil {
 			t.Fatal(err)

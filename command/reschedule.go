@@ -21,7 +21,7 @@ func newReschedule() *cobra.Command {
 		Long: short + `. Its timeout counts from the new start. A time that
 has passed is at once; one more than ` + makegood.MaxStartDelay.String() + ` ahead is refused.
 
-` + grantedIn(makegood.Reschedule) + manyHelp,
+` + grantedIn(makegood.VerbReschedule) + manyHelp,
 		Example: `  makegood reschedule report-2026 --at 2027-01-01T06:00:00Z
   makegood reschedule report-2026 --at 2027-01-01T06:00:00+01:00 --json
   makegood reschedule report-2026 --at 2027-01-01T06:00:00Z --stack shop-prod
@@ -34,8 +34,8 @@ has passed is at once; one more than ` + makegood.MaxStartDelay.String() + ` ahe
 			if err != nil {
 				return err
 			}
-			return o.do(cmd, args, askedOf(makegood.Reschedule, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, client.Request{Verb: makegood.Reschedule, StartAt: startAt, Name: request})
+			return o.do(cmd, args, askedOf(makegood.VerbReschedule, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+				return c.Request(ctx, id, client.Request{Verb: makegood.VerbReschedule, StartAt: startAt, Name: request})
 			}))
 		},
 	}

@@ -29,13 +29,13 @@ must be there unchanged, and so must an undo that has begun; what has failed or 
 new. With --input it has another input from then on; steps that are done have seen the one before. --dry-run shows what
 would become of each step. Of the filters of list, --definition is called --from here.
 
-` + grantedIn(makegood.Resubmit) + manyHelp,
+` + grantedIn(makegood.VerbResubmit) + manyHelp,
 		Example: `  makegood resubmit order-17 --reason 'the bank is back'
   makegood resubmit order-17 --definition current --dry-run
   makegood resubmit --state Error --workflow order --definition current --yes
   makegood resubmit order-17 --input @order.json --stack shop-prod`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := client.Request{Verb: makegood.Resubmit, Reason: reason, Definition: definition}
+			r := client.Request{Verb: makegood.VerbResubmit, Reason: reason, Definition: definition}
 			if cmd.Flags().Changed("input") {
 				value, err := readInput(cmd, args, input)
 				if err != nil {
@@ -43,12 +43,12 @@ would become of each step. Of the filters of list, --definition is called --from
 				}
 				r.Input = value
 			}
-			asks := askedOf(makegood.Resubmit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+			asks := askedOf(makegood.VerbResubmit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
 				r := r
 				r.Name = request
 				return c.Request(ctx, id, r)
 			})
-			asks.ofJob = string(makegood.Resubmit) // The direction in which it goes on is none of its state.
+			asks.ofJob = string(makegood.VerbResubmit) // The direction in which it goes on is none of its state.
 			if r.Definition != "" || r.Input != nil {
 				asks.plan = func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error) {
 					r := r
@@ -64,7 +64,7 @@ would become of each step. Of the filters of list, --definition is called --from
 	o.flags(cmd)
 	o.askedBy(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.Resubmit))
+	flags.StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.VerbResubmit))
 	flags.StringVar(&definition, "definition", "", "move it to this `definition` first: current, or a hash")
 	flags.StringVar(&input, "input", "", "give it another input first: `JSON`, @FILE, or - for standard input")
 	return cmd
@@ -129,7 +129,7 @@ func newEdit() *cobra.Command {
 		Long: short + `: it may go forward that long from now on, or from its start if that is ahead, and, if it is in Error, from
 when it is resubmitted; also in later rounds, and under another definition. From ` + makegood.TimeoutText(makegood.Duration(makegood.MinTimeout)) + ` to ` + makegood.TimeoutText(makegood.Duration(makegood.MaxJobTimeout)) + `; none: as long as it takes.
 
-` + grantedIn(makegood.Edit) + manyHelp,
+` + grantedIn(makegood.VerbEdit) + manyHelp,
 		Example: `  makegood edit order-17 --timeout 2h --reason 'the bank is slow today'
   makegood edit order-17 --timeout none
   makegood edit --state Processing --workflow order --timeout 3d --dry-run --stack shop-prod`,
@@ -141,14 +141,14 @@ when it is resubmitted; also in later rounds, and under another definition. From
 			if err != nil {
 				return exit(codeUsage, fmt.Errorf("--timeout: %w", err))
 			}
-			return o.do(cmd, args, askedOf(makegood.Edit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, client.Request{Verb: makegood.Edit, Timeout: d, Reason: reason, Name: request})
+			return o.do(cmd, args, askedOf(makegood.VerbEdit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+				return c.Request(ctx, id, client.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason, Name: request})
 			}))
 		},
 	}
 	o.flags(cmd)
 	o.askedBy(cmd)
 	cmd.Flags().StringVar(&timeout, "timeout", "", "how `long` it may go forward, such as 90m or 3d, or none")
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.Edit))
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.VerbEdit))
 	return cmd
 }

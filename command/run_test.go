@@ -78,7 +78,7 @@ func TestOneJobIsOneJob(t *testing.T) {
 func TestASummaryGivesTheMostFrequentReasonsOnly(t *testing.T) {
 	s := batch.Summary{Jobs: 100, Undone: 100}
 	for i := range maxReasons + 3 {
-		s.Reasons = append(s.Reasons, batch.Reason{State: makegood.Undone, Reason: fmt.Sprint("reason ", i), Jobs: 20 - i})
+		s.Reasons = append(s.Reasons, batch.Reason{State: makegood.JobUndone, Reason: fmt.Sprint("reason ", i), Jobs: 20 - i})
 	}
 	var out strings.Builder
 	if err := printSummary(&out, s, false); err != nil {

@@ -113,7 +113,7 @@ for a step while the job is being undone, for an undo while it is not, and for w
 		}
 		return o.arguments(cmd, args[:len(args)-1])
 	}
-	cmd.ValidArgsFunction = completeSteps(&o.remote, func(a makegood.Activity) bool { return a.State != makegood.Done && a.Settled == nil })
+	cmd.ValidArgsFunction = completeSteps(&o.remote, func(a makegood.Activity) bool { return a.State != makegood.StepDone && a.Settled == nil })
 	return cmd
 }
 
@@ -125,12 +125,12 @@ func wouldSettle(job makegood.Job, at client.Place, notDone bool) outcome {
 	}
 	side, of := job.Steps[i].Activity, "step "+at.Step
 	if at.Undo {
-		side, of = makegood.Activity{State: makegood.NotStarted}, "undo of step "+at.Step
+		side, of = makegood.Activity{State: makegood.StepNotStarted}, "undo of step "+at.Step
 		if undo := job.Steps[i].Undo; undo != nil {
 			side = *undo
 		}
 	}
-	if side.State == makegood.Done || side.Settled != nil && !notDone {
+	if side.State == makegood.StepDone || side.Settled != nil && !notDone {
 		return outcome{Outcome: refused, Reason: of + " is " + string(side.State) + " already"}
 	}
 	return outcome{Outcome: granted, Would: "settles " + of + ", which is " + string(side.State)}

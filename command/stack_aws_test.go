@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -263,7 +264,7 @@ func (s *deployedStack) fail(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 	seen := j.CompleteBy
-	j.ProcessState, j.Reason, j.CompleteBy = makegood.Error, "no more goods", makegood.Instant(time.Now().Add(makegood.FarKey))
+	j.ProcessState, j.Reason, j.CompleteBy = makegood.JobError, "no more goods", makegood.Instant(time.Now().Add(limits.FarKey))
 	j.Steps[0].Forward = job.Activity{State: job.Failed, Attempt: 1, Tries: 1, FailureCount: 1}
 	if err := s.store.Save(t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
 		t.Fatal(err)
@@ -277,7 +278,7 @@ func TestTheVerbsWorkOnADeployedStack(t *testing.T) {
 	input := `{"id":"o-1","customer":"c-1","total":9.5}`
 
 	submitted := s.job(t, "submit", "order", "--id", "o-1", "--input", input)
-	if submitted.ProcessState != makegood.Pending || submitted.Workflow != "order" {
+	if submitted.ProcessState != makegood.JobPending || submitted.Workflow != "order" {
 		t.Errorf("submitted: got %+v, want it Pending", submitted)
 	}
 	if task := s.task(t, "inventory"); task.Job != "o-1" || task.Step != "reserve" {
@@ -307,7 +308,7 @@ func TestTheVerbsWorkOnADeployedStack(t *testing.T) {
 	s.fail(t, "o-1")
 	s.wantListed(t, []string{"o-1"}, false, "--state", "Error")
 	s.wantListed(t, []string{"o-2"}, false, "--state", "Pending")
-	if job := s.job(t, "resubmit", "o-1"); job.ProcessState != makegood.Processing {
+	if job := s.job(t, "resubmit", "o-1"); job.ProcessState != makegood.JobProcessing {
 		t.Errorf("resubmitted: got %+v, want it Processing", job)
 	}
 	s.wantListed(t, []string{}, false, "--state", "Error")
@@ -315,16 +316,16 @@ func TestTheVerbsWorkOnADeployedStack(t *testing.T) {
 
 	// Nothing of it was done, so it is Cancelled at once; what is to be told waits for the stack.
 	s.job(t, "submit", "order", "--id", "o-3", "--reply-to", "shop", "--input", `{"id":"o-3","customer":"c-1","total":1}`)
-	if job := s.job(t, "cancel", "o-3"); job.ProcessState != makegood.Cancelled {
+	if job := s.job(t, "cancel", "o-3"); job.ProcessState != makegood.JobCancelled {
 		t.Errorf("cancelled: got %+v", job)
 	}
 	if _, err := s.store.Load(t.Context(), "o-3"); err != nil {
 		t.Fatal(err)
 	}
-	if j, _ := s.store.Load(t.Context(), "o-3"); len(j.Untold) == 0 || j.CompleteBy.IsZero() || time.Until(j.CompleteBy) > 2*makegood.TellAgain {
+	if j, _ := s.store.Load(t.Context(), "o-3"); len(j.Untold) == 0 || j.CompleteBy.IsZero() || time.Until(j.CompleteBy) > 2*limits.TellAgain {
 		t.Errorf("cancelled: got untold %v and CompleteBy %s, want it told within about a minute", j.Untold, j.CompleteBy)
 	}
-	if job := s.job(t, "undo", "o-2"); job.Desired != makegood.Undone {
+	if job := s.job(t, "undo", "o-2"); job.Desired != makegood.JobUndone {
 		t.Errorf("undone: got %+v", job)
 	}
 	s.run(t, codeUsage, "submit", "order", "--reply-to", "nobody")

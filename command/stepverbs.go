@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // tokenVariable is where --token - reads the completion token from, before standard input: neither a shell's history nor a
@@ -83,7 +84,7 @@ func (o *saying) readCompletion(stdin io.Reader) (string, error) {
 	if token := os.Getenv(tokenVariable); token != "" {
 		return token, nil
 	}
-	text, err := io.ReadAll(io.LimitReader(stdin, 2*makegood.MaxCompletionTokenBytes))
+	text, err := io.ReadAll(io.LimitReader(stdin, 2*limits.MaxCompletionTokenBytes))
 	token := strings.TrimSpace(string(text))
 	if err == nil && token == "" {
 		err = errors.New("standard input is empty")

@@ -76,7 +76,7 @@ func TestAStepIsCompletedFromATerminal(t *testing.T) {
 	wants(t, codeUsage, "there is no such job", at("complete", "nobody", "approve")...)
 	code, stdout, _ := ask(t, at("complete", "a", "approve", "--output", `"approve"`, "--json")...)
 	var job makegood.Job
-	if err := json.Unmarshal([]byte(stdout), &job); code != 0 || err != nil || job.Steps[0].State != makegood.Done {
+	if err := json.Unmarshal([]byte(stdout), &job); code != 0 || err != nil || job.Steps[0].State != makegood.StepDone {
 		t.Errorf("in JSON: got %d, %s, %v, want the job", code, stdout, err)
 	}
 }
@@ -100,7 +100,7 @@ func TestATokenIsKeptOutOfTheCommandLine(t *testing.T) {
 	wants(t, codeUsage, "both to be read from standard input", "complete", "--token", "-", "--output", "-", "--addr", url)
 	code, stdout, stderr := askWith(t, token("b")+"\n", "complete", "--token", "-", "--output", `"reject"`, "--json", "--addr", url)
 	var stands client.Standing
-	if err := json.Unmarshal([]byte(stdout), &stands); code != 0 || err != nil || stands.State != makegood.Done || strings.Contains(stdout, `"b"`) {
+	if err := json.Unmarshal([]byte(stdout), &stands); code != 0 || err != nil || stands.State != makegood.StepDone || strings.Contains(stdout, `"b"`) {
 		t.Errorf("got %d, %s%s, want how the step stands", code, stdout, stderr)
 	}
 	wants(t, codeUsage, "no step has this completion token", "complete", "--token", token("a")[:len(token("a"))-4]+"AAAA", "--addr", url)

@@ -48,12 +48,12 @@ func printSummary(w io.Writer, s batch.Summary, asJSON bool) error {
 		state makegood.ProcessState
 		count int
 	}{
-		{makegood.Processed, s.Processed},
-		{makegood.Undone, s.Undone},
-		{makegood.Cancelled, s.Cancelled},
-		{makegood.Error, s.Error},
+		{makegood.JobProcessed, s.Processed},
+		{makegood.JobUndone, s.Undone},
+		{makegood.JobCancelled, s.Cancelled},
+		{makegood.JobError, s.Error},
 	} {
-		if row.count > 0 || row.state == makegood.Processed {
+		if row.count > 0 || row.state == makegood.JobProcessed {
 			fmt.Fprintf(w, "  %-10s %6d\n", row.state, row.count)
 		}
 		printReasons(w, s, row.state)

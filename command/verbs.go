@@ -146,7 +146,7 @@ func failed(cmd *cobra.Command, err error) error {
 
 // ended returns the exit code that says how a job ended.
 func ended(job makegood.Job) error {
-	if job.ProcessState == makegood.Processed {
+	if job.ProcessState == makegood.JobProcessed {
 		return nil
 	}
 	return exit(codeOtherwise, nil)
@@ -197,7 +197,7 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
 
 // usualState is a state in which a verb is granted, for its example.
 func usualState(verb makegood.Verb) makegood.ProcessState {
-	for _, s := range []makegood.ProcessState{makegood.Error, makegood.Processing} {
+	for _, s := range []makegood.ProcessState{makegood.JobError, makegood.JobProcessing} {
 		if machine.RuleFor(verb, s).Effect != machine.Refuses {
 			return s
 		}
@@ -207,7 +207,7 @@ func usualState(verb makegood.Verb) makegood.ProcessState {
 
 // reasonKept says what becomes of a verb's reason: the history keeps it, and the job itself why it is undone.
 func reasonKept(verb makegood.Verb) string {
-	if verb == makegood.Cancel || verb == makegood.UndoJob || verb == makegood.Redo {
+	if verb == makegood.VerbCancel || verb == makegood.VerbUndo || verb == makegood.VerbRedo {
 		return "it is kept with a job that it turns round, and in its history"
 	}
 	return "it is kept in the history of the job"
@@ -216,13 +216,13 @@ func reasonKept(verb makegood.Verb) string {
 // newVerbs makes one verb for each of the table.
 func newVerbs() []*cobra.Command {
 	return []*cobra.Command{
-		newVerb(makegood.Cancel, "Undo what was done, and end Cancelled"),
+		newVerb(makegood.VerbCancel, "Undo what was done, and end Cancelled"),
 		newResubmit(),
-		newVerb(makegood.UndoJob, "Undo what was done, and end Undone"),
-		newVerb(makegood.Redo, "Undo what was done, and then begin again in a new round"),
-		newVerb(makegood.Forward, "Go forward again, where nothing was undone yet"),
-		orAsAWhole(makegood.Pause, newVerb(makegood.Pause, "Start nothing new; what runs runs on")),
-		orAsAWhole(makegood.Resume, newVerb(makegood.Resume, "Take a pause back")),
+		newVerb(makegood.VerbUndo, "Undo what was done, and end Undone"),
+		newVerb(makegood.VerbRedo, "Undo what was done, and then begin again in a new round"),
+		newVerb(makegood.VerbForward, "Go forward again, where nothing was undone yet"),
+		orAsAWhole(makegood.VerbPause, newVerb(makegood.VerbPause, "Start nothing new; what runs runs on")),
+		orAsAWhole(makegood.VerbResume, newVerb(makegood.VerbResume, "Take a pause back")),
 	}
 }
 

@@ -119,7 +119,7 @@ func changes(job makegood.Job) string {
 
 // stateText is a state, and of what waits until when.
 func stateText(a makegood.Activity) string {
-	if a.State == makegood.Waiting {
+	if a.State == makegood.StepWaiting {
 		return string(a.State) + " until " + moment(a.CompleteBy)
 	}
 	return string(a.State)

@@ -44,11 +44,11 @@ func TestOnATerminalTheGraphIsDrawnAndDrawnOver(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	screen, person := sizedTerminal(t, 100, 30)
 	draw := newPicture(screen, false, branchesOf)
-	job := makegood.Job{ID: "t-1", Workflow: "trip", ProcessState: makegood.Processing, Steps: []makegood.JobStep{
-		{Name: "quote", Activity: makegood.Activity{State: makegood.Done}}, {Name: "flight", Activity: makegood.Activity{State: makegood.Claimed}}, {Name: "hotel"},
+	job := makegood.Job{ID: "t-1", Workflow: "trip", ProcessState: makegood.JobProcessing, Steps: []makegood.JobStep{
+		{Name: "quote", Activity: makegood.Activity{State: makegood.StepDone}}, {Name: "flight", Activity: makegood.Activity{State: makegood.StepClaimed}}, {Name: "hotel"},
 	}}
 	must(t, draw(job))
-	job.Steps[1].State = makegood.Done
+	job.Steps[1].State = makegood.StepDone
 	must(t, draw(job))
 	first, second, again := strings.Cut(onScreen(t, screen, person), "\x1b[8A")
 	if !again || !strings.Contains(first, "\x1b[34m◐ flight") || !strings.Contains(second, "\x1b[32m● flight") {
@@ -63,7 +63,7 @@ func TestWithoutColoursATerminalShowsShapes(t *testing.T) {
 			t.Setenv("TERM", "xterm")
 			t.Setenv(name, value)
 			screen, person := sizedTerminal(t, 100, 30)
-			must(t, newPicture(screen, false, branchesOf)(makegood.Job{ID: "t-1", Steps: []makegood.JobStep{{Name: "quote", Activity: makegood.Activity{State: makegood.Done}}}}))
+			must(t, newPicture(screen, false, branchesOf)(makegood.Job{ID: "t-1", Steps: []makegood.JobStep{{Name: "quote", Activity: makegood.Activity{State: makegood.StepDone}}}}))
 			text := onScreen(t, screen, person)
 			if strings.Contains(text, "m●") || !strings.Contains(text, "● quote ╶┬▶ ○ flight") {
 				t.Errorf("got %q, want shapes, and no colours", text)

@@ -14,10 +14,10 @@ import (
 func aJob() makegood.Job {
 	by, until := "agent:1", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return makegood.Job{
-		ID: "o-1", Workflow: "order", ProcessState: makegood.Undoing, Desired: makegood.Undone, Reason: "card\x1b[2Jrefused", Round: 1,
+		ID: "o-1", Workflow: "order", ProcessState: makegood.JobUndoing, Desired: makegood.JobUndone, Reason: "card\x1b[2Jrefused", Round: 1,
 		Input: json.RawMessage(`{"a": "` + strings.Repeat("x", 1000) + `"}`),
 		Steps: []makegood.JobStep{
-			{Name: "reserve", Activity: makegood.Activity{State: "done", Attempt: 1}, Undo: &makegood.Activity{State: makegood.Claimed, Attempt: 2, LockedBy: &by, CompleteBy: &until}},
+			{Name: "reserve", Activity: makegood.Activity{State: "done", Attempt: 1}, Undo: &makegood.Activity{State: makegood.StepClaimed, Attempt: 2, LockedBy: &by, CompleteBy: &until}},
 			{Name: "pay", Activity: makegood.Activity{State: "failed", Attempt: 3, FailureCount: 3, Error: &makegood.StepError{Message: "card\nrefused"}}},
 		},
 	}
@@ -79,7 +79,7 @@ func TestInAPipeEachChangeIsALine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job.ProcessState = makegood.Undone
+	job.ProcessState = makegood.JobUndone
 	if err := draw(job); err != nil {
 		t.Fatal(err)
 	}

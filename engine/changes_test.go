@@ -146,7 +146,7 @@ func TestChangesSurviveTheEngine(t *testing.T) {
 	defer eng.Close()
 	go eng.Run(ctx)
 	// Whoever has to do with the job again hands it over; without that the Supervisor does, a minute after its end.
-	if _, err := eng.Ask(ctx, "t-1", makegood.Pause, ""); err == nil {
+	if _, err := eng.Ask(ctx, "t-1", makegood.VerbPause, ""); err == nil {
 		t.Fatal("a job that has ended was paused")
 	}
 	<-d.ended

@@ -56,7 +56,7 @@ func waitsAt(t *testing.T, jobs client.Jobs, id string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job.Steps[0].State == makegood.Waiting {
+		if job.Steps[0].State == makegood.StepWaiting {
 			return
 		}
 	}
@@ -114,17 +114,17 @@ func TestAStepIsCompletedInTheProcessAsOverHTTP(t *testing.T) {
 		say(d.Fail(t.Context(), id, at, makegood.StepError{Message: strings.Repeat("x", makegood.MaxReasonBytes+1)}))
 		say(d.Complete(t.Context(), id, at, json.RawMessage(`"`+strings.Repeat("x", makegood.MaxPayloadBytes)+`"`)))
 		j, err := d.Complete(t.Context(), id, at, json.RawMessage(`{"to": "bank"}`))
-		if err != nil || j.ProcessState != makegood.Processed {
+		if err != nil || j.ProcessState != makegood.JobProcessed {
 			t.Errorf("complete: got %+v, %v, want it processed", j, err)
 		}
 		if j, err = d.Get(t.Context(), id); err != nil || string(j.Steps[0].Output) != `{"to":"bank"}` {
 			t.Errorf("get: got %s, %v, want the output", j.Steps[0].Output, err)
 		}
 		holder := d.byToken(b.token(other))
-		if s, err := holder.Heartbeat(t.Context(), time.Time{}); err != nil || s.State != makegood.Waiting {
+		if s, err := holder.Heartbeat(t.Context(), time.Time{}); err != nil || s.State != makegood.StepWaiting {
 			t.Errorf("heartbeat by token: got %+v, %v", s, err)
 		}
-		if s, err := holder.Fail(t.Context(), makegood.StepError{Message: "closed"}); err != nil || s.State != makegood.Failed {
+		if s, err := holder.Fail(t.Context(), makegood.StepError{Message: "closed"}); err != nil || s.State != makegood.StepFailed {
 			t.Errorf("fail by token: got %+v, %v, want it failed", s, err)
 		}
 		say(d.byToken("no token").Complete(t.Context(), nil))
@@ -217,10 +217,10 @@ func TestAnApprovalByLink(t *testing.T) {
 	want(first, approve, http.StatusOK, "Your answer is stored")
 	want(first, approve, http.StatusOK, "Your answer is stored")
 	want(first, reject, http.StatusConflict, "answered with <strong>approve</strong>")
-	if j, err := r.Wait(t.Context(), "first"); err != nil || j.ProcessState != makegood.Processed || !strings.HasPrefix(string(j.Steps[0].Output), `{"answer":"approve","by":"anna (completion token)","at":"`) {
+	if j, err := r.Wait(t.Context(), "first"); err != nil || j.ProcessState != makegood.JobProcessed || !strings.HasPrefix(string(j.Steps[0].Output), `{"answer":"approve","by":"anna (completion token)","at":"`) {
 		t.Errorf("got %+v, %v, want it approved", j, err)
 	}
-	if _, err := r.Ask(t.Context(), "late", makegood.Cancel, ""); err != nil {
+	if _, err := r.Ask(t.Context(), "late", makegood.VerbCancel, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Wait(t.Context(), "late"); err != nil {

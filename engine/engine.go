@@ -348,7 +348,7 @@ func (e *Engine) Handler() http.Handler { return e.handler }
 
 // AgentHandler answers the part of the HTTP API that agents outside need, and no other: each of them is known by its
 // Token. Give it to a listener that other machines reach, with TLS before it, and keep Handler to yourself. A request
-// for tasks may be held for makegood.MaxTaskWait, so a server's WriteTimeout must be longer.
+// for tasks may be held for 20 seconds, so a server's WriteTimeout must be longer.
 func (e *Engine) AgentHandler() http.Handler { return e.outside }
 
 // CompletionHandler answers the part of the HTTP API that whoever holds the completion token of a step needs, and no

@@ -87,7 +87,7 @@ func TestSeveralEnginesLiveSideBySideAndLeaveNothing(t *testing.T) {
 				t.Error(err)
 			}
 			job, err := eng.Wait(t.Context(), "l")
-			if err != nil || job.ProcessState != makegood.Processed || string(job.Steps[0].Output) != fmt.Sprintf(`"Dear %d"`, i) {
+			if err != nil || job.ProcessState != makegood.JobProcessed || string(job.Steps[0].Output) != fmt.Sprintf(`"Dear %d"`, i) {
 				t.Errorf("engine %d: got %s in %s, %v", i, job.Steps[0].Output, job.ProcessState, err)
 			}
 		})
@@ -96,7 +96,7 @@ func TestSeveralEnginesLiveSideBySideAndLeaveNothing(t *testing.T) {
 	again := run(t, engine.Options{Dir: dirs[0]})
 	defer again.close(t)
 	job, err := again.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`"0"`)})
-	if err != nil || !job.Existed || job.ProcessState != makegood.Processed {
+	if err != nil || !job.Existed || job.ProcessState != makegood.JobProcessed {
 		t.Errorf("again: got %+v, %v, want the job of before", job, err)
 	}
 }
@@ -150,7 +150,7 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 		if _, err := jobs.Ask(t.Context(), "bad", "foo", ""); !isInvalid(err) {
 			t.Errorf("%T: asked for a verb that there is not: got %v", jobs, err)
 		}
-		if _, err := jobs.Ask(t.Context(), "bad", makegood.Reschedule, ""); !isInvalid(err) {
+		if _, err := jobs.Ask(t.Context(), "bad", makegood.VerbReschedule, ""); !isInvalid(err) {
 			t.Errorf("%T: rescheduled without a time: got %v", jobs, err)
 		}
 		reschedules(t, jobs)
@@ -165,10 +165,10 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 	if _, err := read.Reschedule(t.Context(), "bad", time.Now()); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("rescheduled in a folder: got %v, want %v", err, folder.ErrReadOnly)
 	}
-	if _, err := read.Request(t.Context(), "bad", client.Request{Verb: makegood.Resubmit}); !errors.Is(err, folder.ErrReadOnly) {
+	if _, err := read.Request(t.Context(), "bad", client.Request{Verb: makegood.VerbResubmit}); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("requested of a folder: got %v, want %v", err, folder.ErrReadOnly)
 	}
-	if _, err := read.Ask(t.Context(), "bad", makegood.Resubmit, ""); !errors.Is(err, folder.ErrReadOnly) {
+	if _, err := read.Ask(t.Context(), "bad", makegood.VerbResubmit, ""); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("asked of a folder: got %v, want %v", err, folder.ErrReadOnly)
 	}
 }
@@ -183,7 +183,7 @@ func reschedules(t *testing.T, jobs client.Jobs) {
 	for _, ahead := range []time.Duration{3 * time.Hour, time.Hour, time.Hour} {
 		want := makegood.Instant(now.Add(ahead))
 		job, err := jobs.Reschedule(t.Context(), id, want)
-		if err != nil || job.StartAt == nil || !job.StartAt.Equal(want) || !job.CompleteBy.Equal(want) || job.ProcessState != makegood.Pending {
+		if err != nil || job.StartAt == nil || !job.StartAt.Equal(want) || !job.CompleteBy.Equal(want) || job.ProcessState != makegood.JobPending {
 			t.Fatalf("%T: %s ahead: got %+v, %v, want its start and its key at %v", jobs, ahead, job, err, want)
 		}
 	}
@@ -196,7 +196,7 @@ func reschedules(t *testing.T, jobs client.Jobs) {
 			t.Errorf("%T: to %v: got %v, want it refused with %q", jobs, c.at, err, c.want)
 		}
 		if c.want == "" {
-			if job, err := jobs.Wait(t.Context(), id); err != nil || job.ProcessState != makegood.Processed {
+			if job, err := jobs.Wait(t.Context(), id); err != nil || job.ProcessState != makegood.JobProcessed {
 				t.Fatalf("%T: it was to begin at once: got %+v, %v", jobs, job, err)
 			}
 		}
@@ -215,19 +215,19 @@ func requestsByName(t *testing.T, jobs client.Jobs) {
 		request         client.Request
 		paused, existed bool
 	}{
-		{client.Request{Verb: makegood.Pause, Name: "monday"}, true, false},
-		{client.Request{Verb: makegood.Pause}, true, true},
-		{client.Request{Verb: makegood.Resume, Name: "monday"}, false, false},
-		{client.Request{Verb: makegood.Pause, Name: "monday"}, false, true},
-		{client.Request{Verb: makegood.Pause, Name: "tuesday"}, true, false},
-		{client.Request{Verb: makegood.Cancel}, false, false},
+		{client.Request{Verb: makegood.VerbPause, Name: "monday"}, true, false},
+		{client.Request{Verb: makegood.VerbPause}, true, true},
+		{client.Request{Verb: makegood.VerbResume, Name: "monday"}, false, false},
+		{client.Request{Verb: makegood.VerbPause, Name: "monday"}, false, true},
+		{client.Request{Verb: makegood.VerbPause, Name: "tuesday"}, true, false},
+		{client.Request{Verb: makegood.VerbCancel}, false, false},
 	} {
 		job, err := jobs.Request(t.Context(), id, c.request)
 		if err != nil || job.Paused != c.paused || job.Existed != c.existed {
 			t.Fatalf("%T: %+v: got paused %t, existed %t, %v, want %t, %t", jobs, c.request, job.Paused, job.Existed, err, c.paused, c.existed)
 		}
 	}
-	if _, err := jobs.Request(t.Context(), id, client.Request{Verb: makegood.Pause, Name: "two words"}); !isInvalid(err) {
+	if _, err := jobs.Request(t.Context(), id, client.Request{Verb: makegood.VerbPause, Name: "two words"}); !isInvalid(err) {
 		t.Errorf("%T: a name with a space: got %v", jobs, err)
 	}
 }
@@ -245,7 +245,7 @@ func invalidLists(t *testing.T, jobs client.Jobs) {
 		cursor, want string
 	}{
 		{client.Filter{State: "foo"}, "", `list jobs: there is no state "foo"; there are [Pending Processing Processed Error Undoing Undone Cancelled] and waiting`},
-		{client.Filter{State: makegood.Error, Paused: true}, "", "list jobs: paused: want true, and no state beside it"},
+		{client.Filter{State: makegood.JobError, Paused: true}, "", "list jobs: paused: want true, and no state beside it"},
 		{client.Filter{}, "garbage", `list jobs: the cursor "garbage" is of no page of this list`},
 	} {
 		if _, err := jobs.Page(t.Context(), c.filter, c.cursor); !isInvalid(err) || err.Error() != c.want {
@@ -290,7 +290,7 @@ func seen(t *testing.T, jobs client.Jobs) string {
 	if !errors.Is(missing, client.ErrNotFound) {
 		t.Errorf("%T: a job that is not there: got %v", jobs, missing)
 	}
-	page, err := jobs.Page(t.Context(), client.Filter{State: makegood.Error}, "")
+	page, err := jobs.Page(t.Context(), client.Filter{State: makegood.JobError}, "")
 	if err != nil {
 		t.Fatalf("%T: %v", jobs, err)
 	}
@@ -325,7 +325,7 @@ func refused(t *testing.T, jobs client.Jobs) string {
 	if isInvalid(err) && strings.HasSuffix(err.Error(), "is not registered; none is registered") {
 		said = append(said, "unregistered")
 	}
-	_, err = jobs.Ask(t.Context(), "good", makegood.Resubmit, "")
+	_, err = jobs.Ask(t.Context(), "good", makegood.VerbResubmit, "")
 	if refusal := new(client.RefusedError); errors.As(err, &refusal) && refusal.Job == "good" {
 		said = append(said, "refused")
 	}
@@ -344,7 +344,7 @@ func TestWhoIsToBeToldIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []chan engine.Notice{alerts, told} {
-		for n := (engine.Notice{}); n.ProcessState != makegood.Error; {
+		for n := (engine.Notice{}); n.ProcessState != makegood.JobError; {
 			select {
 			case n = <-c:
 				if n.Job != "l" || n.Workflow != "letter" {

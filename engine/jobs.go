@@ -97,7 +97,7 @@ func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 
 // Reschedule moves the start of a job of which nothing has begun. What client.Jobs says of it holds.
 func (e *Engine) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return e.Request(ctx, id, client.Request{Verb: makegood.Reschedule, StartAt: startAt})
+	return e.Request(ctx, id, client.Request{Verb: makegood.VerbReschedule, StartAt: startAt})
 }
 
 // Request asks for any verb, under a name of its own. What client.Jobs says of it holds.
@@ -140,8 +140,8 @@ func requested(ctx context.Context, r client.Request) (job.Requested, error) {
 
 // Plan says what a resubmit would do. What client.Jobs says of it holds.
 func (e *Engine) Plan(ctx context.Context, id string, r client.Request) (makegood.Plan, error) {
-	if wrong := wrongRequest(r); wrong != "" || r.Verb != makegood.Resubmit {
-		wrong = cmp.Or(wrong, fmt.Sprintf("there is no plan of %s, only of %s", r.Verb, makegood.Resubmit))
+	if wrong := wrongRequest(r); wrong != "" || r.Verb != makegood.VerbResubmit {
+		wrong = cmp.Or(wrong, fmt.Sprintf("there is no plan of %s, only of %s", r.Verb, makegood.VerbResubmit))
 		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &client.InvalidError{Message: wrong})
 	}
 	asked, err := requested(ctx, r)
@@ -183,9 +183,9 @@ func wrongRequest(r client.Request) string {
 	switch {
 	case !slices.Contains(makegood.Verbs(), r.Verb):
 		return fmt.Sprintf("there is no verb %.40q; there are %v", r.Verb, makegood.Verbs())
-	case r.Verb == makegood.Reschedule && r.StartAt.IsZero():
+	case r.Verb == makegood.VerbReschedule && r.StartAt.IsZero():
 		return "startAt is missing"
-	case r.Verb == makegood.Edit && r.Timeout == 0:
+	case r.Verb == makegood.VerbEdit && r.Timeout == 0:
 		return "timeout is missing"
 	case r.Name != "" && makegood.CheckJobID(r.Name) != nil:
 		return fmt.Sprintf("the name %.140q of a request is none: want what an id may be", r.Name)

@@ -90,7 +90,7 @@ func write(t *testing.T, eng *running, id string) {
 		t.Fatal(err)
 	}
 	job, err := eng.Wait(t.Context(), id)
-	if err != nil || job.ProcessState != makegood.Processed {
+	if err != nil || job.ProcessState != makegood.JobProcessed {
 		t.Fatalf("%s: got %s, %v, want Processed", id, job.ProcessState, err)
 	}
 }

@@ -69,12 +69,12 @@ func TestAMistakeOfOursStopsAJobAndUndoesNothing(t *testing.T) {
 		input, kind, reason string
 		state               makegood.ProcessState
 	}{
-		"expression": {`{"price": 12}`, makegood.KindExpression, `^step pay failed: .*expected an object but got: number`, makegood.Error},
+		"expression": {`{"price": 12}`, makegood.KindExpression, `^step pay failed: .*expected an object but got: number`, makegood.JobError},
 		"panic": {
 			`{"price": {"cents": 12}}`, makegood.KindPanic,
-			`^step pay failed: panic: runtime error: index out of range \[1200\] with length 0 \(at engine/mistakes_test\.go:\d+\)$`, makegood.Error,
+			`^step pay failed: panic: runtime error: index out of range \[1200\] with length 0 \(at engine/mistakes_test\.go:\d+\)$`, makegood.JobError,
 		},
-		"refusal": {`{"price": {"cents": -1}}`, "refused", `^step pay failed: not below zero`, makegood.Undone},
+		"refusal": {`{"price": {"cents": -1}}`, "refused", `^step pay failed: not below zero`, makegood.JobUndone},
 	} {
 		if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "trip", ID: id, Input: []byte(in.input)}); err != nil {
 			t.Fatal(err)
@@ -90,12 +90,12 @@ func TestAMistakeOfOursStopsAJobAndUndoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, r := range map[string]client.Request{
-		"expression": {Verb: makegood.Resubmit, Definition: "current"}, "panic": {Verb: makegood.Resubmit},
+		"expression": {Verb: makegood.VerbResubmit, Definition: "current"}, "panic": {Verb: makegood.VerbResubmit},
 	} {
 		if _, err := c.Request(t.Context(), id, r); err != nil {
 			t.Fatal(err)
 		}
-		if job := end(id); job.ProcessState != makegood.Processed {
+		if job := end(id); job.ProcessState != makegood.JobProcessed {
 			t.Errorf("%s: got %s, %q once the mistake is corrected, want it Processed", id, job.ProcessState, job.Reason)
 		}
 	}

@@ -127,7 +127,7 @@ func TestALargeReportIsMadeCheckedAndUndone(t *testing.T) {
 	for _, c := range []struct {
 		wanted string
 		want   makegood.ProcessState
-	}{{hex.EncodeToString(whole[:]), makegood.Processed}, {"another", makegood.Undone}} {
+	}{{hex.EncodeToString(whole[:]), makegood.JobProcessed}, {"another", makegood.JobUndone}} {
 		for name, dir := range map[string]string{"files": t.TempDir(), "memory": ""} {
 			t.Run(name+" "+string(c.want), func(t *testing.T) {
 				var shredded atomic.Value
@@ -155,7 +155,7 @@ func TestALargeReportIsMadeCheckedAndUndone(t *testing.T) {
 				if done.Report != want {
 					t.Errorf("got %+v, want %+v", done.Report, want)
 				}
-				if got := shredded.Load(); c.want == makegood.Undone && got != want {
+				if got := shredded.Load(); c.want == makegood.JobUndone && got != want {
 					t.Errorf("the undo got %v, want %v", got, want)
 				}
 				r, err := over.OpenPayload(t.Context(), "report-7", want)
@@ -198,7 +198,7 @@ func TestAnOutputThatIsTooLargeForAMessageGoesByReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	job, err := eng.Wait(t.Context(), "l-1")
-	if err != nil || job.ProcessState != makegood.Processed || string(job.Steps[1].Output) != "20000" {
+	if err != nil || job.ProcessState != makegood.JobProcessed || string(job.Steps[1].Output) != "20000" {
 		t.Fatalf("got %s (%s), %v, %+v", job.ProcessState, job.Reason, err, job.Steps)
 	}
 	p, whole := makegood.WholePayload(job.Steps[0].Output)
@@ -303,7 +303,7 @@ func TestPayloadsAreThereAfterARestart(t *testing.T) {
 		if _, err := eng.Submit(ctx, makegood.Submission{Workflow: "report", ID: "r", Input: input}); err != nil {
 			t.Fatal(err)
 		}
-		if job, err := eng.Wait(ctx, "r"); err != nil || job.ProcessState != makegood.Processed {
+		if job, err := eng.Wait(ctx, "r"); err != nil || job.ProcessState != makegood.JobProcessed {
 			t.Errorf("got %s (%s), %v", job.ProcessState, job.Reason, err)
 		}
 	})

@@ -105,7 +105,7 @@ steps:
 			t.Fatal(err)
 		}
 		job, err := eng.Wait(t.Context(), workflow)
-		if err != nil || job.ProcessState != makegood.Error {
+		if err != nil || job.ProcessState != makegood.JobError {
 			t.Errorf("%s: got %s, %v, want it to end in Error: its last step panics, or its first is refused", workflow, job.ProcessState, err)
 		}
 		text, err := json.Marshal(job)

@@ -85,14 +85,14 @@ func book(t *testing.T, d *desk, o engine.Options, s makegood.Submission) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job.Steps[1].State == makegood.Waiting {
+		if job.Steps[1].State == makegood.StepWaiting {
 			break
 		}
 	}
 	if _, err := eng.Completion(token).Complete(t.Context(), json.RawMessage(`"yes"`)); err != nil {
 		t.Fatal(err)
 	}
-	if job, err := eng.Wait(t.Context(), s.ID); err != nil || job.ProcessState != makegood.Undone {
+	if job, err := eng.Wait(t.Context(), s.ID); err != nil || job.ProcessState != makegood.JobUndone {
 		t.Fatalf("got %s, %v, want a booking that is undone", job.ProcessState, err)
 	}
 }

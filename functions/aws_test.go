@@ -211,7 +211,7 @@ func (w *world) end(t *testing.T, id string) job.Job {
 		if j, err = w.store.Load(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if j.ProcessState.Finished() || j.ProcessState == makegood.Error {
+		if j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 			return j
 		}
 	}
@@ -274,7 +274,7 @@ func TestOrdersEndWithFunctionsAsProcessesAndAnAgentInPython(t *testing.T) {
 	w.submit(t, "good", "charge")
 	w.submit(t, "bad", "teleport")
 	good, bad := w.end(t, "good"), w.end(t, "bad")
-	if good.ProcessState != makegood.Processed {
+	if good.ProcessState != makegood.JobProcessed {
 		t.Errorf("good: got %s (%s), want Processed", good.ProcessState, good.Reason)
 	}
 	charged, _ := good.Step("charge")
@@ -283,14 +283,14 @@ func TestOrdersEndWithFunctionsAsProcessesAndAnAgentInPython(t *testing.T) {
 	}
 	charged, _ = bad.Step("charge")
 	reserved, _ := bad.Step("reserve")
-	if bad.ProcessState != makegood.Undone || charged.Undo.State != job.Done || reserved.Undo.State != job.Done {
+	if bad.ProcessState != makegood.JobUndone || charged.Undo.State != job.Done || reserved.Undo.State != job.Done {
 		t.Errorf("bad: got %s, undo of charge %q, undo of reserve %q, want Undone and both done", bad.ProcessState, charged.Undo.State, reserved.Undo.State)
 	}
 	if !strings.Contains(bad.Reason, `no action 'teleport'`) {
 		t.Errorf("bad: got reason %q, want what the agent said", bad.Reason)
 	}
 
-	w.wantTold(t, map[string]makegood.ProcessState{"good": makegood.Processed, "bad": makegood.Undone})
+	w.wantTold(t, map[string]makegood.ProcessState{"good": makegood.JobProcessed, "bad": makegood.JobUndone})
 
 	if got, want := sweeps.invoke(t, saved(t, "schedule.json")), (answer{"response", "null"}); got != want {
 		t.Errorf("a sweep answers %+v, want %+v", got, want)

@@ -81,9 +81,9 @@ func TestNoLogShowsAPayload(t *testing.T) {
 		if _, _, err := w.scheduler.Submit(t.Context(), scheduler.Submission{ID: id, Definition: compiled.Hash, Input: input, ReplyTo: listener}); err != nil {
 			t.Fatal(err)
 		}
-		ends[id] = makegood.Undone
+		ends[id] = makegood.JobUndone
 	}
-	ends["secret-2"] = makegood.Error // Its expression fails, which is a mistake of the workflow.
+	ends["secret-2"] = makegood.JobError // Its expression fails, which is a mistake of the workflow.
 	for id, want := range ends {
 		if job := w.end(t, id); job.ProcessState != want || job.Reason == "" {
 			t.Errorf("%s: got %s (%s), want %s and a reason", id, job.ProcessState, job.Reason, want)

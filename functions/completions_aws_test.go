@@ -124,7 +124,7 @@ func TestAnApprovalByLinkAndACompletionByMessage(t *testing.T) {
 	}
 	j := w.end(t, "s-1")
 	reserve, _ := j.Step("reserve")
-	if j.ProcessState != makegood.Processed || reserve.Forward.Completion == nil || reserve.Forward.Completion.By != wire.ByToken || string(reserve.Forward.Output.Inline) != `{"reserved":7}` {
+	if j.ProcessState != makegood.JobProcessed || reserve.Forward.Completion == nil || reserve.Forward.Completion.By != wire.ByToken || string(reserve.Forward.Output.Inline) != `{"reserved":7}` {
 		t.Errorf("got %s and %+v, want it processed, and reserve completed by token", j.ProcessState, reserve.Forward)
 	}
 	// The public door does nothing else, for whoever has no token.

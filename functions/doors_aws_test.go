@@ -127,7 +127,7 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case job.Paused() || job.ProcessState != makegood.Pending || job.RequestedBy != adasARN:
+		case job.Paused() || job.ProcessState != makegood.JobPending || job.RequestedBy != adasARN:
 			return fmt.Errorf("it is %s, paused %t, last asked by %q", job.ProcessState, job.Paused(), job.RequestedBy)
 		case job.Rev > 4:
 			return fmt.Errorf("it was saved %d times, want its birth, a pause, what that closed, and a resume", job.Rev)

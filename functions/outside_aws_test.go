@@ -227,7 +227,7 @@ func TestAnAgentOutsideLambdaThatIsKilledIsReplaced(t *testing.T) {
 	o.finishes("f-1")
 	j := o.end(t, "f-1")
 	step, _ := j.Step("render")
-	if j.ProcessState != makegood.Processed || string(step.Forward.Output.Inline) != `"rendered by attempt 2"` || step.Forward.FailureCount != 1 {
+	if j.ProcessState != makegood.JobProcessed || string(step.Forward.Output.Inline) != `"rendered by attempt 2"` || step.Forward.FailureCount != 1 {
 		t.Errorf("got %s (%s) with %s after %d failures, want it rendered by attempt 2 after one", j.ProcessState, j.Reason, step.Forward.Output.Inline, step.Forward.FailureCount)
 	}
 	if got, want := o.ledger(), []string{"begin f-1/render/1#1", "begin f-1/render/1#2"}; !slices.Equal(got, want) {
@@ -248,13 +248,13 @@ func TestAnAgentOutsideLambdaDrains(t *testing.T) {
 	if err := first.Wait(); err != nil {
 		t.Errorf("the process ended with %v, want exit code 0", err)
 	}
-	if j := o.end(t, "f-1"); j.ProcessState != makegood.Processed || j.FailureCount != 0 {
+	if j := o.end(t, "f-1"); j.ProcessState != makegood.JobProcessed || j.FailureCount != 0 {
 		t.Errorf("f-1: got %s after %d failures, want Processed after none", j.ProcessState, j.FailureCount)
 	}
 	o.submits("f-2")
 	o.finishes("f-2")
 	o.starts()
-	if j := o.end(t, "f-2"); j.ProcessState != makegood.Processed || j.FailureCount != 0 {
+	if j := o.end(t, "f-2"); j.ProcessState != makegood.JobProcessed || j.FailureCount != 0 {
 		t.Errorf("f-2: got %s after %d failures, want Processed after none", j.ProcessState, j.FailureCount)
 	}
 }
@@ -265,12 +265,12 @@ func TestAnAgentOutsideLambdaIsWithdrawn(t *testing.T) {
 	o.starts()
 	o.submits("f-1")
 	o.began("begin f-1/render/1#1")
-	if _, _, err := o.scheduler.Request(t.Context(), "f-1", job.Requested{Verb: makegood.Cancel, Request: "r1"}); err != nil {
+	if _, _, err := o.scheduler.Request(t.Context(), "f-1", job.Requested{Verb: makegood.VerbCancel, Request: "r1"}); err != nil {
 		t.Fatal(err)
 	}
 	j := o.end(t, "f-1")
 	want := []string{"begin f-1/render/1#1", "ended f-1/render/1#1: " + agent.ErrWithdrawn.Error()}
-	if got := o.ledger(); j.ProcessState != makegood.Cancelled || !slices.Equal(got, want) {
+	if got := o.ledger(); j.ProcessState != makegood.JobCancelled || !slices.Equal(got, want) {
 		t.Errorf("got %s, and the agent did %q, want Cancelled, and %q", j.ProcessState, got, want)
 	}
 }

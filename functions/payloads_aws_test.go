@@ -90,7 +90,7 @@ func TestAHundredMegabytesGoThroughFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := w.end(t, "p-1")
-	if j.ProcessState != makegood.Processed {
+	if j.ProcessState != makegood.JobProcessed {
 		t.Fatalf("got %s: %s, want it processed", j.ProcessState, j.Reason)
 	}
 	for _, name := range []string{"print", "read"} {
@@ -120,7 +120,7 @@ func TestAnAgentThatMayNotWriteIsHeardOfAtOnce(t *testing.T) {
 	}
 	j := w.end(t, "p-2")
 	s, _ := j.Step("print")
-	if j.ProcessState != makegood.Error || s.Forward.Attempt != 1 || s.Forward.Error == nil || !strings.Contains(s.Forward.Error.Message, "access to the payload store is denied") {
+	if j.ProcessState != makegood.JobError || s.Forward.Attempt != 1 || s.Forward.Error == nil || !strings.Contains(s.Forward.Error.Message, "access to the payload store is denied") {
 		t.Errorf("got %s after attempt %d: %+v, want Error, at once, because of denied access", j.ProcessState, s.Forward.Attempt, s.Forward.Error)
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/testkit/iam"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
@@ -102,7 +103,7 @@ func TestClaimsAndHeartbeatsInPythonAreThoseOfGo(t *testing.T) {
 	w := newWorld(t)
 	p := w.python(t)
 	now := makegood.Instant(time.Now())
-	until := now.Add(makegood.MaxClaimDelay)
+	until := now.Add(limits.MaxClaimDelay)
 	slot := store.Slot{Agent: "payments", Job: "j", Birth: "b", Step: "s"}
 	task := func(job string, attempt int) json.RawMessage {
 		body, err := wire.EncodeTask(makegood.Task{

@@ -125,7 +125,7 @@ func TestAScheduleMakesOneJobHoweverManyTellOfIt(t *testing.T) {
 	if j := w.appears(t, id); j.CreatedAt.Before(stored.Next) {
 		t.Errorf("%s was made at %v, before its time", id, j.CreatedAt)
 	}
-	if j := w.end(t, id); j.ProcessState != makegood.Processed {
+	if j := w.end(t, id); j.ProcessState != makegood.JobProcessed {
 		t.Errorf("%s: got %s (%s), want Processed", id, j.ProcessState, j.Reason)
 	}
 	sweepsAnd(t, sweeps, `"msg":"swept"`)

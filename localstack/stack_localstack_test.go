@@ -38,7 +38,7 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 		if ends[id] = job.ProcessState; job.ProcessState != w.script.Ends(id) {
 			t.Errorf("order %s ended %s (%s), want %s", id, job.ProcessState, job.Reason, w.script.Ends(id))
 		}
-		if job.ProcessState == makegood.Processed {
+		if job.ProcessState == makegood.JobProcessed {
 			done = id
 		}
 	}
@@ -50,9 +50,9 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 	if _, err := w.jobs.Undo(t.Context(), done, "the customer called"); err != nil {
 		t.Fatal(err)
 	}
-	job := w.wait(done, func(j makegood.Job) bool { return j.AtEnd() && j.ProcessState != makegood.Processed })
+	job := w.wait(done, func(j makegood.Job) bool { return j.AtEnd() && j.ProcessState != makegood.JobProcessed })
 	ends[done] = job.ProcessState
-	if job.ProcessState != makegood.Undone && job.ProcessState != makegood.Error {
+	if job.ProcessState != makegood.JobUndone && job.ProcessState != makegood.JobError {
 		t.Errorf("order %s is %s, want it Undone, or in Error where the shop refused a refund", done, job.ProcessState)
 	}
 	w.books(ends)

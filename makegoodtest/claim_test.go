@@ -59,7 +59,7 @@ func TestAZombieIsRefusedByTheFence(t *testing.T) {
 		if err := db.QueryRow(`SELECT count(*) FROM ledger`).Scan(&lines); err != nil {
 			t.Fatal(err)
 		}
-		if job.ProcessState != makegood.Processed || lines != 1 || string(job.Output("book")) != "2" {
+		if job.ProcessState != makegood.JobProcessed || lines != 1 || string(job.Output("book")) != "2" {
 			t.Errorf("got %s with %d lines by attempt %s, want Processed, with one by attempt 2", job.ProcessState, lines, job.Output("book"))
 		}
 	})
@@ -106,7 +106,7 @@ steps:
 		if err := db.QueryRow(`SELECT count(*) FROM ledger`).Scan(&lines); err != nil {
 			t.Fatal(err)
 		}
-		if job.ProcessState != makegood.Undone || lines != 0 || !slices.Equal(undone, []int{3, 2, 1}) {
+		if job.ProcessState != makegood.JobUndone || lines != 0 || !slices.Equal(undone, []int{3, 2, 1}) {
 			t.Errorf("got %s with %d lines, after an undo of %v, want Undone, with none, of all three", job.ProcessState, lines, undone)
 		}
 	})

@@ -47,7 +47,7 @@ func purchase() makegoodtest.Case {
 				Agents: []agent.Handler{payments(b)},
 				Ledger: b.Ledger,
 				Check: func(job makegoodtest.Job) error {
-					if n := b.Stands("charge"); n != 1 && job.ProcessState == makegood.Processed {
+					if n := b.Stands("charge"); n != 1 && job.ProcessState == makegood.JobProcessed {
 						return fmt.Errorf("the card was charged %d times", n)
 					}
 					return nil
@@ -60,7 +60,7 @@ func purchase() makegoodtest.Case {
 // To the end, once: the first answer of the bank is lost, so there are two attempts.
 func purchaseIsPaid(t *testing.T) {
 	job := makegoodtest.Run(t, purchase())
-	if job.ProcessState != makegood.Processed || job.Order() != "charge charge" {
+	if job.ProcessState != makegood.JobProcessed || job.Order() != "charge charge" {
 		t.Errorf("got %s after %s", job.ProcessState, job.Order())
 	}
 }
@@ -76,10 +76,10 @@ func purchaseIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := makegoodtest.Start(t, purchase())
 		job.AdvanceTime(time.Minute)
-		if err := job.Request(makegood.UndoJob); err != nil {
+		if err := job.Request(makegood.VerbUndo); err != nil {
 			t.Fatal(err)
 		}
-		if end := job.Wait(); end.ProcessState != makegood.Undone {
+		if end := job.Wait(); end.ProcessState != makegood.JobUndone {
 			t.Errorf("got %s, want Undone", end.ProcessState)
 		}
 	})

@@ -175,7 +175,7 @@ func TestTheHTTPAgentAsksTheFake(t *testing.T) {
 			return makegoodtest.Services{HTTP: fake, Ledger: fake.Ledger}
 		},
 	})
-	if job.ProcessState != makegood.Processed || job.FailureCount != 2 || fake.Stands("charge") != 1 {
+	if job.ProcessState != makegood.JobProcessed || job.FailureCount != 2 || fake.Stands("charge") != 1 {
 		t.Errorf("got %s with %d failures; the ledger:\n%s", job.ProcessState, job.FailureCount, fake.Ledger())
 	}
 	if text := job.Attempts[0].Answer; !strings.Contains(text, "https://pay.example: the connection broke") {
@@ -192,7 +192,7 @@ func TestWhatWasAskedOverABrokenConnectionIsUndone(t *testing.T) {
 			return makegoodtest.Services{HTTP: fake, Ledger: fake.Ledger}
 		},
 	})
-	if job.ProcessState != makegood.Undone || len(job.Attempts) != 2 || fake.Stands("charge") != 0 {
+	if job.ProcessState != makegood.JobUndone || len(job.Attempts) != 2 || fake.Stands("charge") != 0 {
 		t.Errorf("got %s after %d attempts, want Undone after 2; the ledger:\n%s", job.ProcessState, len(job.Attempts), fake.Ledger())
 	}
 }

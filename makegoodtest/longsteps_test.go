@@ -75,7 +75,7 @@ func voyage(t *testing.T, reel time.Duration) Case {
 			return Services{
 				Agents: []agent.Handler{s.agent()}, Ledger: s.Ledger,
 				Check: func(job Job) error {
-					if job.ProcessState != makegood.Processed || s.Stands("render") != 1 || s.Stands("publish") != 1 {
+					if job.ProcessState != makegood.JobProcessed || s.Stands("render") != 1 || s.Stands("publish") != 1 {
 						return fmt.Errorf("%s, and the studio has rendered %d and published %d", job.ProcessState, s.Stands("render"), s.Stands("publish"))
 					}
 					return noneTwice(job)
@@ -101,7 +101,7 @@ func noneTwice(job Job) error {
 // Six hours of work, in one attempt: no timeout, no visibility and no look ends it.
 func TestAStepTakesSixHours(t *testing.T) {
 	job := Run(t, voyage(t, time.Hour))
-	if job.ProcessState != makegood.Processed || job.Order() != "render publish" || job.FailureCount != 0 {
+	if job.ProcessState != makegood.JobProcessed || job.Order() != "render publish" || job.FailureCount != 0 {
 		t.Errorf("got %s after %q with %d failures, want Processed after one attempt each", job.ProcessState, job.Order(), job.FailureCount)
 	}
 }

@@ -20,7 +20,7 @@
 //				HTTP:   shop, // what the built-in http agent reaches
 //				Ledger: shop.Ledger,
 //				Check: func(job makegoodtest.Job) error {
-//					if n := shop.Stands("charge"); job.ProcessState == makegood.Processed && n != 1 {
+//					if n := shop.Stands("charge"); job.ProcessState == makegood.JobProcessed && n != 1 {
 //						return fmt.Errorf("the customer was charged %d times", n)
 //					}
 //					return nil

@@ -27,7 +27,7 @@ type Running struct {
 //		job := makegoodtest.Start(t, order)
 //		job.AdvanceTime(time.Minute)
 //		job.Cancel()
-//		if end := job.Wait(); end.ProcessState != makegood.Cancelled { ... }
+//		if end := job.Wait(); end.ProcessState != makegood.JobCancelled { ... }
 //	})
 //
 // Everything is stopped at the end of the bubble.
@@ -69,7 +69,7 @@ func (r *Running) Job() Job {
 // Cancel asks for the job to be cancelled, as its submitter may; the test fails where that is refused.
 func (r *Running) Cancel() {
 	r.t.Helper()
-	if err := r.Request(makegood.Cancel); err != nil {
+	if err := r.Request(makegood.VerbCancel); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -37,7 +37,7 @@ func trip(change func(*makegood.Workflow), do func(ctx context.Context, service 
 				agent.Do("hotel", func(ctx context.Context, _ any) (any, error) { return nil, do(ctx, service) }),
 			)},
 			Check: func(job makegoodtest.Job) error {
-				if n := service.Stands("flight"); job.ProcessState == makegood.Cancelled && n != 0 {
+				if n := service.Stands("flight"); job.ProcessState == makegood.JobCancelled && n != 0 {
 					return errors.New("a flight is left of a trip that was cancelled")
 				}
 				return nil
@@ -75,7 +75,7 @@ func TestAJobThatWaitsForHoursEndsAtOnce(t *testing.T) {
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
-	if job.ProcessState != makegood.Processed || job.Order() != "flight hotel hotel hotel hotel" || job.FailureCount != 3 {
+	if job.ProcessState != makegood.JobProcessed || job.Order() != "flight hotel hotel hotel hotel" || job.FailureCount != 3 {
 		t.Errorf("got %s after %s with %d failures", job.ProcessState, job.Order(), job.FailureCount)
 	}
 	last := job.Attempts[len(job.Attempts)-1]
@@ -113,7 +113,7 @@ func TestAdvanceTimeGoesExactlySoFar(t *testing.T) {
 			w.Steps[1].Retry = makegood.Retry{Attempts: 100, Backoff: makegood.Second, Max: makegood.Second}
 		}
 		job := makegoodtest.Start(t, trip(retries, full(time.Hour)))
-		if got := job.Job(); got.ProcessState != makegood.Processing || got.Order() != "flight hotel" {
+		if got := job.Job(); got.ProcessState != makegood.JobProcessing || got.Order() != "flight hotel" {
 			t.Errorf("at first: got %s after %s", got.ProcessState, got.Order())
 		}
 		time.Sleep(0)
@@ -131,7 +131,7 @@ func TestAdvanceTimeGoesExactlySoFar(t *testing.T) {
 			}
 		}
 		job.Cancel()
-		if end := job.Wait(); end.ProcessState != makegood.Cancelled || !strings.HasSuffix(end.Order(), "cancel_flight") {
+		if end := job.Wait(); end.ProcessState != makegood.JobCancelled || !strings.HasSuffix(end.Order(), "cancel_flight") {
 			t.Errorf("got %s after %s", end.ProcessState, end.Order())
 		}
 	})
@@ -151,7 +151,7 @@ func TestAKilledEngineIsStartedAgain(t *testing.T) {
 		job.Kill()
 		end := job.Wait()
 		last := end.Attempts[len(end.Attempts)-1]
-		if end.ProcessState != makegood.Processed || end.Order() != "flight hotel hotel" || last.Life != 2 || last.At != 0 {
+		if end.ProcessState != makegood.JobProcessed || end.Order() != "flight hotel hotel" || last.Life != 2 || last.At != 0 {
 			t.Errorf("got %s after %s, the last attempt in life %d after %s", end.ProcessState, end.Order(), last.Life, last.At)
 		}
 	})
@@ -161,13 +161,13 @@ func TestARequestThatIsRefusedSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := makegoodtest.Start(t, trip(nil, book))
 		job.Wait()
-		if err := job.Request(makegood.Resubmit); err == nil || !strings.Contains(err.Error(), "resubmit is refused") {
+		if err := job.Request(makegood.VerbResubmit); err == nil || !strings.Contains(err.Error(), "resubmit is refused") {
 			t.Errorf("got %v, want a refusal", err)
 		}
-		if err := job.Request(makegood.UndoJob); err != nil {
+		if err := job.Request(makegood.VerbUndo); err != nil {
 			t.Error(err)
 		}
-		if end := job.Wait(); end.ProcessState != makegood.Undone {
+		if end := job.Wait(); end.ProcessState != makegood.JobUndone {
 			t.Errorf("got %s, want Undone", end.ProcessState)
 		}
 	})

@@ -103,9 +103,9 @@ func payingServices(after time.Duration, answer makegoodtest.Completion) func() 
 			},
 			Completions: b.says,
 			Check: func(job makegoodtest.Job) error {
-				want := makegood.Processed
+				want := makegood.JobProcessed
 				if answer.Err != nil {
-					want = makegood.Undone
+					want = makegood.JobUndone
 				}
 				if job.ProcessState != want {
 					return fmt.Errorf("it is %s, want %s: %s", job.ProcessState, want, job.Reason)
@@ -158,7 +158,7 @@ func TestAWaitOfAWeekSurvivesEveryCrash(t *testing.T) {
 	t.Parallel()
 	c := makegoodtest.Case{YAML: page(t, "cooling"), Within: 8 * day, Services: shopping(func(job makegoodtest.Job) error {
 		ship := job.Attempts[len(job.Attempts)-1]
-		if job.ProcessState != makegood.Processed || ship.Action != "ship" {
+		if job.ProcessState != makegood.JobProcessed || ship.Action != "ship" {
 			return fmt.Errorf("it is %s, and its last attempt is %s", job.ProcessState, ship.Action)
 		}
 		if ship.At < 7*day || ship.At > 7*day+6*time.Hour {
@@ -175,7 +175,7 @@ func TestAJobThatWaitsIsCancelled(t *testing.T) {
 		job := makegoodtest.Start(t, makegoodtest.Case{YAML: page(t, "cooling"), Services: shopping(nil)})
 		job.AdvanceTime(2 * day)
 		job.Cancel()
-		if end := job.Wait(); end.ProcessState != makegood.Cancelled || end.Order() != "order cancel" {
+		if end := job.Wait(); end.ProcessState != makegood.JobCancelled || end.Order() != "order cancel" {
 			t.Errorf("it is %s after %s", end.ProcessState, end.Order())
 		}
 	})
@@ -224,7 +224,7 @@ func TestAnApprovalWithEscalationSurvivesEveryCrash(t *testing.T) {
 			if got := fmt.Sprint(a.all); got != first && got != second {
 				return fmt.Errorf("asked %s, want %s or %s", got, first, second)
 			}
-			if job.ProcessState != makegood.Processed || len(job.Attempts) == 0 {
+			if job.ProcessState != makegood.JobProcessed || len(job.Attempts) == 0 {
 				return fmt.Errorf("it is %s after %q, ok gave %s", job.ProcessState, job.Order(), job.Output("ok"))
 			}
 			return nil
@@ -243,7 +243,7 @@ func TestATestAnswersAnApproval(t *testing.T) {
 			services.Ask = func(_ string, q engine.Question) error { token = q.Completion; return nil }
 			return services
 		}})
-		if state := job.Job().Steps[0].State; state != makegood.Waiting {
+		if state := job.Job().Steps[0].State; state != makegood.StepWaiting {
 			t.Errorf("it is %s, want it to wait", state)
 		}
 		if err := job.Complete(makegoodtest.Completion{Token: token, Output: "maybe"}); err == nil {
@@ -255,7 +255,7 @@ func TestATestAnswersAnApproval(t *testing.T) {
 		if err := job.Complete(makegoodtest.Completion{Token: token, Output: "approve"}); err == nil {
 			t.Error("another answer was taken behind the first")
 		}
-		if end := job.Wait(); end.ProcessState != makegood.Processed || end.Order() != "" {
+		if end := job.Wait(); end.ProcessState != makegood.JobProcessed || end.Order() != "" {
 			t.Errorf("it is %s after %q, want nothing shipped", end.ProcessState, end.Order())
 		}
 	})
@@ -265,7 +265,7 @@ func TestATestAnswersAnApproval(t *testing.T) {
 func TestAnApprovalThatNobodyGives(t *testing.T) {
 	services := shopping(nil)
 	job := makegoodtest.Run(t, makegoodtest.Case{YAML: page(t, "approving"), Within: 3 * day, Services: services})
-	if job.ProcessState != makegood.Processed || job.Order() != "" || string(job.Output("ok")) != `{"answer":"reject"}` {
+	if job.ProcessState != makegood.JobProcessed || job.Order() != "" || string(job.Output("ok")) != `{"answer":"reject"}` {
 		t.Errorf("it is %s after %q, ok gave %s", job.ProcessState, job.Order(), job.Output("ok"))
 	}
 }
@@ -283,7 +283,7 @@ func TestATestSettlesAnUndo(t *testing.T) {
 			YAML:     []byte("name: order\nsteps:\n  - {name: charge, agent: bank, undo: {action: refund}}\n  - {name: ship, agent: bank}\n"),
 			Services: func() makegoodtest.Services { return makegoodtest.Services{Agents: []agent.Handler{bank}} },
 		})
-		if end := job.Wait(); end.ProcessState != makegood.Error {
+		if end := job.Wait(); end.ProcessState != makegood.JobError {
 			t.Fatalf("it is %s, want Error", end.ProcessState)
 		}
 		if err := job.Settle(client.Place{Step: "charge"}, client.Settling{}); err == nil {
@@ -293,7 +293,7 @@ func TestATestSettlesAnUndo(t *testing.T) {
 			t.Error(err)
 		}
 		end := job.Wait()
-		if undo := end.Steps[0].Undo; end.ProcessState != makegood.Undone || undo == nil || undo.Settled == nil || undo.Settled.Reason != "by bank transfer" {
+		if undo := end.Steps[0].Undo; end.ProcessState != makegood.JobUndone || undo == nil || undo.Settled == nil || undo.Settled.Reason != "by bank transfer" {
 			t.Errorf("it is %s, %+v, want it Undone and settled", end.ProcessState, undo)
 		}
 	})

@@ -207,7 +207,7 @@ func (w *world) untilEnd(within time.Duration) bool {
 		switch j, err := w.load(); {
 		case w.life.isDead():
 			return false
-		case err == nil && (j.ProcessState.Finished() || j.ProcessState == makegood.Error):
+		case err == nil && (j.ProcessState.Finished() || j.ProcessState == makegood.JobError):
 			return true
 		case !time.Now().Before(deadline):
 			return false

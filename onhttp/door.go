@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	heldback "github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -29,7 +30,7 @@ const (
 	// shortAnswer is how long that of a heartbeat may take at least; a quarter of the step's silence, where that is longer.
 	shortAnswer = time.Second
 	// maxAnswer is how much of an answer is read: a batch of messages, and what stands around each.
-	maxAnswer = makegood.MaxBatch * (makegood.MaxMessageBytes + 1<<10)
+	maxAnswer = limits.MaxBatch * (limits.MaxMessageBytes + 1<<10)
 	// maxProblem is how much is read of one that says what is wrong.
 	maxProblem = 64 << 10
 )

@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -181,7 +182,7 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // As long an answer is read as an engine may give: a batch of the largest messages, and a kilobyte around each.
 func TestHowLongAnAnswerIsRead(t *testing.T) {
-	const most = makegood.MaxBatch * (makegood.MaxMessageBytes + 1024)
+	const most = limits.MaxBatch * (limits.MaxMessageBytes + 1024)
 	head, tail := `{"x": "`, `"}`
 	for length, good := range map[int]bool{most: true, most + 1: false} {
 		d := doorAt(t, Options{}, func(*http.Request) (*http.Response, error) {

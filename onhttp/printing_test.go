@@ -244,7 +244,7 @@ func write(from func() io.Reader) writes {
 func (p *printing) done(job makegood.Job) {
 	p.t.Helper()
 	for _, s := range job.Steps {
-		if s.State != makegood.Done {
+		if s.State != makegood.StepDone {
 			p.t.Errorf("step %s is %s: %+v", s.Name, s.State, s.Error)
 		}
 	}

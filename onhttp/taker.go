@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 )
 
@@ -95,14 +95,14 @@ func (t *taker) reserve(ctx context.Context) int {
 	if ctx.Err() != nil {
 		return 0 // the slot stays taken: no other is asked for
 	}
-	for n := 1; n < makegood.MaxBatch; n++ {
+	for n := 1; n < limits.MaxBatch; n++ {
 		select {
 		case t.slots <- struct{}{}:
 		default:
 			return n
 		}
 	}
-	return makegood.MaxBatch
+	return limits.MaxBatch
 }
 
 // ask asks for tasks until it is answered or ctx ends. All its tries have one name, so that what an answer held that was
@@ -110,7 +110,7 @@ func (t *taker) reserve(ctx context.Context) int {
 func (t *taker) ask(ctx, work context.Context, most int) []agentrun.Held {
 	request := rand.Text()
 	for wait := pauseMin; ctx.Err() == nil; wait = min(2*wait, pauseMax) {
-		taken, err := t.door.take(ctx, request, most, makegood.MaxTaskWait)
+		taken, err := t.door.take(ctx, request, most, limits.MaxTaskWait)
 		if err == nil {
 			return taken
 		}

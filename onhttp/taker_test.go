@@ -19,6 +19,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // line is an engine without a connection, so that its time may be virtual.
@@ -175,7 +176,7 @@ func TestAQuestionIsAskedAgainUnderItsName(t *testing.T) {
 		}
 		wait := 100 * time.Millisecond
 		for i, asked := range c.asked[:failures+1] {
-			if want := (agentdoor.TasksAsked{Instance: "crane-1", Max: makegood.MaxBatch, Wait: int(makegood.MaxTaskWait.Seconds()), Request: c.asked[0].Request}); asked != want {
+			if want := (agentdoor.TasksAsked{Instance: "crane-1", Max: limits.MaxBatch, Wait: int(limits.MaxTaskWait.Seconds()), Request: c.asked[0].Request}); asked != want {
 				t.Errorf("question %d was %+v, want %+v", i+1, asked, want)
 			}
 			if i == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -139,14 +140,14 @@ func (p *poller) take(ctx context.Context) int {
 		<-p.slots
 		return 0
 	}
-	for n := 1; n < makegood.MaxBatch; n++ {
+	for n := 1; n < limits.MaxBatch; n++ {
 		select {
 		case p.slots <- struct{}{}:
 		default:
 			return n
 		}
 	}
-	return makegood.MaxBatch
+	return limits.MaxBatch
 }
 
 // receive polls once. That nothing came is no error.

@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -123,7 +124,7 @@ func (w *world) task(step string, attempt int) makegood.Task {
 	return makegood.Task{
 		Job: "j", Workflow: "w", Step: step, Round: 1, Attempt: attempt, Agent: "studio", Action: step, Input: json.RawMessage(`{}`),
 		Key: "j/" + step + "/1", SentAt: now, StartBy: now.Add(10 * time.Minute), Timeout: 24 * makegood.Hour, Heartbeat: makegood.Minute,
-		ReplyTo: replies, Birth: "b", Token: "1.t", ClaimUntil: now.Add(makegood.MaxClaimDelay),
+		ReplyTo: replies, Birth: "b", Token: "1.t", ClaimUntil: now.Add(limits.MaxClaimDelay),
 	}
 }
 

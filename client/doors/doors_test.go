@@ -104,7 +104,7 @@ func TestEachCallGoesToItsDoor(t *testing.T) {
 	ctx := t.Context()
 	want := []string{"submit POST /api/jobs", "read GET /api/jobs/a:b", "read GET /api/jobs", "read GET /api/workflows", "operate POST /api/workflows"}
 	_, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "a:b"})
-	for range c.List(ctx, client.Filter{State: makegood.Error}) {
+	for range c.List(ctx, client.Filter{State: makegood.JobError}) {
 	}
 	_, getErr := c.Get(ctx, "a:b")
 	_, listErr := c.Workflows(ctx)

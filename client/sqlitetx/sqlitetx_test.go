@@ -124,7 +124,7 @@ func TestTheJobIsThereIfAndOnlyIfTheOrderIs(t *testing.T) {
 	if err := s.place(large, "order", true); err != nil {
 		t.Fatal(err)
 	}
-	if j := s.until("kept"); j.ProcessState != makegood.Processed {
+	if j := s.until("kept"); j.ProcessState != makegood.JobProcessed {
 		t.Errorf("got %s: %s", j.ProcessState, j.Reason)
 	}
 	if n := s.charged.Load(); n != 1 {

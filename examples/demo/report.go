@@ -34,7 +34,7 @@ func (s *stage) endedSoFar(ctx context.Context) int {
 	}
 	n := 0
 	for state, count := range t.states {
-		if state.Finished() || state == makegood.Error {
+		if state.Finished() || state == makegood.JobError {
 			n += count
 		}
 	}
@@ -58,7 +58,7 @@ func (s *stage) count(ctx context.Context) (tally, error) {
 func (t *tally) add(j job.Job) {
 	t.ends[j.ID] = j.ProcessState
 	t.states[j.ProcessState]++
-	if j.ProcessState != makegood.Processed && j.Reason == "" {
+	if j.ProcessState != makegood.JobProcessed && j.Reason == "" {
 		t.noReasons = append(t.noReasons, j.ID)
 	}
 	for _, step := range j.Steps {
@@ -106,7 +106,7 @@ The shop's ledger, compared with the jobs:
   ok  each of the %d Undone orders: nothing stands, and no money was kept
   ok  each of the %d orders in Error: the charge stands, because its refund was refused for good
   ok  no attempt reached the shop twice, and every order ended as the shop's script has it
-`, t.states[makegood.Processed], t.states[makegood.Undone], t.states[makegood.Error])
+`, t.states[makegood.JobProcessed], t.states[makegood.JobUndone], t.states[makegood.JobError])
 	return true, nil
 }
 
@@ -122,9 +122,9 @@ func printTable(t tally, l services.Ledger, kills int, took time.Duration) {
 		count int
 	}{
 		{"orders", len(t.ends)},
-		{"Processed", t.states[makegood.Processed]},
-		{"Undone", t.states[makegood.Undone]},
-		{"Error, with a reason", t.states[makegood.Error]},
+		{"Processed", t.states[makegood.JobProcessed]},
+		{"Undone", t.states[makegood.JobUndone]},
+		{"Error, with a reason", t.states[makegood.JobError]},
 		{"attempts made", t.attempts},
 		{"of them retries", t.retries},
 		{"steps undone", t.undos},

@@ -141,9 +141,9 @@ func compareOne(ctx context.Context, eng *engine.Engine, l *ledger, life, n int,
 	switch {
 	case lines != steps:
 		return fmt.Errorf("job %s is %s, and of its %d lines only %d differ", id, job.ProcessState, lines, steps)
-	case job.ProcessState == makegood.Processed && lines == 2 && undone == 0 && sum == 0 && !t.Bad:
+	case job.ProcessState == makegood.JobProcessed && lines == 2 && undone == 0 && sum == 0 && !t.Bad:
 		found.done++
-	case job.ProcessState == makegood.Undone && lines == 2*undone && sum == 0 && t.Bad:
+	case job.ProcessState == makegood.JobUndone && lines == 2*undone && sum == 0 && t.Bad:
 		found.undone++
 	default:
 		return fmt.Errorf("job %s is %s (%s) with %d lines, %d of them of undos, that come to %d", id, job.ProcessState, job.Reason, lines, undone, sum)

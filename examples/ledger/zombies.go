@@ -34,7 +34,7 @@ var ends = []struct {
 	workflow string
 	end      makegood.ProcessState
 	lines    int
-}{{"again", makegood.Processed, 1}, {"undone", makegood.Undone, 0}, {"stopped", makegood.Error, 0}}
+}{{"again", makegood.JobProcessed, 1}, {"undone", makegood.JobUndone, 0}, {"stopped", makegood.JobError, 0}}
 
 // tell is the process of the teller: its first attempt of each job hangs, whatever its context says, until a line comes in,
 // and then it writes.

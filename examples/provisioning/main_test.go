@@ -196,12 +196,12 @@ func TestSubscriptionsGoBothWaysThoughTheEngineIsKilled(t *testing.T) {
 	w.killedAfter(16)
 	rounds := map[int]int{}
 	for _, id := range ids {
-		rounds[w.ends(id, makegood.Processed).Round]++
+		rounds[w.ends(id, makegood.JobProcessed).Round]++
 	}
 	if want := map[int]int{2: len(ids)}; !maps.Equal(rounds, want) {
 		t.Errorf("rounds by how many took them: got %v, want %v", rounds, want)
 	}
-	if job := w.ends(never, makegood.Undone); job.Round != 3 || !strings.HasPrefix(job.Reason, "step dns failed in round 3 of 3: ") {
+	if job := w.ends(never, makegood.JobUndone); job.Round != 3 || !strings.HasPrefix(job.Reason, "step dns failed in round 3 of 3: ") {
 		t.Errorf("%s: got round %d, %q, want that its third of three failed", never, job.Round, job.Reason)
 	}
 	w.are(ids, resources)
@@ -210,14 +210,14 @@ func TestSubscriptionsGoBothWaysThoughTheEngineIsKilled(t *testing.T) {
 	w.all(ids, w.client.Undo)
 	w.killedAfter(5)
 	for _, id := range ids {
-		w.ends(id, makegood.Undone)
+		w.ends(id, makegood.JobUndone)
 	}
 	w.are(ids, []string{})
 
 	w.all(ids, w.client.Resubmit)
 	w.killedAfter(5)
 	for _, id := range ids {
-		if job := w.ends(id, makegood.Processed); job.Round != 3 {
+		if job := w.ends(id, makegood.JobProcessed); job.Round != 3 {
 			t.Errorf("%s: got round %d, want 3", id, job.Round)
 		}
 	}

@@ -45,7 +45,7 @@ func (s *stage) submit(ctx context.Context) error {
 	if err := s.makegood(ctx, "submit", "--input", "orders.jsonl"); err != nil {
 		return err
 	}
-	return s.until(ctx, "order", makegood.Pending, makegood.Processing)
+	return s.until(ctx, "order", makegood.JobPending, makegood.JobProcessing)
 }
 
 // repair looks at what waits, corrects the definition, and has all orders go on.
@@ -72,7 +72,7 @@ func (s *stage) repair(ctx context.Context) error {
 	if err := s.makegood(ctx, "resubmit", "--state", "Error", "--workflow", "order", "--definition", "current", "--reason", "typing error in the address", "--yes"); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "order", makegood.Pending, makegood.Processing); err != nil {
+	if err := s.until(ctx, "order", makegood.JobPending, makegood.JobProcessing); err != nil {
 		return err
 	}
 	s.took = time.Since(began)
@@ -100,7 +100,7 @@ func (s *stage) settle(ctx context.Context) error {
 	if err := s.makegood(ctx, "submit", "gift", "--id", giftID, "--input", input); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "gift", makegood.Pending, makegood.Processing, makegood.Undoing); err != nil {
+	if err := s.until(ctx, "gift", makegood.JobPending, makegood.JobProcessing, makegood.JobUndoing); err != nil {
 		return err
 	}
 	if err := s.makegood(ctx, "get", giftID); err != nil {
@@ -114,7 +114,7 @@ func (s *stage) settle(ctx context.Context) error {
 	if err := s.makegood(ctx, "settle", giftID, "charge", "--undo", "--done", "--reason", "bank transfer 4711"); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "gift", makegood.Error, makegood.Processing, makegood.Undoing); err != nil {
+	if err := s.until(ctx, "gift", makegood.JobError, makegood.JobProcessing, makegood.JobUndoing); err != nil {
 		return err
 	}
 	return s.makegood(ctx, "get", giftID)
@@ -193,9 +193,9 @@ func (s *stage) violations(l services.Ledger, ends map[string]makegood.ProcessSt
 		}
 	}
 	for i := range s.orders {
-		want(fmt.Sprintf("o-%05d", i), makegood.Processed, services.Reserve, services.Charge, services.Ship)
+		want(fmt.Sprintf("o-%05d", i), makegood.JobProcessed, services.Reserve, services.Charge, services.Ship)
 	}
-	want(giftID, makegood.Undone, services.Reserve, services.Charge, services.Refund, services.Release)
+	want(giftID, makegood.JobUndone, services.Reserve, services.Charge, services.Refund, services.Release)
 	if len(ends) != s.orders+1 {
 		found = append(found, fmt.Sprintf("there are %d jobs, want %d", len(ends), s.orders+1))
 	}

@@ -234,7 +234,7 @@ func (d *demo) compare(ctx context.Context) error {
 		for _, step := range job.Steps {
 			failures[step.Name] += step.FailureCount
 		}
-		if job.ProcessState != makegood.Processed {
+		if job.ProcessState != makegood.JobProcessed {
 			wrong = append(wrong, fmt.Sprintf("%s is %s: %s", job.ID, job.ProcessState, job.Reason))
 		}
 	}

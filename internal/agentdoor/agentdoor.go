@@ -25,6 +25,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -36,9 +37,9 @@ var (
 	ErrUnknown = errors.New("no such agent outside")
 	// ErrToken: the agent has a token, and this is not it.
 	ErrToken = errors.New("not the agent's token")
-	// ErrBusy: makegood.MaxTaskPolls requests of the agent wait for tasks already.
+	// ErrBusy: limits.MaxTaskPolls requests of the agent wait for tasks already.
 	ErrBusy = errors.New("too many requests wait for tasks")
-	// ErrUploads: makegood.MaxUploads payloads of the agent are being written already.
+	// ErrUploads: limits.MaxUploads payloads of the agent are being written already.
 	ErrUploads = errors.New("too many payloads are being written")
 	// ErrClosed: the engine ends.
 	ErrClosed = errors.New("the engine ends")
@@ -113,8 +114,8 @@ func New(c Config) *Door {
 	d := &Door{config: c, agents: map[string]*outside{}, closed: make(chan struct{}), opened: time.Now()}
 	for _, name := range c.Agents {
 		d.agents[name] = &outside{
-			name: name, token: c.Tokens[name], polls: make(chan struct{}, makegood.MaxTaskPolls),
-			uploads: make(chan struct{}, makegood.MaxUploads), recent: newRecent(), seen: seen{by: map[string]time.Time{}},
+			name: name, token: c.Tokens[name], polls: make(chan struct{}, limits.MaxTaskPolls),
+			uploads: make(chan struct{}, limits.MaxUploads), recent: newRecent(), seen: seen{by: map[string]time.Time{}},
 		}
 	}
 	return d

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -258,7 +259,7 @@ func TestSoManyPayloadsOfAnAgentAreWrittenAtOnce(t *testing.T) {
 		mine := agentdoor.Attempt{Agent: "crane", Job: "j", Reply: by("lift", given.Claim.LockedBy)}
 		ended := make(chan error)
 		var bodies []*io.PipeWriter
-		for range makegood.MaxUploads {
+		for range limits.MaxUploads {
 			body, fill := io.Pipe()
 			bodies = append(bodies, fill)
 			go func() {

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // maxSeen is the number of instances of an agent that are remembered: the latest ones.
@@ -32,7 +32,7 @@ func (s *seen) asks(instance string) {
 func (s *seen) forget() {
 	first := ""
 	for instance, at := range s.by {
-		if s.last.Sub(at) > makegood.AbsentAfter {
+		if s.last.Sub(at) > limits.AbsentAfter {
 			delete(s.by, instance)
 		} else if first == "" || at.Before(s.by[first]) {
 			first = instance
@@ -57,7 +57,7 @@ func (s *seen) lately(after time.Time) (n int, last time.Time) {
 
 // Polls describes the requests for tasks of an agent outside.
 type Polls struct {
-	// Waiting is the number of requests that wait for tasks now, Instances that of processes with a request within makegood.AbsentAfter, at most 1,024.
+	// Waiting is the number of requests that wait for tasks now, Instances that of processes with a request within limits.AbsentAfter, at most 1,024.
 	Waiting, Instances int
 	// LastAt is when the last request came, or stopped waiting; zero: none came since Since, when the door was opened.
 	LastAt, Since time.Time
@@ -71,7 +71,7 @@ func (d *Door) Polls(agent string) (p Polls, known bool) {
 		return Polls{}, false
 	}
 	p = Polls{Waiting: len(a.polls), Since: d.opened}
-	p.Instances, p.LastAt = a.seen.lately(time.Now().Add(-makegood.AbsentAfter))
+	p.Instances, p.LastAt = a.seen.lately(time.Now().Add(-limits.AbsentAfter))
 	if p.Waiting > 0 {
 		p.LastAt, p.Instances = time.Now(), max(p.Instances, 1)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Who asks for tasks is seen: while a request waits, for 30 s after the last, and by instance.
@@ -32,7 +32,7 @@ func TestWhoAsksForTasksIsSeen(t *testing.T) {
 		check(t, err)
 		polls, _ = w.Polls("crane")
 		w.wants("just after", polls, agentdoor.Polls{Instances: 2, LastAt: time.Now(), Since: opened})
-		time.Sleep(makegood.AbsentAfter)
+		time.Sleep(limits.AbsentAfter)
 		polls, _ = w.Polls("crane")
 		w.wants("half a minute later", polls, agentdoor.Polls{LastAt: left.Add(10 * time.Millisecond), Since: opened})
 	})

@@ -29,8 +29,8 @@ const (
 type Ask struct {
 	// Instance names the process that asks, in LockedBy.
 	Instance string
-	// Max is how many tasks it can take, 1 to makegood.MaxBatch, and Wait how long it waits for the first, at most
-	// makegood.MaxTaskWait.
+	// Max is how many tasks it can take, 1 to limits.MaxBatch, and Wait how long it waits for the first, at most
+	// limits.MaxTaskWait.
 	Max  int
 	Wait time.Duration
 	// Request names the asking: the same one again is given the same tasks, as long as they are out. Empty: nothing is remembered of it.

@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -268,7 +269,7 @@ func TestARequestWaitsAsLongAsItSays(t *testing.T) {
 func TestSoManyRequestsOfAnAgentWaitAndNoMore(t *testing.T) {
 	within(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.t.Context())
-		for range makegood.MaxTaskPolls {
+		for range limits.MaxTaskPolls {
 			go func() { _, _ = w.Take(ctx, "crane", agentdoor.Ask{Instance: "c-1", Max: 1, Wait: time.Minute}) }()
 		}
 		synctest.Wait()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -24,8 +25,8 @@ func TestATaskOfANewerReleaseIsLeft(t *testing.T) {
 		w.wantFailed(w.handleBodies(t.Context(), body))
 		left, _ := wire.Leave(body, time.Now())
 		got := w.outbox.sent
-		if len(got) != 1 || got[0].queue != "tasks-shop" || got[0].Delay != makegood.LeaveFor || len(got[0].Body) != len(left) || got[0].Body[35:] != left[35:] {
-			t.Errorf("%s: got %+v, want %s sent to tasks-shop, delayed by %s", name, got, left, makegood.LeaveFor)
+		if len(got) != 1 || got[0].queue != "tasks-shop" || got[0].Delay != limits.LeaveFor || len(got[0].Body) != len(left) || got[0].Body[35:] != left[35:] {
+			t.Errorf("%s: got %+v, want %s sent to tasks-shop, delayed by %s", name, got, left, limits.LeaveFor)
 		}
 		w.wantCounters(0, 0, 0, 0, 0, 0, 0)
 		if left := w.runner.Stats().Left; left != 1 {
@@ -44,7 +45,7 @@ func TestATaskOfANewerReleaseIsLeft(t *testing.T) {
 // One that was left for too long is put in front of a person.
 func TestATaskThatNobodyUnderstoodGoesIntoQuarantine(t *testing.T) {
 	w := newWorld(t, succeed)
-	body, _ := wire.Leave(`{"v":2,"type":"Task","job":"j"}`, time.Now().Add(-makegood.MaxLeft-time.Minute))
+	body, _ := wire.Leave(`{"v":2,"type":"Task","job":"j"}`, time.Now().Add(-limits.MaxLeft-time.Minute))
 	w.wantFailed(w.handleBodies(t.Context(), body))
 	w.wantCounters(0, 0, 0, 0, 0, 0, 1)
 	if got := w.outbox.sent; len(got) != 1 || got[0].queue != "quarantine" {

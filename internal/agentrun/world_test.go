@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -208,7 +209,7 @@ func (w *world) task(step string, change ...func(*makegood.Task)) makegood.Task 
 	task := makegood.Task{
 		Job: "j", Workflow: "w", Step: step, Round: 1, Attempt: 3, Agent: "shop", Action: step, Input: json.RawMessage(`{}`),
 		Key: "j/" + step + "/1", SentAt: now, StartBy: now.Add(10 * time.Minute), Timeout: 10 * makegood.Second, ReplyTo: "events",
-		Birth: "b1", Token: "1.t", ClaimUntil: now.Add(makegood.MaxClaimDelay),
+		Birth: "b1", Token: "1.t", ClaimUntil: now.Add(limits.MaxClaimDelay),
 	}
 	for _, c := range change {
 		c(&task)

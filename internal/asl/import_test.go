@@ -149,7 +149,7 @@ func TestAStepWithoutItsInputStopsTheJob(t *testing.T) {
 			YAML: imported.YAML, Input: map[string]any{"name": "Ada"},
 			Services: func() makegoodtest.Services { return makegoodtest.Services{Agents: []agent.Handler{f}} },
 		})
-		if job.ProcessState != makegood.Error || len(f.calls) != 0 || !strings.Contains(job.Reason, "makegood import has not taken over") {
+		if job.ProcessState != makegood.JobError || len(f.calls) != 0 || !strings.Contains(job.Reason, "makegood import has not taken over") {
 			t.Errorf("%s: got %s (%s) after %d calls, want Error and none", source, job.ProcessState, job.Reason, len(f.calls))
 		}
 	}

@@ -169,10 +169,10 @@ func compare(t *testing.T, name string, imported *Imported, run machineRun) {
 	if got := ordered(name, f.calls); !reflect.DeepEqual(plain(t, got), plain(t, ordered(name, want))) {
 		t.Errorf("called\n%s\nwant\n%s", plain(t, got), plain(t, want))
 	}
-	ends := map[string]makegood.ProcessState{"SUCCEEDED": makegood.Processed, "FAILED": makegood.Error}
+	ends := map[string]makegood.ProcessState{"SUCCEEDED": makegood.JobProcessed, "FAILED": makegood.JobError}
 	state := ends[run.Want.Status]
 	if known[name+": "+run.Name] != "" {
-		state = makegood.Undone
+		state = makegood.JobUndone
 	}
 	if job.ProcessState != state {
 		t.Errorf("the job is %s (%s), the execution %s", job.ProcessState, job.Reason, run.Want.Status)
@@ -249,7 +249,7 @@ func given(t *testing.T, output string, input json.RawMessage, job makegoodtest.
 		if s.Output != nil {
 			one["output"] = decoded(t, s.Output)
 		}
-		if s.Error != nil && s.State == makegood.Skipped {
+		if s.Error != nil && s.State == makegood.StepSkipped {
 			one["error"] = map[string]any{"kind": s.Error.Kind, "message": s.Error.Message}
 		}
 		steps[s.Name] = one

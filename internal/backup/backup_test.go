@@ -126,7 +126,7 @@ func TestAFolderGoesOnFromItsBackup(t *testing.T) {
 		t.Errorf("got %+v", l)
 	}
 	close(before.open)
-	if j, err := e.Wait(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.Processed {
+	if j, err := e.Wait(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.JobProcessed {
 		t.Fatal(j.ProcessState, err)
 	}
 	submit(t, e, "o-2") // Lost: it came after the copy.
@@ -142,7 +142,7 @@ func TestAFolderGoesOnFromItsBackup(t *testing.T) {
 	close(after.open)
 	e, _ = run(t, restored, after)
 	job, err := e.Wait(t.Context(), "o-1")
-	if err != nil || job.ProcessState != makegood.Processed {
+	if err != nil || job.ProcessState != makegood.JobProcessed {
 		t.Fatal(job.ProcessState, err)
 	}
 	was, is := strings.Fields(before.asked("o-1 pay")[0]), strings.Fields(after.asked("o-1 pay")[0])

@@ -135,7 +135,7 @@ func (r *Run) Saved(j job.Job) {
 }
 
 // atEnd: nothing moves the job on by itself.
-func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.Error }
+func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.JobError }
 
 // Check refuses a file of which a line stands in the engine's store with other content, naming up to
 // twenty. Nothing was submitted then.
@@ -256,18 +256,18 @@ func (r *Run) summary(took time.Duration) Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Summary{
-		Jobs: len(r.jobs), Processed: r.count[makegood.Processed], Undone: r.count[makegood.Undone],
-		Cancelled: r.count[makegood.Cancelled], Error: r.count[makegood.Error],
+		Jobs: len(r.jobs), Processed: r.count[makegood.JobProcessed], Undone: r.count[makegood.JobUndone],
+		Cancelled: r.count[makegood.JobCancelled], Error: r.count[makegood.JobError],
 		Seconds: took.Round(time.Millisecond).Seconds(),
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
 		switch t := r.jobs[id]; t.state {
-		case makegood.Error:
+		case makegood.JobError:
 			s.ErrorIDs = append(s.ErrorIDs, id)
 			s.Problems = append(s.Problems, Problem{Job: id, Reason: t.reason})
-		case makegood.Undone:
+		case makegood.JobUndone:
 			s.UndoneIDs = append(s.UndoneIDs, id)
-		case makegood.Cancelled:
+		case makegood.JobCancelled:
 			s.CancelledIDs = append(s.CancelledIDs, id)
 		}
 	}
@@ -282,7 +282,7 @@ const shortestID = 4
 func (r *Run) reasons() []Reason {
 	groups := map[Reason]int{}
 	for id, t := range r.jobs {
-		if t.state != makegood.Undone && t.state != makegood.Cancelled {
+		if t.state != makegood.JobUndone && t.state != makegood.JobCancelled {
 			continue
 		}
 		reason := t.reason

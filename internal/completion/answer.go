@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -20,7 +21,7 @@ type Answer struct {
 	Error  *makegood.StepError
 	// Request names the asking: the same one again is the same. Empty: what is answered does.
 	Request string
-	// By is who says so where the door knows nobody, at most makegood.MaxAnswererBytes in one line. Why is what is said of it, at
+	// By is who says so where the door knows nobody, at most limits.MaxAnswererBytes in one line. Why is what is said of it, at
 	// most makegood.MaxReasonBytes.
 	By, Why string
 }
@@ -32,8 +33,8 @@ func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
 		return e, invalid("request has %d bytes, the limit is %d", len(a.Request), makegood.MaxRequestBytes)
 	}
 	switch {
-	case len(a.By) > makegood.MaxAnswererBytes || makegood.CheckWho(a.By) != nil:
-		return e, invalid("by: want a name of at most %d bytes in one line", makegood.MaxAnswererBytes)
+	case len(a.By) > limits.MaxAnswererBytes || makegood.CheckWho(a.By) != nil:
+		return e, invalid("by: want a name of at most %d bytes in one line", limits.MaxAnswererBytes)
 	case len(a.Why) > makegood.MaxReasonBytes:
 		return e, invalid("why has %d bytes, the limit is %d", len(a.Why), makegood.MaxReasonBytes)
 	}

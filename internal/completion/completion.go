@@ -259,7 +259,7 @@ func ActivityOf(j job.Job, p job.Place) makegood.Activity {
 			return *s.Undo
 		}
 	}
-	return makegood.Activity{State: makegood.NotStarted}
+	return makegood.Activity{State: makegood.StepNotStarted}
 }
 
 func (d Desk) log(ctx context.Context, what, id string, v machine.Verdict, p job.Place, by string) {

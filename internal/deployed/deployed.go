@@ -38,6 +38,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
 	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
@@ -269,7 +270,7 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 	}
 	sup := supervisor.New(supervisor.Config{
 		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
-		Unpolled: time.Second, Ahead: makegood.RemindWithin, Logger: s.log,
+		Unpolled: time.Second, Ahead: limits.RemindWithin, Logger: s.log,
 	})
 	var swept atomic.Int64
 	s.meter.count(func() []total { return append(supervisorTotals(sup.Stats()), total{MetricSwept, swept.Load()}) })

@@ -114,7 +114,7 @@ func metricOf(s watch.Sample) (name string, unit emf.Unit) {
 		return MetricJobsSubmitted, emf.Count
 	case watch.JobsEnded:
 		return map[makegood.ProcessState]string{
-			makegood.Processed: MetricJobsProcessed, makegood.Undone: MetricJobsUndone, makegood.Cancelled: MetricJobsCancelled,
+			makegood.JobProcessed: MetricJobsProcessed, makegood.JobUndone: MetricJobsUndone, makegood.JobCancelled: MetricJobsCancelled,
 		}[s.State], emf.Count
 	case watch.Attempts:
 		return map[watch.Outcome]string{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed/emf"
+	"github.com/makegood-dev/makegood/internal/limits"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
 
@@ -73,7 +74,7 @@ func TestWhatIsSampledIsWrittenOnceAnInvocation(t *testing.T) {
 		{Metric: watch.QueueDuration, Value: 2, Agent: "hello"},
 		{Metric: watch.Attempts, Value: 1, Workflow: "order", Agent: "http", Outcome: watch.Silent},
 		{Metric: watch.Attempts, Value: 1, Workflow: "order", Agent: "http", Outcome: watch.Silent},
-		{Metric: watch.JobsEnded, Value: 1, Workflow: "order", State: makegood.Undone},
+		{Metric: watch.JobsEnded, Value: 1, Workflow: "order", State: makegood.JobUndone},
 		{Metric: watch.StepDuration, Value: 60, Workflow: "order", Step: "ship"},
 		{Metric: watch.WaitDuration, Value: 60, Workflow: "order"},
 		{Metric: watch.JobsStopped, Value: 1, Workflow: "order"},
@@ -108,7 +109,7 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 	for i := range maxSampled + 50 {
 		many = append(many, watch.Sample{Metric: watch.Lateness, Value: float64(i)})
 	}
-	for i := range makegood.MaxMetricNames + 50 {
+	for i := range limits.MaxMetricNames + 50 {
 		names = append(names, watch.Sample{Metric: watch.JobsSubmitted, Value: 1, Workflow: strings.Repeat("x", i+1)})
 	}
 	values := 0
@@ -126,8 +127,8 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 			others++
 		}
 	}
-	if len(lines) != 1+makegood.MaxMetricNames+1 || others != 1 {
-		t.Errorf("got %d lines, %d of them of 50 others; want the stack's, %d of workflows, and that of the others", len(lines), others, makegood.MaxMetricNames)
+	if len(lines) != 1+limits.MaxMetricNames+1 || others != 1 {
+		t.Errorf("got %d lines, %d of them of 50 others; want the stack's, %d of workflows, and that of the others", len(lines), others, limits.MaxMetricNames)
 	}
 }
 

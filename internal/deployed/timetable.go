@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -36,7 +36,7 @@ type submitter = func(ctx context.Context, workflow string, sub scheduler.Submis
 // hint sends the Scheduler a delayed message for a schedule that is due before a sweep looks that far.
 func (s *stack) hint(ctx context.Context, name string, key time.Time) {
 	ahead := max(0, time.Until(key))
-	if ahead > makegood.RemindWithin {
+	if ahead > limits.RemindWithin {
 		return
 	}
 	body, err := wire.EncodeScheduleDue(wire.ScheduleDue{Schedule: name, Key: key})

@@ -29,7 +29,7 @@ func TestJobsThatLostTheirKeysAreFoundAndFinish(t *testing.T) {
 		var log logged
 		w := open(t, embedded.Config{Dir: dir, Agents: r.agents("a", "b"), Notifier: &told, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for _, id := range []string{"lost", "lost-too", "good"} {
-			w.ends(id, makegood.Processed)
+			w.ends(id, makegood.JobProcessed)
 		}
 		time.Sleep(10 * time.Minute)
 		checkParked(t, dir, w, &told, "decode job", true)
@@ -91,7 +91,7 @@ func TestAKeyThatIsLostWhileTheEngineRunsIsPutBack(t *testing.T) {
 			t.Fatalf("after two hours: got a key of %v, %v, want one", job.CompleteBy, err)
 		}
 		time.Sleep(time.Hour)
-		w.ends("j", makegood.Processed)
+		w.ends("j", makegood.JobProcessed)
 	})
 }
 
@@ -121,7 +121,7 @@ func TestAJobThatStandsStillIsFoundAndFinishes(t *testing.T) {
 		}
 		change := store.Change{Job: still, Seen: still.CompleteBy}
 		change.Job.StartAt = time.Time{}
-		change.Job.ProcessState = makegood.Processing
+		change.Job.ProcessState = makegood.JobProcessing
 		change.Job.Steps[0].Forward = job.Activity{State: job.Done, Attempt: 1, Tries: 1}
 		change.Job.Steps[0].Attempt = 1
 		if err := inner.Save(t.Context(), change); err != nil {
@@ -136,8 +136,8 @@ func TestAJobThatStandsStillIsFoundAndFinishes(t *testing.T) {
 			t.Errorf("an audit found %q, %v, want %q", found, err, want)
 		}
 		time.Sleep(2 * time.Hour)
-		w.ends("still", makegood.Processed)
-		if later, err := w.engine.Job(t.Context(), "later"); err != nil || later.ProcessState != makegood.Pending {
+		w.ends("still", makegood.JobProcessed)
+		if later, err := w.engine.Job(t.Context(), "later"); err != nil || later.ProcessState != makegood.JobPending {
 			t.Errorf("the other: got %s, %v, want it Pending", later.ProcessState, err)
 		}
 		if n := strings.Count(log.String(), `msg="stray job"`); n != 1 || !strings.Contains(log.String(), "job=still") {

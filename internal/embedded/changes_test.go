@@ -31,12 +31,12 @@ func TestAFunctionForChangesThatHangsStopsNothing(t *testing.T) {
 		})
 		one := w.define("name: one\nsteps: [{name: first, agent: a}]")
 		w.submit(one, "j", `{}`)
-		w.ends("j", makegood.Processed)
+		w.ends("j", makegood.JobProcessed)
 		if run := <-told; run.Job != "j" || run.Changes[0].Number != 1 {
 			t.Errorf("told of %+v, want all changes of job j", run)
 		}
 		w.submit(one, "last", `{}`)
-		w.ends("last", makegood.Processed)
+		w.ends("last", makegood.JobProcessed)
 		began := time.Now()
 		w.stop()
 		if took := time.Since(began); took > 15*time.Second {

@@ -46,8 +46,8 @@ func TestLongStepsKeepNoUndoOfTheirAgentWaiting(t *testing.T) {
 					t.Errorf("got %d long steps at once, want %d", got, c.want)
 				}
 				asked := time.Now()
-				w.request("trip", makegood.Cancel)
-				w.ends("trip", makegood.Cancelled)
+				w.request("trip", makegood.VerbCancel)
+				w.ends("trip", makegood.JobCancelled)
 				if took := time.Since(asked); took > time.Second || int(long.Load()) != c.want {
 					t.Errorf("its undo was through after %v, with %d long steps at once, want it at once beside %d", took, long.Load(), c.want)
 				}

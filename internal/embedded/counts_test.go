@@ -103,7 +103,7 @@ func TestTheReferenceJobCostsExactlyWhatItMust(t *testing.T) {
 		m.take()
 		before := m.file.Stats()
 		w.submit(c, "job-00000001", `{"sku":"a-17"}`)
-		w.ends("job-00000001", makegood.Processed)
+		w.ends("job-00000001", makegood.JobProcessed)
 		synctest.Wait()
 		after := m.file.Stats()
 
@@ -138,7 +138,7 @@ func TestAFinishedJobCostsNothing(t *testing.T) {
 		m := newMeter()
 		w := open(t, m.config(embedded.Config{Agents: r.agents("a")}))
 		w.submit(w.define(reference), "j", `{}`)
-		w.ends("j", makegood.Processed)
+		w.ends("j", makegood.JobProcessed)
 		synctest.Wait()
 		m.take()
 		sent := m.tap.count("events")
@@ -164,7 +164,7 @@ func TestTheWritesOfManyJobsShareFlushes(t *testing.T) {
 	}
 	wg.Wait()
 	for _, id := range ids(jobs) {
-		w.ends(id, makegood.Processed)
+		w.ends(id, makegood.JobProcessed)
 	}
 	after := m.file.Stats()
 	groups, durable, syncs := after.Groups-before.Groups, after.Durable-before.Durable, after.Syncs-before.Syncs
@@ -201,7 +201,7 @@ func TestTwoThousandJobsOfThreeSteps(t *testing.T) {
 	close(todo)
 	wg.Wait()
 	for _, id := range ids(2000) {
-		w.ends(id, makegood.Processed)
+		w.ends(id, makegood.JobProcessed)
 	}
 	took, after := time.Since(start), m.file.Stats()
 	t.Logf("2000 jobs of 3 steps in %s: %.0f steps a second, %.2f flushes a step",

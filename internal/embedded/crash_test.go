@@ -67,11 +67,11 @@ var largeJSON = `{"gift":false,"note":"` + strings.Repeat("large ", 500) + `"}`
 // goldens are the five jobs whose calls are struck one by one.
 func goldens() map[string]golden {
 	return map[string]golden{
-		"an order that is processed":                 {yaml: orderYAML, input: `{"sku":"a"}`, want: makegood.Processed},
-		"an order that is undone":                    {yaml: orderYAML, input: `{"sku":"a"}`, unanswered: "ship", want: makegood.Undone},
-		"two branches and their join":                {yaml: joinYAML, input: `{}`, want: makegood.Processed},
-		"a skipped step, large payloads, a listener": {yaml: giftYAML, input: largeJSON, large: true, replyTo: "shop", want: makegood.Processed},
-		"an order that is cancelled":                 {yaml: orderYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.Cancelled},
+		"an order that is processed":                 {yaml: orderYAML, input: `{"sku":"a"}`, want: makegood.JobProcessed},
+		"an order that is undone":                    {yaml: orderYAML, input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
+		"two branches and their join":                {yaml: joinYAML, input: `{}`, want: makegood.JobProcessed},
+		"a skipped step, large payloads, a listener": {yaml: giftYAML, input: largeJSON, large: true, replyTo: "shop", want: makegood.JobProcessed},
+		"an order that is cancelled":                 {yaml: orderYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
 	}
 }
 
@@ -173,7 +173,7 @@ func TestTheJobEndsAsItShouldWhicheverCallFailsOrIsTheLast(t *testing.T) {
 // first one is being recovered from.
 func TestTheSmallestJobEndsAsItShouldWhicheverTwoCallsFailOrAreTheLast(t *testing.T) {
 	t.Parallel()
-	g := golden{yaml: oneYAML, input: `{}`, want: makegood.Processed}
+	g := golden{yaml: oneYAML, input: `{}`, want: makegood.JobProcessed}
 	kinds := []effect{failAfter, crashBefore, crashAfter}
 	if testing.Short() {
 		kinds = kinds[2:]
@@ -252,7 +252,7 @@ func TestAfterARestartWorkGoesOnAtOnce(t *testing.T) {
 			<-charging.arrived
 		}
 		for _, id := range ids(10) {
-			w.request(id, makegood.Cancel)
+			w.request(id, makegood.VerbCancel)
 		}
 		w.stop()
 
@@ -260,9 +260,9 @@ func TestAfterARestartWorkGoesOnAtOnce(t *testing.T) {
 		remote := troupe{}
 		w = open(t, embedded.Config{Dir: dir, Agents: remote.agents("inventory", "payments", "shipping")})
 		for i, id := range ids(20) {
-			want := makegood.Processed
+			want := makegood.JobProcessed
 			if i < 10 {
-				want = makegood.Cancelled
+				want = makegood.JobCancelled
 			}
 			w.ends(id, want)
 		}

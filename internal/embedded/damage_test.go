@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -84,7 +85,7 @@ func TestAJobThatCannotBeDecidedAboutIsParkedAndToldOf(t *testing.T) {
 				var r troupe
 				w := open(t, embedded.Config{Dir: dir, Agents: r.agents("a", "b"), Notifier: &told, WrapQueues: p.wrap})
 				for _, id := range neighbours {
-					w.ends(id, makegood.Processed)
+					w.ends(id, makegood.JobProcessed)
 				}
 				time.Sleep(10 * time.Minute)
 				checkParked(t, dir, w, &told, test.reason, test.damaged)
@@ -106,16 +107,16 @@ func TestJobsWhoseDefinitionIsGoneAreParkedAndToldOf(t *testing.T) {
 		var r troupe
 		w := open(t, embedded.Config{Dir: dir, Agents: r.agents("a", "b"), Notifier: &told})
 		w.submit(w.define("name: good\nsteps: [{name: charge, agent: a}]"), "good", `{}`)
-		w.ends("good", makegood.Processed)
+		w.ends("good", makegood.JobProcessed)
 		time.Sleep(10 * time.Minute)
 		checkParked(t, dir, w, &told, "not found", false)
 
 		// Mended, it goes on.
 		w.define(twoSteps)
-		if j := w.request("bad", makegood.Resubmit); j.ProcessState != makegood.Processing {
+		if j := w.request("bad", makegood.VerbResubmit); j.ProcessState != makegood.JobProcessing {
 			t.Errorf("resubmitted with its definition: got %s, want Processing", j.ProcessState)
 		}
-		w.until("bad", inState(makegood.Processed))
+		w.until("bad", inState(makegood.JobProcessed))
 	})
 }
 
@@ -132,7 +133,7 @@ func TestADamagedDefinitionIsMendedByTheEngineThatHasItsText(t *testing.T) {
 	w := &world{t: t, engine: engine, patience: 20 * time.Second}
 	w.define(twoSteps)
 	go func() { _ = engine.Run(t.Context()) }()
-	if j := w.stored("good", atEnd); j.ProcessState != makegood.Processed {
+	if j := w.stored("good", atEnd); j.ProcessState != makegood.JobProcessed {
 		t.Errorf("got %s (%s), want Processed", j.ProcessState, j.Reason)
 	}
 	if err := engine.Close(); err != nil {
@@ -153,11 +154,11 @@ func checkParked(t *testing.T, dir string, w *world, told *bell, reason string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if parked.ProcessState != makegood.Error || !strings.Contains(parked.Reason, reason) {
+	if parked.ProcessState != makegood.JobError || !strings.Contains(parked.Reason, reason) {
 		t.Errorf("got %s (%s), want Error, saying %q", parked.ProcessState, parked.Reason, reason)
 	}
-	if ahead := time.Until(parked.CompleteBy); ahead < 22*time.Hour || ahead > makegood.FarKey {
-		t.Errorf("its key is %s ahead, want about %s", ahead, makegood.FarKey)
+	if ahead := time.Until(parked.CompleteBy); ahead < 22*time.Hour || ahead > limits.FarKey {
+		t.Errorf("its key is %s ahead, want about %s", ahead, limits.FarKey)
 	}
 	if _, err := w.engine.Job(t.Context(), "bad"); errors.Is(err, store.ErrDamaged) != damaged {
 		t.Errorf("load: got %v, want damaged: %t", err, damaged)
@@ -167,7 +168,7 @@ func checkParked(t *testing.T, dir string, w *world, told *bell, reason string, 
 		t.Fatalf("told %d times, want once more than the %d that failed", len(heard), told.fail)
 	}
 	for _, n := range heard {
-		if n.Job != "bad" || n.ProcessState != makegood.Error || !strings.Contains(n.Reason, reason) {
+		if n.Job != "bad" || n.ProcessState != makegood.JobError || !strings.Contains(n.Reason, reason) {
 			t.Errorf("told %+v, want the Error of bad, saying %q", n, reason)
 		}
 	}
@@ -215,7 +216,7 @@ func TestPoisonGoesIntoQuarantineAndItsNeighboursProceed(t *testing.T) {
 			open()
 		}
 		for _, id := range ids(20) {
-			if j := w.ends(id, makegood.Processed); j.FailureCount != 0 {
+			if j := w.ends(id, makegood.JobProcessed); j.FailureCount != 0 {
 				t.Errorf("job %s: got %d failures, want none", id, j.FailureCount)
 			}
 		}
@@ -265,7 +266,7 @@ func TestAnEventOfAnUnknownJobIsDropped(t *testing.T) {
 		synctest.Wait()
 		p.Queues.Send(t.Context(), "events", queue.Message{Body: `{"v":1,"type":"StepSucceeded","job":"nobody","step":"charge","attempt":1,"lockedBy":"x"}`})
 		w.submit(c, "j", `{}`)
-		w.ends("j", makegood.Processed)
+		w.ends("j", makegood.JobProcessed)
 		time.Sleep(time.Minute)
 		if _, err := w.engine.Job(t.Context(), "nobody"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("got %v, want no such job", err)
@@ -288,9 +289,9 @@ func TestATaskThatIsRefusedGivesItsStepUp(t *testing.T) {
 			reason  string
 			actions string
 		}{
-			{"reserve", makegood.Undone, "step reserve failed: the task cannot be sent: no stamps", ""},
-			{"charge", makegood.Undone, "step charge failed: the task cannot be sent: no stamps", "reserve release"},
-			{"refund", makegood.Error, "undo of charge failed: the task cannot be sent: no stamps", "reserve charge ship"},
+			{"reserve", makegood.JobUndone, "step reserve failed: the task cannot be sent: no stamps", ""},
+			{"charge", makegood.JobUndone, "step charge failed: the task cannot be sent: no stamps", "reserve release"},
+			{"refund", makegood.JobError, "undo of charge failed: the task cannot be sent: no stamps", "reserve charge ship"},
 		} {
 			p := newTap()
 			p.refuse = func(name string, m queue.Message) error {

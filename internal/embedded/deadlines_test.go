@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -59,7 +60,7 @@ func TestSilenceIsAFailureAtCompleteBy(t *testing.T) {
 		}}}
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, timeout: 10s, retry: {backoff: 1ms, max: 1ms}}]"), "j", `{}`)
-		j := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.JobProcessed)
 		checkWithin(t, "time between the attempts", gaps(r.moments("charge")), []time.Duration{10 * time.Second})
 		charges := r.seen("charge")
 		if charges[0].Key != charges[1].Key || charges[1].Attempt != 2 || j.FailureCount != 1 {
@@ -78,7 +79,7 @@ func TestAnAgentThatEndsWithItsContextReportsBeforeCompleteBy(t *testing.T) {
 		r := troupe{script: map[string]work{"charge": silent}}
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, timeout: 20s, retry: {attempts: 1}, undo: {action: refund}}]"), "j", `{}`)
-		j := w.ends("j", makegood.Undone)
+		j := w.ends("j", makegood.JobUndone)
 		refund := r.moments("refund")[0].Sub(r.moments("charge")[0])
 		if refund < 18*time.Second || refund >= 20*time.Second {
 			t.Errorf("undone %s after the attempt began, want a second before its 20 s were over", refund)
@@ -103,7 +104,7 @@ func TestHeartbeatsKeepAnAttemptAlive(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.patience = time.Hour
 		w.submit(w.define("name: long\nsteps: [{name: dig, agent: a, timeout: 10s}]"), "j", `{}`)
-		j := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.JobProcessed)
 		if got := len(r.seen("dig")); got != 1 || j.FailureCount != 0 {
 			t.Errorf("got %d attempts, %d failures, want 1, 0", got, j.FailureCount)
 		}
@@ -116,7 +117,7 @@ func TestRetriesBackOffExponentiallyUpToTheirMaximum(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.patience = time.Hour
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, retry: {attempts: 8, backoff: 10s, max: 1m}}]"), "j", `{}`)
-		j := w.ends("j", makegood.Error)
+		j := w.ends("j", makegood.JobError)
 		waits := gaps(r.moments("charge"))
 		longest := []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute, time.Minute, time.Minute}
 		for i, wait := range waits {
@@ -141,7 +142,7 @@ func TestRetryAfterIsKeptToUpToTheMaximum(t *testing.T) {
 				w := open(t, embedded.Config{Agents: r.agents("a")})
 				w.patience = time.Hour
 				w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, retry: {backoff: 10ms, max: 10m}}]"), "j", `{}`)
-				w.ends("j", makegood.Processed)
+				w.ends("j", makegood.JobProcessed)
 				checkWithin(t, "time between the attempts", gaps(r.moments("charge")), []time.Duration{want})
 			})
 		})
@@ -174,7 +175,7 @@ steps:
   - {name: charge, agent: a, undo: {action: refund}}
   - {name: ship, agent: a}
 `), "j", `{}`)
-		j := w.ends("j", makegood.Undone)
+		j := w.ends("j", makegood.JobUndone)
 		if got, want := r.order(), "reserve charge refund release"; got != want {
 			t.Errorf("got the actions %s, want %s", got, want)
 		}
@@ -207,7 +208,7 @@ steps:
   - {name: first, agent: a, undo: {action: back}}
   - {name: second, agent: a, retry: {attempts: 2, backoff: 1ms, max: 1ms}}
 `), "j", `{}`)
-		j := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.JobProcessed)
 		if got, want := r.order(), "first second second second second second"; got != want {
 			t.Errorf("got the actions %s, want %s", got, want)
 		}
@@ -249,7 +250,7 @@ name: shared
 steps:
   - {name: ping, agent: a, exclusive: false, startBy: 5s, timeout: 10s, retry: {backoff: 1ms, max: 1ms}}
 `), "j", `{}`)
-		j := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.JobProcessed)
 		checkWithin(t, "time between the attempts", gaps(r.moments("ping")), []time.Duration{15 * time.Second})
 		if c.taken != 0 || j.FailureCount != 1 {
 			t.Errorf("got %d claims, %d failures, want 0, 1", c.taken, j.FailureCount)
@@ -297,8 +298,8 @@ func TestATaskThatNobodyClaimsIsSentAgainUncounted(t *testing.T) {
 		checkWithin(t, "time of the alert", []time.Duration{told.alerts[0].Sub(start)}, []time.Duration{7 * time.Minute})
 
 		release()
-		j := w.ends("j", makegood.Processed)
-		w.ends("k", makegood.Processed)
+		j := w.ends("j", makegood.JobProcessed)
+		w.ends("k", makegood.JobProcessed)
 		synctest.Wait()
 		if got := len(r.seen("charge")); got != 2 || j.FailureCount != 0 {
 			t.Errorf("of %d tasks: got %d attempts, %d failures, want 2, 0", len(tasks), got, j.FailureCount)
@@ -309,7 +310,7 @@ func TestATaskThatNobodyClaimsIsSentAgainUncounted(t *testing.T) {
 // A step that is running whenever the engine dies may be what kills it.
 func TestTwentyInterruptionsOfAStepAreSurvivedTheNextIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	for run := 1; run <= makegood.MaxInterruptions+2; run++ {
+	for run := 1; run <= limits.MaxInterruptions+2; run++ {
 		began := make(chan makegood.Task, 1)
 		r := troupe{script: map[string]work{"charge": func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 			began <- task
@@ -319,8 +320,8 @@ func TestTwentyInterruptionsOfAStepAreSurvivedTheNextIsAnError(t *testing.T) {
 		if run == 1 {
 			w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, retry: {attempts: 1}, undo: {action: refund}}]"), "j", `{}`)
 		}
-		if run == makegood.MaxInterruptions+2 {
-			j := w.ends("j", makegood.Error)
+		if run == limits.MaxInterruptions+2 {
+			j := w.ends("j", makegood.JobError)
 			if want := "cut off 21 times by the death of the engine, 18 of them while nothing else ran"; !strings.Contains(j.Reason, want) || j.FailureCount != 0 {
 				t.Errorf("got %q, %d failures, want it to say %q, 0", j.Reason, j.FailureCount, want)
 			}
@@ -351,7 +352,7 @@ func TestAnUnclaimedAttemptIsInterruptedWithoutBeingCounted(t *testing.T) {
 	}
 	var r troupe
 	w := open(t, embedded.Config{Dir: dir, Agents: r.agents("a")})
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	if got := r.seen("charge"); len(got) != 1 || got[0].Attempt != 31 {
 		t.Errorf("got %+v, want one attempt, the 31st", got)
 	}
@@ -365,7 +366,7 @@ func TestAnErrorIsToldUntilItWasHeard(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a"), Notifier: &told})
 		w.patience = time.Hour
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a}]"), "j", `{}`)
-		j := w.until("j", func(j job.Job) bool { return j.ProcessState == makegood.Error && j.Told() })
+		j := w.until("j", func(j job.Job) bool { return j.ProcessState == makegood.JobError && j.Told() })
 		if j.Seq != 1 {
 			t.Errorf("got %d announcements, want 1", j.Seq)
 		}
@@ -375,7 +376,7 @@ func TestAnErrorIsToldUntilItWasHeard(t *testing.T) {
 			t.Fatalf("told %d times, want at least 8: 7 failed", len(heard))
 		}
 		for _, n := range heard {
-			if n.Job != "j" || n.Seq != 1 || n.ProcessState != makegood.Error || n.Reason != "step charge failed: the service says no" {
+			if n.Job != "j" || n.Seq != 1 || n.ProcessState != makegood.JobError || n.Reason != "step charge failed: the service says no" {
 				t.Errorf("told %+v, want number 1 of job j, Error, with the reason", n)
 			}
 		}
@@ -414,7 +415,7 @@ func TestTheLogHasOneLineOfManyJobsThatStopAlike(t *testing.T) {
 			w.submit(c, id, `{}`)
 		}
 		for _, id := range ids(20) {
-			w.until(id, func(j job.Job) bool { return j.ProcessState == makegood.Error && j.Told() })
+			w.until(id, func(j job.Job) bool { return j.ProcessState == makegood.JobError && j.Told() })
 		}
 		w.stop()
 		mu.Lock()

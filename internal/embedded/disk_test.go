@@ -134,7 +134,7 @@ func TestADiskThatIsFullForAWhileStopsTheEngineForThatWhile(t *testing.T) {
 		}
 		hasRoom()
 		for _, id := range jobs {
-			w.ends(id, makegood.Processed)
+			w.ends(id, makegood.JobProcessed)
 		}
 		if log.count("the store goes on") != 1 {
 			t.Error("it does not say that the store goes on")
@@ -181,7 +181,7 @@ func TestAnEngineThatBeginsOnAFullDiskWaitsForRoom(t *testing.T) {
 		hasRoom()
 		time.Sleep(time.Minute)
 		j, err := engine.Job(t.Context(), "stored")
-		if err != nil || j.ProcessState != makegood.Processed {
+		if err != nil || j.ProcessState != makegood.JobProcessed {
 			t.Errorf("with room again: got %s, %v, want Processed", j.ProcessState, err)
 		}
 		stop()

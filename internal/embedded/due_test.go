@@ -259,7 +259,7 @@ func TestRealDueItemsBeginOnce(t *testing.T) {
 	submitted := time.Since(begin)
 	for id := range at {
 		w.patience = 5 * time.Minute
-		w.ends(id, makegood.Processed)
+		w.ends(id, makegood.JobProcessed)
 	}
 	late := lateness(t, &o, at)
 	t.Logf("%d items at one time: submitted in %s, ended %s after their time; late p50 %s, p99 %s", many, submitted.Round(time.Millisecond),

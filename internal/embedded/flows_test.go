@@ -24,7 +24,7 @@ func TestAChainOfSixtyStepsEndsProcessed(t *testing.T) {
 		want += fmt.Sprintf("s%d ", i)
 	}
 	w.submit(w.define(yaml), "j", `{"n": 1}`)
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	if got := r.order(); got != strings.TrimSpace(want) {
 		t.Errorf("the steps ran in the order %s, want %s", got, want)
 	}
@@ -46,7 +46,7 @@ func TestAWorkflowOfTwoHundredStepsEndsProcessed(t *testing.T) {
 	}
 	c := w.define(yaml)
 	w.submit(c, "j", `{}`)
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	began := map[string]int{}
 	for i, task := range r.seen("") {
 		if _, twice := began[task.Step]; twice {
@@ -95,7 +95,7 @@ steps:
 		t.Errorf("bottom began before right was done")
 	}
 	close(right.open)
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	bottom := r.seen("bottom")
 	if want := `{"text":"ok and ok of j","top":{"n":2}}`; len(bottom) != 1 || string(bottom[0].Input) != want {
 		t.Errorf("bottom: got %d tasks, %+v, want one with %s", len(bottom), bottom, want)
@@ -113,7 +113,7 @@ steps:
   - {name: follow, agent: a, needs: [mail], when: "${ .steps.mail.output != null }"}
   - {name: report, agent: a, needs: [look, mail, follow], with: {mail: "${ .steps.mail.output }", both: "${ [.steps.look.output, .steps.follow.output] }"}}
 `), "j", `{"email": null}`)
-	j := w.ends("j", makegood.Processed)
+	j := w.ends("j", makegood.JobProcessed)
 	if got, want := r.order(), "look report"; got != want {
 		t.Errorf("got the steps %s, want %s", got, want)
 	}
@@ -139,7 +139,7 @@ steps:
   - {name: one, agent: a, when: "${ .input.go }"}
   - {name: two, agent: a, when: "${ .input.go }"}
 `), "j", `{"go": false}`)
-	if j.ProcessState != makegood.Processed || !j.CompleteBy.IsZero() {
+	if j.ProcessState != makegood.JobProcessed || !j.CompleteBy.IsZero() {
 		t.Errorf("got %s with CompleteBy %s, want Processed, out of the index", j.ProcessState, j.CompleteBy)
 	}
 	if n := p.count("tasks-a"); n != 0 {
@@ -157,7 +157,7 @@ steps:
   - {name: first, agent: a, undo: {action: takeback}}
   - {name: second, agent: a, with: {n: "${ .steps.first.output + 1 }"}}
 `), "j", `{}`)
-	j := w.ends("j", makegood.Error)
+	j := w.ends("j", makegood.JobError)
 	if got, want := r.order(), "first"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -181,7 +181,7 @@ steps:
   - {name: large, agent: a, with: {sum: "${ (.steps.just.output | length) + (.steps.over.output | length) }"}, undo: {action: large_back, with: {}}}
   - {name: last, agent: a, with: {large: "${ .steps.large.output | length }", over: "${ .steps.over.output }"}}
 `), "j", fmt.Sprintf(`{"text": %s}`, text(1000)))
-	j := w.ends("j", makegood.Undone)
+	j := w.ends("j", makegood.JobUndone)
 	for _, want := range []struct {
 		step   string
 		inline bool
@@ -221,7 +221,7 @@ func TestAnOutputBeyondThePayloadLimitGoesByReference(t *testing.T) {
 	}}}
 	w := open(t, embedded.Config{Agents: r.agents("a")})
 	w.submit(w.define("name: big\nsteps: [{name: big, agent: a, undo: {action: small}}, {name: bad, agent: a, undo: none}]"), "j", `{}`)
-	w.ends("j", makegood.Undone)
+	w.ends("j", makegood.JobUndone)
 	p, whole := makegood.WholePayload(r.seen("small")[0].Undo.Output)
 	if !whole || p.Bytes != makegood.MaxPayloadBytes+1 || p.By != "a" || p.Type != makegood.PayloadJSON {
 		t.Errorf("the undo was told %.200s", r.seen("small")[0].Undo.Output)
@@ -239,7 +239,7 @@ steps:
   - {name: half, agent: a, undo: {action: back, with: {}}}
   - {name: whole, agent: a, with: {one: "${ .steps.half.output }", two: "${ .steps.half.output }"}, undo: {action: never}}
 `), "j", `{}`)
-	j := w.ends("j", makegood.Error)
+	j := w.ends("j", makegood.JobError)
 	if got, want := r.order(), "half"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -263,7 +263,7 @@ steps:
   - {name: first, agent: a}
   - {name: second, agent: a, with: {got: "${ .steps.first.output }", text: "> ${ .steps.first.output }", in: "${ .input }"}}
 `), "j", odd)
-		w.ends("j", makegood.Processed)
+		w.ends("j", makegood.JobProcessed)
 		var want string
 		if err := json.Unmarshal([]byte(odd), &want); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -102,24 +103,24 @@ func TestAnAgentIsPausedThroughAnOutage(t *testing.T) {
 		if err != nil || !j.Paused() || j.HeldBy != "agent bank" || j.HeldReason != "by anna: the bank is down" {
 			t.Errorf("got %+v, %v, want a job that says what holds it", j, err)
 		}
-		_, verdict, err := w.engine.Request(t.Context(), "d0", job.Requested{Verb: makegood.Resume})
+		_, verdict, err := w.engine.Request(t.Context(), "d0", job.Requested{Verb: makegood.VerbResume})
 		if err != nil || verdict.Kind != machine.Refused || verdict.Reason != "agent bank is paused: makegood resume --whole-agent bank" {
 			t.Errorf("got %+v, %v, want to be told what to do", verdict, err)
 		}
 		resumed := time.Now()
 		w.resume(makegood.HoldAgent, "bank")
 		w.submit(compiled, "new", `{}`)
-		w.ends("new", makegood.Processed)
+		w.ends("new", makegood.JobProcessed)
 		if took := time.Since(resumed); took > 2*time.Minute {
 			t.Errorf("a new job took %v: new work flows at once", took)
 		}
 		for i := range during {
-			w.ends(fmt.Sprint("d", i), makegood.Processed)
+			w.ends(fmt.Sprint("d", i), makegood.JobProcessed)
 		}
 		time.Sleep(10 * time.Minute)
 		for i := range before {
 			j, err := w.engine.Job(t.Context(), fmt.Sprint("b", i))
-			if err != nil || j.ProcessState != makegood.Processed || j.FailureCount != 0 || j.HeldBy != "" {
+			if err != nil || j.ProcessState != makegood.JobProcessed || j.FailureCount != 0 || j.HeldBy != "" {
 				t.Errorf("got %+v, %v, want it processed, without a failure", j, err)
 			}
 		}
@@ -138,8 +139,8 @@ func TestAnAgentIsPausedThroughAnOutage(t *testing.T) {
 				first++
 			}
 		}
-		if first > makegood.ResumeFirst+10 {
-			t.Errorf("%d were charged in the first minute, want %d and new ones", first, makegood.ResumeFirst)
+		if first > limits.ResumeFirst+10 {
+			t.Errorf("%d were charged in the first minute, want %d and new ones", first, limits.ResumeFirst)
 		}
 		if list, err := w.engine.Holds().List(t.Context()); err != nil || len(list) != 0 || len(times) != before+during+1 {
 			t.Errorf("got %v, %v, and %d jobs charged, want nothing held, and %d", list, err, len(times), before+during+1)
@@ -164,7 +165,7 @@ func TestAShortPauseLosesNoTask(t *testing.T) {
 			w.resume(makegood.HoldAgent, "bank")
 		}
 		for i := range 50 {
-			if j := w.ends(fmt.Sprint("j", i), makegood.Processed); j.FailureCount != 0 {
+			if j := w.ends(fmt.Sprint("j", i), makegood.JobProcessed); j.FailureCount != 0 {
 				t.Errorf("got %+v, want no failure", j)
 			}
 		}
@@ -181,13 +182,13 @@ func TestAWorkflowIsPaused(t *testing.T) {
 		w.pause(makegood.HoldWorkflow, "trip")
 		w.submit(trip, "t", `{}`)
 		w.submit(two, "two", `{"text":"x"}`)
-		w.ends("two", makegood.Processed)
+		w.ends("two", makegood.JobProcessed)
 		time.Sleep(time.Hour)
 		if n := len(r.seen("book")); n != 0 || w.standing(makegood.HoldWorkflow, "trip") != 1 {
 			t.Errorf("%d begun, and %d stand still, want none, and 1", n, w.standing(makegood.HoldWorkflow, "trip"))
 		}
 		w.resume(makegood.HoldWorkflow, "trip")
-		w.ends("t", makegood.Processed)
+		w.ends("t", makegood.JobProcessed)
 	})
 }
 

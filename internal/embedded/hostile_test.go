@@ -90,11 +90,11 @@ func refusals(job int) string {
 func ending(refused string) makegood.ProcessState {
 	switch {
 	case strings.Contains(refused, "refund"):
-		return makegood.Error
+		return makegood.JobError
 	case refused != "":
-		return makegood.Undone
+		return makegood.JobUndone
 	default:
-		return makegood.Processed
+		return makegood.JobProcessed
 	}
 }
 

@@ -24,11 +24,11 @@ import (
 func ended(t *testing.T, s *sqlitestore.Store, id string, at time.Time) {
 	t.Helper()
 	j := job.Job{
-		ID: id, Workflow: "order", ProcessState: makegood.Processing, Desired: makegood.Processed, Round: 1,
+		ID: id, Workflow: "order", ProcessState: makegood.JobProcessing, Desired: makegood.JobProcessed, Round: 1,
 		CreatedAt: makegood.Instant(at), CompleteBy: makegood.Instant(at),
 	}
 	put, created := s.PutPayload(t.Context(), id, "input", make([]byte, 8<<10)), s.Create(t.Context(), j)
-	j.Rev, j.ProcessState, j.FinishedAt, j.CompleteBy = 1, makegood.Processed, makegood.Instant(at), time.Time{}
+	j.Rev, j.ProcessState, j.FinishedAt, j.CompleteBy = 1, makegood.JobProcessed, makegood.Instant(at), time.Time{}
 	saved := s.Save(t.Context(), store.Change{Job: j, Seen: makegood.Instant(at)})
 	if err := errors.Join(put, created, saved); err != nil {
 		t.Fatal(err)

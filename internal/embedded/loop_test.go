@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // One job of many kills the engine whenever its step begins. What ran beside it is cut off as often as it is, at first, and is not
@@ -22,7 +23,7 @@ func TestWhatKillsTheEngineIsToBlameAndNoneThatRanBesideIt(t *testing.T) {
 		c := embedded.Config{Dir: t.TempDir()}
 		stopped := false
 		for run := 1; !stopped; run++ {
-			if run > 2*makegood.MaxInterruptions {
+			if run > 2*limits.MaxInterruptions {
 				t.Fatalf("the bomb has gone off %d times, and goes on", run)
 			}
 			off := make(chan struct{}, 1)
@@ -56,9 +57,9 @@ func TestWhatKillsTheEngineIsToBlameAndNoneThatRanBesideIt(t *testing.T) {
 			case <-time.After(time.Hour):
 				stopped = true
 				for i := range 5 {
-					w.stored(fmt.Sprint("boat-", i), inState(makegood.Processed))
+					w.stored(fmt.Sprint("boat-", i), inState(makegood.JobProcessed))
 				}
-				j := w.stored("bomb", inState(makegood.Error))
+				j := w.stored("bomb", inState(makegood.JobError))
 				if want := "18 of them while nothing else ran"; !strings.Contains(j.Reason, want) {
 					t.Errorf("got %q, want it to say %q", j.Reason, want)
 				}
@@ -112,7 +113,7 @@ func TestALoopOfDeathsIsCalledWhatItIs(t *testing.T) {
 			<-began
 		}
 		if run == 7 {
-			w.ends("j", makegood.Processed)
+			w.ends("j", makegood.JobProcessed)
 		}
 		w.die()
 		loop := strings.Contains(log.String(), "the engine dies again and again")

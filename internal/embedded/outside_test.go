@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
@@ -39,7 +40,7 @@ type taken struct {
 // take takes the one task that waits for the harbour.
 func (w *world) take(instance string) taken {
 	w.t.Helper()
-	tasks, err := w.engine.Door().Take(w.t.Context(), "harbour", agentdoor.Ask{Instance: instance, Max: 10, Wait: makegood.MaxTaskWait})
+	tasks, err := w.engine.Door().Take(w.t.Context(), "harbour", agentdoor.Ask{Instance: instance, Max: 10, Wait: limits.MaxTaskWait})
 	if err != nil || len(tasks) != 1 {
 		w.t.Fatalf("got %v, %v, want one task", tasks, err)
 	}
@@ -92,7 +93,7 @@ func TestARestartDoesNotInterruptAnAgentOutside(t *testing.T) {
 	if kind := w.replies("f-1", sailing); kind != machine.Applied {
 		t.Errorf("the reply to the last task: %s, want it applied", kind)
 	}
-	done := w.ends("f-1", makegood.Processed)
+	done := w.ends("f-1", makegood.JobProcessed)
 	load := done.Steps[0].Forward
 	if load.Attempt != 1 || load.Interruptions != 0 || load.FailureCount != 0 || load.Unknown {
 		t.Errorf("got %+v, want one attempt, and nothing cut off", load)
@@ -118,9 +119,9 @@ steps:
 		w = open(t, c)
 		w.until("f-1", func(j job.Job) bool { return j.Incarnation == run })
 		if run == 2 {
-			w.request("f-1", makegood.Cancel)
+			w.request("f-1", makegood.VerbCancel)
 		}
-		load := stepOf(t, w.stored("f-1", func(j job.Job) bool { return j.ProcessState == makegood.Undoing }), "load")
+		load := stepOf(t, w.stored("f-1", func(j job.Job) bool { return j.ProcessState == makegood.JobUndoing }), "load")
 		if load.Forward.State != job.Dispatched || load.Undo.State != job.NotStarted {
 			t.Fatalf("in run %d, while an agent outside works on attempt 1: got it %s and its undo %s, want it out, and nothing undone", run, load.Forward.State, load.Undo.State)
 		}
@@ -136,7 +137,7 @@ steps:
 		t.Errorf("got attempt %d, held by %q, want the undo as attempt 2, held by nobody", undoing.said.Attempt, undoing.Claim.LockedBy)
 	}
 	w.replies("f-1", undoing)
-	w.ends("f-1", makegood.Cancelled)
+	w.ends("f-1", makegood.JobCancelled)
 }
 
 // An agent outside that fell silent, and whose attempt was closed for that, reads and writes no payloads, and an upload that began
@@ -181,7 +182,7 @@ func TestAnEngineThatEndsLetsNobodyWaitForTasks(t *testing.T) {
 	w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
 	waits := make(chan error, 1)
 	go func() {
-		_, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 1, Wait: makegood.MaxTaskWait})
+		_, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 1, Wait: limits.MaxTaskWait})
 		waits <- err
 	}()
 	w.stop()
@@ -190,7 +191,7 @@ func TestAnEngineThatEndsLetsNobodyWaitForTasks(t *testing.T) {
 		if err == nil {
 			t.Error("got no error, want to hear that the engine ends")
 		}
-	case <-time.After(makegood.MaxTaskWait / 2):
+	case <-time.After(limits.MaxTaskWait / 2):
 		t.Error("still waiting")
 	}
 }

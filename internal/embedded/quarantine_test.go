@@ -91,7 +91,7 @@ func TestWhatIsInQuarantineSurvivesAKillAndIsReplayed(t *testing.T) {
 	if _, err := w.engine.Job(t.Context(), "j"); err != nil {
 		t.Errorf("after the replay: %v, want the job stored", err)
 	}
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	if _, err := shelf.Get(t.Context(), l.ID); !errors.Is(err, client.ErrNoMessage) {
 		t.Errorf("after the replay: got %v, want no such message", err)
 	}

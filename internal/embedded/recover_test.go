@@ -38,6 +38,6 @@ func TestAllUnfinishedJobsAreTakenUpAtStart(t *testing.T) {
 	w = open(t, embedded.Config{Dir: dir, Agents: r.agents("a")})
 	w.patience = 2 * time.Minute
 	for _, id := range ids(jobs) {
-		w.ends(id, makegood.Processed)
+		w.ends(id, makegood.JobProcessed)
 	}
 }

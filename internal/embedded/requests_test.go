@@ -101,9 +101,9 @@ func (p *person) settle() {
 		case j.ProcessState.Finished():
 			return
 		case j.Paused():
-			p.request(makegood.Resume)
-		case j.ProcessState == makegood.Error:
-			p.request(makegood.Resubmit)
+			p.request(makegood.VerbResume)
+		case j.ProcessState == makegood.JobError:
+			p.request(makegood.VerbResubmit)
 		}
 		time.Sleep(5 * time.Second)
 	}

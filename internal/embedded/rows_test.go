@@ -30,11 +30,11 @@ func TestAJobKeepsTheDefinitionThatItStartedWith(t *testing.T) {
 	<-first.arrived
 	changed := w.define("name: one\nsteps: [{name: first, agent: a, action: begin}, {name: second, agent: a, action: new}, {name: third, agent: a}]")
 	close(first.open)
-	if j := w.ends("j", makegood.Processed); j.Definition != old.Hash {
+	if j := w.ends("j", makegood.JobProcessed); j.Definition != old.Hash {
 		t.Errorf("got the definition %s, want %s", j.Definition, old.Hash)
 	}
 	w.submit(changed, "k", `{}`)
-	w.ends("k", makegood.Processed)
+	w.ends("k", makegood.JobProcessed)
 	if got, want := r.order(), "first old begin new third"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -48,7 +48,7 @@ func TestMessagesOfOldThatComeBackChangeNothing(t *testing.T) {
 		r := troupe{script: map[string]work{"ship": always(finalNotApplied)}}
 		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
 		w.submit(w.define(order), "j", `{}`)
-		before := w.ends("j", makegood.Undone)
+		before := w.ends("j", makegood.JobUndone)
 		synctest.Wait()
 		did := r.order()
 		p.mu.Lock()
@@ -102,7 +102,7 @@ steps:
 		t.Errorf("job j: got %v, want none", err)
 	}
 	w.submit(c, "j", text(large+1))
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	if got := r.seen("charge"); len(got) != 1 || string(got[0].Input) != `{"length":`+lengthOf(large+1)+`}` {
 		t.Errorf("got %+v, want one task with the length of the second input", got)
 	}

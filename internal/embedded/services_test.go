@@ -151,7 +151,7 @@ func (s *services) check(t testing.TB, j job.Job) {
 				j.ID, j.ProcessState, j.Reason, step.Name, step.Forward.State, step.Undo.State, got, want)
 		}
 		want = 0
-		if j.ProcessState == makegood.Processed && step.Forward.State != job.Skipped {
+		if j.ProcessState == makegood.JobProcessed && step.Forward.State != job.Skipped {
 			want = 1
 		}
 		if got := s.net[j.ID+"/"+step.Name]; got != want && j.ProcessState.Finished() {

@@ -22,10 +22,10 @@ func TestTheSameIDWithTheSameContentIsTheSameJob(t *testing.T) {
 	w := open(t, embedded.Config{Agents: r.agents("a")})
 	c := w.define("name: one\nsteps: [{name: charge, agent: a}]")
 	w.submit(c, "j", `{"amount": 10, "to": "x"}`)
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	for _, input := range []string{`{"amount": 10, "to": "x"}`, `{"to":"\u0078","amount":10}`} {
 		j, created, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(input)})
-		if err != nil || created || j.ProcessState != makegood.Processed {
+		if err != nil || created || j.ProcessState != makegood.JobProcessed {
 			t.Errorf("%s: got %s, created %t, %v, want the Processed job that was there", input, j.ProcessState, created, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestTheSameIDWithOtherContentIsRefusedWithBothHashes(t *testing.T) {
 	one := w.define("name: one\nsteps: [{name: charge, agent: a}]")
 	two := w.define("name: two\nsteps: [{name: charge, agent: a}]")
 	first := w.submit(one, "j", `{"amount": 10}`)
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	for name, other := range map[string]scheduler.Submission{
 		"other input":    {ID: "j", Definition: one.Hash, Input: json.RawMessage(`{"amount": 11}`)},
 		"other workflow": {ID: "j", Definition: two.Hash, Input: json.RawMessage(`{"amount": 10}`)},
@@ -68,7 +68,7 @@ func TestTheSameIDUnderANewDefinitionIsTheSameJob(t *testing.T) {
 	w := open(t, embedded.Config{Agents: r.agents("a")})
 	old := w.define("name: one\nsteps: [{name: charge, agent: a}]")
 	w.submit(old, "j", `{}`)
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	changed := w.define("name: one\nsteps: [{name: charge, agent: a}, {name: ship, agent: a}]")
 	j, created, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: changed.Hash, Input: json.RawMessage(`{}`)})
 	if err != nil || created || j.Definition != old.Hash {
@@ -94,7 +94,7 @@ func TestAThousandIdenticalSubmissionsAtOnceAreOneJob(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	if got := created.Load(); got != 1 {
 		t.Errorf("%d submissions made the job, want 1", got)
 	}
@@ -125,7 +125,7 @@ func TestASubmissionIsRefusedAtTheDoor(t *testing.T) {
 		t.Errorf("job j: got %v, want none", err)
 	}
 	w.submit(c, strings.Repeat("i", 128), text(makegood.MaxPayloadBytes))
-	w.ends(strings.Repeat("i", 128), makegood.Processed)
+	w.ends(strings.Repeat("i", 128), makegood.JobProcessed)
 }
 
 func TestAWorkflowThatNamesAnAgentThatIsNotThereIsRefused(t *testing.T) {
@@ -155,7 +155,7 @@ func TestASubmissionWhoseAnswerWasLostIsMadeAgain(t *testing.T) {
 	if _, created, err := w.engine.Submit(t.Context(), submission); err != nil || created {
 		t.Fatalf("again: got created %t, %v, want the job that was there", created, err)
 	}
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	if got := len(r.seen("")); got != 1 {
 		t.Errorf("got %d attempts, want 1", got)
 	}

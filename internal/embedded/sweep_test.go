@@ -37,7 +37,7 @@ func TestADeadlineIsActedOnAtOnceWhereverItLiesBetweenTwoSweeps(t *testing.T) {
 			time.Sleep(time.Until(begin))
 			id := begin.Sub(start).String()
 			w.submit(c, id, `{}`)
-			w.ends(id, makegood.Error)
+			w.ends(id, makegood.JobError)
 			synctest.Wait()
 			heard := told.heard()
 			late := heard[len(heard)-1].At.Sub(begin.Add(time.Second))
@@ -93,7 +93,7 @@ func TestSeveralSupervisorsAtOnceDoNoHarm(t *testing.T) {
 			w.submit(c, id, `{}`)
 		}
 		for _, id := range ids(50) {
-			job := w.ends(id, makegood.Processed)
+			job := w.ends(id, makegood.JobProcessed)
 			if job.FailureCount != 3 || job.Steps[0].Attempt != 4 {
 				t.Errorf("job %s: got %d failures, %d attempts, want 3, 4", id, job.FailureCount, job.Steps[0].Attempt)
 			}

@@ -36,7 +36,7 @@ func TestUndosRunInReverseOrderAndAreToldWhatTheyUndo(t *testing.T) {
 	}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{"sku": "a"}`)
-	j := w.ends("j", makegood.Undone)
+	j := w.ends("j", makegood.JobUndone)
 	if got, want := r.order(), "reserve charge ship refund release"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -84,7 +84,7 @@ func TestAStepOfUnknownOutcomeIsUndoneWithANullOutput(t *testing.T) {
 	r := troupe{script: map[string]work{"charge": always(agent.Final(errNo))}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{}`)
-	w.ends("j", makegood.Undone)
+	w.ends("j", makegood.JobUndone)
 	if got, want := r.order(), "reserve charge refund release"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -113,7 +113,7 @@ steps:
 		t.Errorf("the top was undone before its left branch")
 	}
 	close(left.open)
-	w.ends("j", makegood.Undone)
+	w.ends("j", makegood.JobUndone)
 	actions := strings.Fields(r.order())
 	if actions[4] != "undo_bottom" || actions[7] != "undo_top" || len(actions) != 8 {
 		t.Errorf("got the actions %s, want the undo of bottom fifth and that of top last, of eight", actions)
@@ -124,9 +124,9 @@ func TestAProcessedJobIsUndoneOnRequest(t *testing.T) {
 	var r troupe
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{}`)
-	w.ends("j", makegood.Processed)
-	w.request("j", makegood.UndoJob)
-	w.until("j", inState(makegood.Undone))
+	w.ends("j", makegood.JobProcessed)
+	w.request("j", makegood.VerbUndo)
+	w.until("j", inState(makegood.JobUndone))
 	if got, want := r.order(), "reserve charge ship recall refund release"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -140,16 +140,16 @@ func TestResubmitGoesOnWithAnUndoThatFailed(t *testing.T) {
 	}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), Notifier: &told})
 	w.submit(w.define(order), "j", `{}`)
-	j := w.ends("j", makegood.Error)
-	if want := "undo of charge failed: the service says no"; j.Reason != want || j.Desired != makegood.Undone {
+	j := w.ends("j", makegood.JobError)
+	if want := "undo of charge failed: the service says no"; j.Reason != want || j.Desired != makegood.JobUndone {
 		t.Errorf("got %q, wanted %s, want %q, wanted Undone", j.Reason, j.Desired, want)
 	}
 	w.until("j", job.Job.Told)
-	if got := told.heard(); len(got) != 1 || got[0].Job != "j" || got[0].Workflow != "order" || got[0].ProcessState != makegood.Error || got[0].Reason != j.Reason {
+	if got := told.heard(); len(got) != 1 || got[0].Job != "j" || got[0].Workflow != "order" || got[0].ProcessState != makegood.JobError || got[0].Reason != j.Reason {
 		t.Errorf("told: got %+v, want one Error of job j with its reason", got)
 	}
-	w.request("j", makegood.Resubmit)
-	w.until("j", inState(makegood.Undone))
+	w.request("j", makegood.VerbResubmit)
+	w.until("j", inState(makegood.JobUndone))
 	if got, want := r.order(), "reserve charge ship refund refund release"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -171,9 +171,9 @@ steps:
   - {name: second, agent: a}
   - {name: third, agent: a}
 `), "j", `{}`)
-	w.ends("j", makegood.Error)
-	w.request("j", makegood.Resubmit)
-	j := w.until("j", inState(makegood.Processed))
+	w.ends("j", makegood.JobError)
+	w.request("j", makegood.VerbResubmit)
+	j := w.until("j", inState(makegood.JobProcessed))
 	if got, want := r.order(), "first second second third"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -189,9 +189,9 @@ func TestANewRoundHasNewKeysAndLaterAttempts(t *testing.T) {
 	r := troupe{script: map[string]work{"ship": once(finalNotApplied)}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{}`)
-	w.ends("j", makegood.Undone)
-	w.request("j", makegood.Resubmit)
-	j := w.until("j", inState(makegood.Processed))
+	w.ends("j", makegood.JobUndone)
+	w.request("j", makegood.VerbResubmit)
+	j := w.until("j", inState(makegood.JobProcessed))
 	if got, want := r.order(), "reserve charge ship refund release reserve charge ship"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -209,8 +209,8 @@ func TestCancelBeforeAnythingWasClaimedStartsNothing(t *testing.T) {
 		var r troupe
 		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
 		w.submit(w.define(order), "j", `{}`)
-		j := w.request("j", makegood.Cancel)
-		if j.ProcessState != makegood.Cancelled || !j.CompleteBy.IsZero() || j.Reason != "cancelled on request" {
+		j := w.request("j", makegood.VerbCancel)
+		if j.ProcessState != makegood.JobCancelled || !j.CompleteBy.IsZero() || j.Reason != "cancelled on request" {
 			t.Errorf("got %s, CompleteBy %s, %q, want Cancelled at once, out of the index", j.ProcessState, j.CompleteBy, j.Reason)
 		}
 		// The task is still on its way. Nobody may take it any more.
@@ -249,14 +249,14 @@ func TestCancelWhileAStepRunsTellsItsAgentAndUndoesWhatItDid(t *testing.T) {
 				w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 				w.submit(w.define(order), "j", `{}`)
 				<-charging
-				w.request("j", makegood.Cancel)
+				w.request("j", makegood.VerbCancel)
 				close(heartbeat)
 				synctest.Wait()
 				if got := r.order(); got != "reserve charge" {
 					t.Errorf("while charge runs: got the actions %s, want reserve charge: nothing is undone before its outcome is known", got)
 				}
 				close(answer)
-				w.ends("j", makegood.Cancelled)
+				w.ends("j", makegood.JobCancelled)
 				if got := r.order(); got != test.want {
 					t.Errorf("got the actions %s, want %s", got, test.want)
 				}
@@ -276,8 +276,8 @@ func TestCancelBetweenStepsUndoesWhatWasDone(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
 		w.submit(w.define(order), "j", `{}`)
 		w.until("j", func(j job.Job) bool { return stepOf(t, j, "charge").Forward.State == job.Dispatched })
-		w.request("j", makegood.Cancel)
-		w.ends("j", makegood.Cancelled)
+		w.request("j", makegood.VerbCancel)
+		w.ends("j", makegood.JobCancelled)
 		release()
 		synctest.Wait()
 		if got, want := r.order(), "reserve release"; got != want {
@@ -293,18 +293,18 @@ func TestAPausedJobStartsNothingUntilItIsResumed(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 		w.submit(w.define("timeout: 10m\n"+strings.TrimSpace(order)), "j", `{}`)
 		<-charge.arrived
-		deadline := w.request("j", makegood.Pause).Deadline
+		deadline := w.request("j", makegood.VerbPause).Deadline
 		close(charge.open)
 		w.until("j", func(j job.Job) bool { return stepOf(t, j, "charge").Forward.State == job.Done })
 		time.Sleep(time.Hour)
 		if got, want := r.order(), "reserve charge"; got != want {
 			t.Errorf("paused for an hour: got the actions %s, want %s", got, want)
 		}
-		j := w.request("j", makegood.Resume)
+		j := w.request("j", makegood.VerbResume)
 		if got := j.Deadline.Sub(deadline); got != time.Hour {
 			t.Errorf("the job's timeout moved by %s, want the hour for which it was paused", got)
 		}
-		w.ends("j", makegood.Processed)
+		w.ends("j", makegood.JobProcessed)
 		if got, want := r.order(), "reserve charge ship"; got != want {
 			t.Errorf("got the actions %s, want %s", got, want)
 		}
@@ -315,7 +315,7 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 	var r troupe
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{}`)
-	before := w.ends("j", makegood.Processed)
+	before := w.ends("j", makegood.JobProcessed)
 	ask := func(verb makegood.Verb, name string) machine.Verdict {
 		t.Helper()
 		_, v, err := w.engine.Request(t.Context(), "j", job.Requested{Verb: verb, Request: name})
@@ -325,9 +325,9 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 		return v
 	}
 	for verb, reason := range map[makegood.Verb]string{
-		makegood.Cancel:   "it is Processed; undo takes it back",
-		makegood.Resubmit: "it is Processed; submit a new job to do it again",
-		makegood.Pause:    "it is Processed; nothing is left to pause",
+		makegood.VerbCancel:   "it is Processed; undo takes it back",
+		makegood.VerbResubmit: "it is Processed; submit a new job to do it again",
+		makegood.VerbPause:    "it is Processed; nothing is left to pause",
 	} {
 		if got := ask(verb, "r1"); got.Kind != machine.Refused || got.Reason != reason {
 			t.Errorf("%s: got %s %q, want refused: %q", verb, got.Kind, got.Reason, reason)
@@ -336,11 +336,11 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 	if j, err := w.engine.Job(t.Context(), "j"); err != nil || j.Rev != before.Rev {
 		t.Errorf("after the refusals: got revision %d, %v, want %d", j.Rev, err, before.Rev)
 	}
-	if got := ask(makegood.UndoJob, "r2"); got.Kind != machine.Applied {
+	if got := ask(makegood.VerbUndo, "r2"); got.Kind != machine.Applied {
 		t.Errorf("undo: got %s %q, want applied", got.Kind, got.Reason)
 	}
-	w.until("j", inState(makegood.Undone))
-	if got := ask(makegood.UndoJob, "r2"); got.Kind != machine.Duplicate {
+	w.until("j", inState(makegood.JobUndone))
+	if got := ask(makegood.VerbUndo, "r2"); got.Kind != machine.Duplicate {
 		t.Errorf("the same request again: got %s %q, want duplicate", got.Kind, got.Reason)
 	}
 	if got, want := r.order(), "reserve charge ship recall refund release"; got != want {
@@ -354,13 +354,13 @@ func TestAJobGoesBothWaysAnyNumberOfTimes(t *testing.T) {
 	var r troupe
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{}`)
-	w.ends("j", makegood.Processed)
+	w.ends("j", makegood.JobProcessed)
 	var want []string
 	for range times {
-		w.request("j", makegood.UndoJob)
-		w.until("j", inState(makegood.Undone))
-		w.request("j", makegood.Resubmit)
-		w.until("j", inState(makegood.Processed))
+		w.request("j", makegood.VerbUndo)
+		w.until("j", inState(makegood.JobUndone))
+		w.request("j", makegood.VerbResubmit)
+		w.until("j", inState(makegood.JobProcessed))
 		want = append(want, "reserve charge ship recall refund release")
 	}
 	want = append(want, "reserve charge ship")
@@ -386,10 +386,10 @@ func TestARestartBeginsTheNextRoundAfterTheWait(t *testing.T) {
 		began := time.Now()
 		w.submit(w.define(strings.Replace(order, "\nsteps:", "\nonFailure: restart 2 wait 1h\nsteps:", 1)), "j", `{}`)
 		j := w.until("j", func(j job.Job) bool { return !j.NextRoundAt.IsZero() })
-		if wait := j.NextRoundAt.Sub(began); j.ProcessState != makegood.Undoing || wait < time.Hour || wait > time.Hour+time.Minute {
+		if wait := j.NextRoundAt.Sub(began); j.ProcessState != makegood.JobUndoing || wait < time.Hour || wait > time.Hour+time.Minute {
 			t.Errorf("between two rounds: got %s, and the next begins after %s, want Undoing, and about an hour", j.ProcessState, wait)
 		}
-		w.ends("j", makegood.Processed)
+		w.ends("j", makegood.JobProcessed)
 		if took := time.Since(began); took < time.Hour || took > time.Hour+time.Minute {
 			t.Errorf("the job took %s, want about an hour", took)
 		}

@@ -67,7 +67,7 @@ func TestAWideJobSendsLittleMoreThanItNeedsUnderDuplicates(t *testing.T) {
 					w.submit(c, id, `{}`)
 				}
 				for _, id := range ids(test.jobs) {
-					w.ends(id, makegood.Processed)
+					w.ends(id, makegood.JobProcessed)
 				}
 				remote.checkAttempts(t)
 				tasks, events := p.count("tasks-a"), p.count("events")
@@ -93,7 +93,7 @@ func TestAWideJobEndsThoughMessagesAreLost(t *testing.T) {
 		}})
 		w.patience = time.Hour
 		w.submit(w.define(fan(", startBy: 10s, timeout: 10s, retry: {attempts: 20, backoff: 1s, max: 1s}")), "j", `{}`)
-		job := w.ends("j", makegood.Processed)
+		job := w.ends("j", makegood.JobProcessed)
 		remote.check(t, job)
 		t.Logf("ended within %s after %d requests, %d failures", job.FinishedAt.Sub(job.CreatedAt), remote.checkAttempts(t), job.FailureCount)
 	})

@@ -186,7 +186,7 @@ func (w *world) ends(id string, want makegood.ProcessState) job.Job {
 }
 
 func atEnd(j job.Job) bool {
-	return j.ProcessState.Finished() || j.ProcessState == makegood.Error
+	return j.ProcessState.Finished() || j.ProcessState == makegood.JobError
 }
 
 func inState(s makegood.ProcessState) func(job.Job) bool {

@@ -45,7 +45,7 @@ func TestNoEngineBeginsBesideAZombieOfTheOneBefore(t *testing.T) {
 				w := open(t, config)
 				w.submit(w.define("name: pay\nsteps: [{name: charge, agent: bank, timeout: 30m, undo: {action: refund}}]"), "p-1", `{}`)
 				time.Sleep(time.Second)
-				w.request("p-1", makegood.Cancel)
+				w.request("p-1", makegood.VerbCancel)
 				w.stop()
 				if took := time.Since(began); took > agentrun.StopPatience+2*time.Second {
 					t.Errorf("it was closed after %v, want no patience beyond %v", took, agentrun.StopPatience)
@@ -65,7 +65,7 @@ func TestNoEngineBeginsBesideAZombieOfTheOneBefore(t *testing.T) {
 					t.Errorf("the folder was free after %v, want %v", after, c.free)
 				}
 				w = open(t, config)
-				w.stored("p-1", inState(makegood.Cancelled))
+				w.stored("p-1", inState(makegood.JobCancelled))
 				w.stop()
 				time.Sleep(24 * time.Hour)
 			})

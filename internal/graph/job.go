@@ -75,33 +75,33 @@ func OfJob(w makegood.Workflow, job makegood.Job) ([]Node, []Edge) {
 func stateOf(s makegood.JobStep) (State, string) {
 	if s.Undo != nil {
 		switch s.Undo.State {
-		case makegood.Dispatched, makegood.Claimed, makegood.Backoff:
+		case makegood.StepDispatched, makegood.StepClaimed, makegood.StepBackoff:
 			return Undoing, "being undone"
-		case makegood.Waiting:
+		case makegood.StepWaiting:
 			return Waiting, "its undo waits"
-		case makegood.Done:
+		case makegood.StepDone:
 			return Undone, "undone"
-		case makegood.Failed:
+		case makegood.StepFailed:
 			return Error, "its undo failed"
-		case makegood.NotStarted, makegood.Skipped, makegood.Withdrawn, makegood.Irreversible:
+		case makegood.StepNotStarted, makegood.StepSkipped, makegood.StepWithdrawn, makegood.StepIrreversible:
 		}
 	}
 	switch s.State {
-	case makegood.Dispatched:
+	case makegood.StepDispatched:
 		return Pending, "queued"
-	case makegood.Claimed:
+	case makegood.StepClaimed:
 		return Processing, "at work"
-	case makegood.Waiting:
+	case makegood.StepWaiting:
 		return Waiting, "waits"
-	case makegood.Backoff:
+	case makegood.StepBackoff:
 		return Pending, "to be tried again"
-	case makegood.Done:
+	case makegood.StepDone:
 		return Processed, "done"
-	case makegood.Skipped:
+	case makegood.StepSkipped:
 		return Skipped, "skipped"
-	case makegood.Failed:
+	case makegood.StepFailed:
 		return Error, "failed"
-	case makegood.Withdrawn:
+	case makegood.StepWithdrawn:
 		return Cancelled, "withdrawn"
 	default:
 		return Idle, "not reached"
@@ -128,7 +128,7 @@ func subOf(s makegood.Step, step makegood.JobStep) string {
 
 // errorKind is the kind of what a step, or its undo, was given up for.
 func errorKind(s makegood.JobStep) string {
-	if s.Undo != nil && s.Undo.State == makegood.Failed && s.Undo.Error != nil {
+	if s.Undo != nil && s.Undo.State == makegood.StepFailed && s.Undo.Error != nil {
 		return s.Undo.Error.Kind
 	}
 	if s.Error != nil {
@@ -193,7 +193,7 @@ func Duration(d time.Duration) string {
 
 // begun reports whether anything was done for a step.
 func begun(s makegood.JobStep) bool {
-	return s.State != "" && s.State != makegood.NotStarted && s.State != makegood.Skipped
+	return s.State != "" && s.State != makegood.StepNotStarted && s.State != makegood.StepSkipped
 }
 
 // wayTo says what the way from a step to the next stands for.
@@ -201,7 +201,7 @@ func wayTo(from, to makegood.JobStep) EdgeKind {
 	switch {
 	case !begun(to) || !begun(from):
 		return Off
-	case to.State == makegood.Dispatched || to.State == makegood.Claimed:
+	case to.State == makegood.StepDispatched || to.State == makegood.StepClaimed:
 		return Flow
 	default:
 		return Taken
@@ -215,11 +215,11 @@ func wayBack(step, before makegood.JobStep) (EdgeKind, bool) {
 		return 0, false
 	}
 	switch before.Undo.State {
-	case makegood.Done, makegood.Skipped, makegood.Irreversible:
+	case makegood.StepDone, makegood.StepSkipped, makegood.StepIrreversible:
 		return Back, true
-	case makegood.Dispatched, makegood.Claimed, makegood.Backoff, makegood.Waiting:
+	case makegood.StepDispatched, makegood.StepClaimed, makegood.StepBackoff, makegood.StepWaiting:
 		return BackFlow, true
-	case makegood.Failed:
+	case makegood.StepFailed:
 		return Stop, true
 	default:
 		return 0, false
@@ -229,10 +229,10 @@ func wayBack(step, before makegood.JobStep) (EdgeKind, bool) {
 // underWay reports whether a step, or its undo, is still being dealt with, or its undo stopped.
 func underWay(s makegood.JobStep) bool {
 	if s.Undo == nil {
-		return s.State != makegood.Done && s.State != makegood.Failed && s.State != makegood.Withdrawn
+		return s.State != makegood.StepDone && s.State != makegood.StepFailed && s.State != makegood.StepWithdrawn
 	}
 	switch s.Undo.State {
-	case makegood.Done, makegood.Skipped, makegood.Irreversible:
+	case makegood.StepDone, makegood.StepSkipped, makegood.StepIrreversible:
 		return false
 	default:
 		return true

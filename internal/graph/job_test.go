@@ -47,8 +47,8 @@ by_hand to ship: 0
 func TestAJobIsDrawnWithWhereItIs(t *testing.T) {
 	begin := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	end := begin.Add(1400 * time.Millisecond)
-	done := makegood.Activity{State: makegood.Done, Attempt: 1, StartedAt: &begin, FinishedAt: &end}
-	failed := makegood.Activity{State: makegood.Failed, Attempt: 3, Error: &makegood.StepError{Kind: "declined"}}
+	done := makegood.Activity{State: makegood.StepDone, Attempt: 1, StartedAt: &begin, FinishedAt: &end}
+	failed := makegood.Activity{State: makegood.StepFailed, Attempt: 3, Error: &makegood.StepError{Kind: "declined"}}
 	for _, row := range []struct {
 		name  string
 		steps []makegood.JobStep
@@ -56,9 +56,9 @@ func TestAJobIsDrawnWithWhereItIs(t *testing.T) {
 	}{
 		{"ahead", []makegood.JobStep{
 			{Name: "reserve", Activity: done},
-			{Name: "charge", Activity: makegood.Activity{State: makegood.Claimed, Attempt: 2}},
-			{Name: "by_hand", Activity: makegood.Activity{State: makegood.NotStarted}},
-			{Name: "ship", Activity: makegood.Activity{State: makegood.NotStarted}},
+			{Name: "charge", Activity: makegood.Activity{State: makegood.StepClaimed, Attempt: 2}},
+			{Name: "by_hand", Activity: makegood.Activity{State: makegood.StepNotStarted}},
+			{Name: "ship", Activity: makegood.Activity{State: makegood.StepNotStarted}},
 		}, `reserve processed (done) shop · 1.4 s
 charge processing (at work) payments · at work · 2nd try
 by_hand idle (not reached) approval · not reached
@@ -69,10 +69,10 @@ charge to ship: 1
 by_hand to ship: 1
 `},
 		{"being undone", []makegood.JobStep{
-			{Name: "reserve", Activity: done, Undo: &makegood.Activity{State: makegood.Claimed, Attempt: 2}},
-			{Name: "charge", Activity: failed, Undo: &makegood.Activity{State: makegood.Skipped}},
-			{Name: "by_hand", Activity: makegood.Activity{State: makegood.Skipped}},
-			{Name: "ship", Activity: makegood.Activity{State: makegood.NotStarted}},
+			{Name: "reserve", Activity: done, Undo: &makegood.Activity{State: makegood.StepClaimed, Attempt: 2}},
+			{Name: "charge", Activity: failed, Undo: &makegood.Activity{State: makegood.StepSkipped}},
+			{Name: "by_hand", Activity: makegood.Activity{State: makegood.StepSkipped}},
+			{Name: "ship", Activity: makegood.Activity{State: makegood.StepNotStarted}},
 		}, `reserve undoing (being undone) shop · being undone
 charge error (failed) payments · failed: declined
 by_hand skipped (skipped) approval · skipped
@@ -84,8 +84,8 @@ by_hand to ship: 1
 charge to reserve: 4
 `},
 		{"undo given up", []makegood.JobStep{
-			{Name: "reserve", Activity: done, Undo: &makegood.Activity{State: makegood.Failed, Attempt: 2, Error: &makegood.StepError{Kind: "too_late"}}},
-			{Name: "charge", Activity: failed, Undo: &makegood.Activity{State: makegood.Irreversible}},
+			{Name: "reserve", Activity: done, Undo: &makegood.Activity{State: makegood.StepFailed, Attempt: 2, Error: &makegood.StepError{Kind: "too_late"}}},
+			{Name: "charge", Activity: failed, Undo: &makegood.Activity{State: makegood.StepIrreversible}},
 		}, `reserve error (its undo failed) shop · its undo failed: too_late
 charge error (failed) payments · failed: declined
 by_hand idle (not reached) approval · not reached
@@ -109,7 +109,7 @@ func TestEveryStateOfAStepHasALook(t *testing.T) {
 	for _, s := range makegood.StepStates() {
 		state, _ := stateOf(makegood.JobStep{Activity: makegood.Activity{State: s}})
 		steps = append(steps, fmt.Sprintf("%s %s", s, state.Class()))
-		state, _ = stateOf(makegood.JobStep{Activity: makegood.Activity{State: makegood.Done}, Undo: &makegood.Activity{State: s}})
+		state, _ = stateOf(makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone}, Undo: &makegood.Activity{State: s}})
 		undos = append(undos, fmt.Sprintf("%s %s", s, state.Class()))
 	}
 	if got, want := strings.Join(steps, ", "), "notStarted idle, dispatched pending, claimed processing, waiting waiting, backoff pending, done processed, skipped skipped, failed error, withdrawn cancelled, irreversible idle"; got != want {

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -106,7 +107,7 @@ func (w *world) hold(id, hold string, born time.Duration) {
 	w.Helper()
 	now := makegood.Instant(time.Now())
 	w.ok(w.store.Create(w.Context(), job.Job{
-		ID: id, ProcessState: makegood.Processing, CreatedAt: now.Add(born), PausedAt: now, HeldBy: hold, CompleteBy: now.Add(makegood.FarKey), Birth: "b",
+		ID: id, ProcessState: makegood.JobProcessing, CreatedAt: now.Add(born), PausedAt: now, HeldBy: hold, CompleteBy: now.Add(limits.FarKey), Birth: "b",
 	}))
 }
 
@@ -185,7 +186,7 @@ func TestJobsThatWereHeldGoOnLittleByLittle(t *testing.T) {
 			inMinute[int(at[0].Sub(released)/time.Minute)]++
 			inSecond[int(at[0].Sub(released)/time.Second)]++
 		}
-		most := makegood.ResumeFirst
+		most := limits.ResumeFirst
 		for minute := range minutes {
 			if inMinute[minute] > most {
 				t.Errorf("in minute %d %d jobs went on, want %d at most", minute, inMinute[minute], most)
@@ -246,7 +247,7 @@ func TestAStepIsMadeOnce(t *testing.T) {
 		}
 		wg.Wait()
 		time.Sleep(time.Minute - time.Millisecond)
-		w.everyOnce(makegood.ResumeFirst)
+		w.everyOnce(limits.ResumeFirst)
 	})
 }
 
@@ -265,8 +266,8 @@ func TestWhatIsPausedAgainKeepsWhatIsLeft(t *testing.T) {
 			t.Errorf("got %+v, want it held anew", again)
 		}
 		gone := w.gone()
-		if gone < makegood.ResumeFirst || gone > 3*makegood.ResumeFirst {
-			t.Errorf("%d jobs went on, want %d to %d", gone, makegood.ResumeFirst, 3*makegood.ResumeFirst)
+		if gone < limits.ResumeFirst || gone > 3*limits.ResumeFirst {
+			t.Errorf("%d jobs went on, want %d to %d", gone, limits.ResumeFirst, 3*limits.ResumeFirst)
 		}
 		w.supervise(k, 10)
 		time.Sleep(time.Hour)
@@ -312,7 +313,7 @@ func TestAJobThatIsHeldLateIsFound(t *testing.T) {
 		w.pause(k, makegood.HoldAgent, "payments")
 		w.resume(k, makegood.HoldAgent, "payments")
 		w.ok(k.Release(t.Context()))
-		time.Sleep(makegood.HoldsFresh)
+		time.Sleep(limits.HoldsFresh)
 		w.hold("late", "agent payments", -time.Hour)
 		w.supervise(k, 10)
 		w.everyOnce(1)
@@ -372,7 +373,7 @@ func TestWhatCannotBePausedIsRefused(t *testing.T) {
 		t.Errorf("paused twice: got %+v, %v, want %+v", again, err, first)
 	}
 	any := w.keeper
-	for i := 1; i < makegood.MaxHolds; i++ {
+	for i := 1; i < limits.MaxHolds; i++ {
 		w.pause(any(), makegood.HoldWorkflow, fmt.Sprint("w-", i))
 	}
 	if _, err := any().Pause(t.Context(), makegood.HoldWorkflow, "one-more", "", ""); !errors.Is(err, holds.ErrInvalid) || !strings.Contains(err.Error(), "100") {
@@ -417,7 +418,7 @@ func TestAReaderReadsWhenItIsAskedAndKnowsNothingOld(t *testing.T) {
 		if err := source.PutHolds(t.Context(), store.Held{Holds: job.Holds{hold}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(makegood.HoldsFresh - time.Millisecond)
+		time.Sleep(limits.HoldsFresh - time.Millisecond)
 		want("as long as it counts as fresh", false, 1, 0)
 		time.Sleep(time.Millisecond)
 		want("then", true, 3, 1)
@@ -428,7 +429,7 @@ func TestAReaderReadsWhenItIsAskedAndKnowsNothingOld(t *testing.T) {
 		want("released", false, 4, 2)
 		source.err = errors.New("down")
 		want("while it is fresh", false, 4, 2)
-		time.Sleep(makegood.HoldsFresh)
+		time.Sleep(limits.HoldsFresh)
 		if _, err := r.Holds(t.Context(), "payments", "order"); !errors.Is(err, source.err) {
 			t.Errorf("got %v, want what the store says", err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -73,7 +74,7 @@ func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason
 		switch {
 		case h.Name != "" && h.On():
 			return nil
-		case h.Name == "" && all >= makegood.MaxHolds:
+		case h.Name == "" && all >= limits.MaxHolds:
 			return fmt.Errorf("%w: %d agents and workflows are paused, which is the limit", ErrInvalid, all)
 		}
 		// Being released it is paused again: the jobs that have not gone on stay.
@@ -103,10 +104,10 @@ func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by st
 
 // clip keeps of who asked what is kept of it.
 func clip(by string) string {
-	if len(by) <= makegood.MaxHoldByBytes {
+	if len(by) <= limits.MaxHoldByBytes {
 		return by
 	}
-	cut := makegood.MaxHoldByBytes
+	cut := limits.MaxHoldByBytes
 	for !utf8.RuneStart(by[cut]) {
 		cut--
 	}
@@ -118,8 +119,8 @@ func (k *Keeper) check(ctx context.Context, kind makegood.HoldKind, name, reason
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	switch {
-	case len(reason) > makegood.MaxHoldReasonBytes:
-		return fmt.Errorf("%w: the reason has %d bytes, the limit is %d", ErrInvalid, len(reason), makegood.MaxHoldReasonBytes)
+	case len(reason) > limits.MaxHoldReasonBytes:
+		return fmt.Errorf("%w: the reason has %d bytes, the limit is %d", ErrInvalid, len(reason), limits.MaxHoldReasonBytes)
 	case !utf8.ValidString(reason):
 		return fmt.Errorf("%w: the reason is not UTF-8", ErrInvalid)
 	case kind == makegood.HoldAgent && len(k.config.Agents) > 0 && !slices.Contains(k.config.Agents, name):
@@ -246,7 +247,7 @@ func (k *Keeper) release(ctx context.Context) error {
 		}
 		h.Steps++
 		h.Resumed += len(jobs)
-		h.Next = now.Add(makegood.ResumeEvery)
+		h.Next = now.Add(limits.ResumeEvery)
 		left = append(left, h)
 		all = append(all, told{h.String(), jobs})
 	}
@@ -265,17 +266,17 @@ func (k *Keeper) release(ctx context.Context) error {
 
 // quota is how many jobs go on in a step.
 func quota(step int) int {
-	n := makegood.ResumeFirst
-	for ; step > 0 && n < makegood.MaxResume; step-- {
+	n := limits.ResumeFirst
+	for ; step > 0 && n < limits.MaxResume; step-- {
 		n *= 2
 	}
-	return min(n, makegood.MaxResume)
+	return min(n, limits.MaxResume)
 }
 
 // over reports whether nothing is left to let go on: none was found, some time after it was resumed, for an index may lag
 // and somebody may have held a job who did not know of it yet.
 func over(h job.Hold, found int, now time.Time) bool {
-	return found == 0 && now.Sub(h.ReleasedAt) >= makegood.ResumeEvery || now.Sub(h.ReleasedAt) >= makegood.MaxRelease
+	return found == 0 && now.Sub(h.ReleasedAt) >= limits.ResumeEvery || now.Sub(h.ReleasedAt) >= limits.MaxRelease
 }
 
 // tell tells the Scheduler of jobs that may go on, spread over the time until the next step. One that could not be told of is
@@ -288,7 +289,7 @@ func (k *Keeper) tell(ctx context.Context, t told) {
 			k.config.Logger.WarnContext(ctx, "a job that was held waits for its key", "job", id, "error", err)
 			continue
 		}
-		after := time.Duration(i) * makegood.ResumeEvery / time.Duration(len(t.jobs))
+		after := time.Duration(i) * limits.ResumeEvery / time.Duration(len(t.jobs))
 		messages = append(messages, queue.Message{Body: body, Group: id, Delay: after.Truncate(time.Second)})
 	}
 	if len(messages) == 0 {

@@ -4,13 +4,13 @@
 // # Who reads what
 //
 // Whoever works (the Scheduler, an agent) asks a Reader, which reads the one item of all holds when it is asked and knows
-// nothing newer than makegood.HoldsFresh: so an idle process reads nothing, and a pause is known everywhere that long after it
+// nothing newer than limits.HoldsFresh: so an idle process reads nothing, and a pause is known everywhere that long after it
 // was answered. What rests on it that something is held is read surely.
 //
 // # A release
 //
 // Resumed, a hold holds nothing any more: new work flows at once. The jobs that it kept still are told, oldest first:
-// makegood.ResumeFirst of them, and each makegood.ResumeEvery twice as many. Each step is written down before its jobs are
+// limits.ResumeFirst of them, and each limits.ResumeEvery twice as many. Each step is written down before its jobs are
 // told, so that two never do the same one, and a process that dies over it leaves the next step to others: the jobs that
 // were not told are found again. When none is left, the hold is removed. What was held since by who knew an older state of
 // things goes on by the key of its job, a day later.
@@ -24,6 +24,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -52,11 +53,11 @@ func NewReader(source Source, now func() time.Time) *Reader {
 	return &Reader{source: source, now: now}
 }
 
-// Now returns what is held, as it was at most makegood.HoldsFresh ago. An error leaves what is known as it is.
+// Now returns what is held, as it was at most limits.HoldsFresh ago. An error leaves what is known as it is.
 func (r *Reader) Now(ctx context.Context) (job.Holds, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.now(); now.Before(r.until) && r.until.Sub(now) <= makegood.HoldsFresh {
+	if now := r.now(); now.Before(r.until) && r.until.Sub(now) <= limits.HoldsFresh {
 		return r.known, nil
 	}
 	return r.read(ctx, false)
@@ -83,7 +84,7 @@ func (r *Reader) read(ctx context.Context, sure bool) (job.Holds, error) {
 	if err != nil {
 		return nil, fmt.Errorf("what is paused: %w", err)
 	}
-	r.known, r.until = held.Holds, from.Add(makegood.HoldsFresh)
+	r.known, r.until = held.Holds, from.Add(limits.HoldsFresh)
 	return r.known, nil
 }
 

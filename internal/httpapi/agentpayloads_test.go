@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -189,7 +190,7 @@ func TestOnlyWhoHoldsAnAttemptReadsAndWritesPayloadsOfItsJob(t *testing.T) {
 	}
 	payloads{w, "clerk", "wrong", mine.holder}.write("x", http.StatusUnauthorized)
 	// Nobody wants the result any more, and the attempt still stands.
-	_, err := w.client.Ask(t.Context(), one.Tasks[0].Task.Job, makegood.Cancel, "")
+	_, err := w.client.Ask(t.Context(), one.Tasks[0].Task.Job, makegood.VerbCancel, "")
 	check(t, err)
 	mine.read(ref, http.StatusOK)
 	// It has ended.
@@ -318,8 +319,8 @@ func TestAnAgentWritesSoManyPayloadsAtOnce(t *testing.T) {
 	mine := payloads{w, "harbour", "", w.take("harbour", "", `{"instance":"h-1","wait":20}`).holder()}
 	name, value, _ := strings.Cut(mine.holder, ": ")
 	var ends []*io.PipeWriter
-	answers := make(chan int, makegood.MaxUploads+1)
-	for range makegood.MaxUploads + 1 { // None ends before it may, so one is too many, whichever comes last.
+	answers := make(chan int, limits.MaxUploads+1)
+	for range limits.MaxUploads + 1 { // None ends before it may, so one is too many, whichever comes last.
 		body, end := io.Pipe()
 		ends = append(ends, end)
 		r, err := http.NewRequestWithContext(t.Context(), "PUT", w.url+"/api/agents/harbour/payloads", body)
@@ -344,7 +345,7 @@ func TestAnAgentWritesSoManyPayloadsAtOnce(t *testing.T) {
 	for _, end := range ends {
 		check(t, end.Close())
 	}
-	for range makegood.MaxUploads {
+	for range limits.MaxUploads {
 		if status := <-answers; status != http.StatusCreated {
 			t.Errorf("got %d, want %d", status, http.StatusCreated)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -35,7 +36,7 @@ func agentRoutes() []route {
 		{
 			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*api).takeTasks, body: agentdoor.TasksAsked{}, limit: maxOverhead,
 			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last and nobody has answered them.",
-				makegood.MaxBatch, int(makegood.MaxTaskWait.Seconds())),
+				limits.MaxBatch, int(limits.MaxTaskWait.Seconds())),
 			answers: tasks,
 		},
 		{
@@ -52,7 +53,7 @@ func agentRoutes() []route {
 }
 
 // maxReply is how large the body of a reply may be, in bytes.
-const maxReply = makegood.MaxMessageBytes
+const maxReply = limits.MaxMessageBytes
 
 // agentOf returns the agent in the path, if the request may speak as it.
 func (a *api) agentOf(r *http.Request) (string, error) {
@@ -92,7 +93,7 @@ func (a *api) takeTasks(r *http.Request) (answer, error) {
 	tasks, err := a.Outside.Take(r.Context(), name, ask)
 	switch {
 	case errors.Is(err, agentdoor.ErrBusy):
-		return answer{}, newProblem(http.StatusTooManyRequests, "%d requests of agent %s wait for tasks already, the limit is %d", makegood.MaxTaskPolls, name, makegood.MaxTaskPolls)
+		return answer{}, newProblem(http.StatusTooManyRequests, "%d requests of agent %s wait for tasks already, the limit is %d", limits.MaxTaskPolls, name, limits.MaxTaskPolls)
 	case errors.Is(err, agentdoor.ErrClosed):
 		return answer{}, newProblem(http.StatusServiceUnavailable, "this engine ends; ask its successor")
 	case err != nil:
@@ -109,15 +110,15 @@ func (a *api) takeTasks(r *http.Request) (answer, error) {
 }
 
 func checkAsked(t agentdoor.TasksAsked) (agentdoor.Ask, error) {
-	longest := int(makegood.MaxTaskWait.Seconds())
+	longest := int(limits.MaxTaskWait.Seconds())
 	if t.Max == 0 {
 		t.Max = 1
 	}
 	switch {
 	case !namePattern.MatchString(t.Instance):
 		return agentdoor.Ask{}, bad("instance is %.140q: want %s", t.Instance, namePattern)
-	case t.Max < 1 || t.Max > makegood.MaxBatch:
-		return agentdoor.Ask{}, bad("max is %d: want 1 to %d", t.Max, makegood.MaxBatch)
+	case t.Max < 1 || t.Max > limits.MaxBatch:
+		return agentdoor.Ask{}, bad("max is %d: want 1 to %d", t.Max, limits.MaxBatch)
 	case t.Wait < 0 || t.Wait > longest:
 		return agentdoor.Ask{}, bad("wait is %d: want 0 to %d seconds", t.Wait, longest)
 	case t.Request != "" && !namePattern.MatchString(t.Request):

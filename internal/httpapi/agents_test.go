@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -178,7 +179,7 @@ func TestAgentsInOtherProcessesDoTheSteps(t *testing.T) {
 	}
 	job, err := w.client.Wait(t.Context(), "f-1")
 	check(t, err)
-	if job.ProcessState != makegood.Processed || string(job.Steps[0].Output) != `{"crates":3}` {
+	if job.ProcessState != makegood.JobProcessed || string(job.Steps[0].Output) != `{"crates":3}` {
 		t.Errorf("got %s, %s", job.ProcessState, job.Steps[0].Output)
 	}
 }
@@ -188,7 +189,7 @@ func TestAHeartbeatTellsThatNobodyWantsTheResult(t *testing.T) {
 	w := newOutside(t)
 	w.submit("f-1")
 	g := w.take("harbour", "", `{"instance":"h-1","wait":20}`)
-	_, err := w.client.Ask(t.Context(), "f-1", makegood.Cancel, "")
+	_, err := w.client.Ask(t.Context(), "f-1", makegood.VerbCancel, "")
 	check(t, err)
 	if status := w.extend(g, nil); status != "withdrawn" {
 		t.Errorf("got %s, want withdrawn", status)
@@ -205,7 +206,7 @@ func TestAHeartbeatTellsThatNobodyWantsTheResult(t *testing.T) {
 	}
 	job, err := w.client.Wait(t.Context(), "f-1")
 	check(t, err)
-	if job.ProcessState != makegood.Cancelled {
+	if job.ProcessState != makegood.JobCancelled {
 		t.Errorf("got %s", job.ProcessState)
 	}
 }
@@ -220,7 +221,7 @@ func TestAnAgentOutsideLeavesItsStepToWait(t *testing.T) {
 	}
 	job, err := w.client.Get(t.Context(), "f-1")
 	check(t, err)
-	if job.Steps[0].State != makegood.Waiting || g.Tasks[0].Task.Completion == "" {
+	if job.Steps[0].State != makegood.StepWaiting || g.Tasks[0].Task.Completion == "" {
 		t.Errorf("got the step %s, and the completion token %q", job.Steps[0].State, g.Tasks[0].Task.Completion)
 	}
 }
@@ -292,7 +293,7 @@ func TestWhatAnAgentMayNotSayIsRefused(t *testing.T) {
 		{replies, "", `{"v":1,"type":"StepSucceeded","job":"j"}`, 400, "step"},
 		{replies, "", `{"v":1,"type":"StepFailed","job":"j","step":"s","attempt":1}`, 400, "error"},
 		{replies, "", `{"v":2,"type":"StepFailed","job":"j"}`, 400, "version 2"},
-		{replies, "", `{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1,"x":"` + strings.Repeat("x", makegood.MaxMessageBytes) + `"}`, 413, "bytes"},
+		{replies, "", `{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1,"x":"` + strings.Repeat("x", limits.MaxMessageBytes) + `"}`, 413, "bytes"},
 		{replies, "", `{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1}`, 200, "there is no job j"},
 		{extends, "", `{"job":"j"}`, 400, "must name"},
 		{extends, "", `{"job":"j j","step":"s","attempt":1,"token":"t","lockedBy":"l"}`, 400, "job"},

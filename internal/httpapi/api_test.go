@@ -51,7 +51,7 @@ func TestAThousandEqualSubmissionsAreOneJob(t *testing.T) {
 	if got[201] != 1 || got[200] != callers-1 {
 		t.Errorf("got %v, want one 201 and %d times 200", got, callers-1)
 	}
-	w.until("one", in(makegood.Processed))
+	w.until("one", in(makegood.JobProcessed))
 	if reserve, charge := w.actor.count("reserve"), w.actor.count("charge"); reserve != 1 || charge != 1 {
 		t.Errorf("got %d and %d attempts, want one of each step", reserve, charge)
 	}
@@ -122,7 +122,7 @@ func TestAnInputMayHaveItsLimitAndNoByteMore(t *testing.T) {
 	if want := "input has 262145 bytes, the limit is 262144"; r.status != 413 || r.problem(t).Error != want {
 		t.Errorf("a byte more: got %d %s, want 413 and %q", r.status, r.body, want)
 	}
-	w.until("large", in(makegood.Processed))
+	w.until("large", in(makegood.JobProcessed))
 	job, err := w.client.Get(t.Context(), "large")
 	check(t, err)
 	if want := input(makegood.MaxPayloadBytes); string(job.Input) != want || string(job.Steps[1].Output) != want {
@@ -139,7 +139,7 @@ func TestAnInputMayHaveItsLimitAndNoByteMore(t *testing.T) {
 func TestARequestIsNamedWithinItsVerb(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "j", `{"charge":"hold"}`)
-	w.until("j", func(j makegood.Job) bool { return j.Steps[1].State == makegood.Claimed })
+	w.until("j", func(j makegood.Job) bool { return j.Steps[1].State == makegood.StepClaimed })
 	for _, step := range []struct {
 		verb   string
 		paused bool
@@ -157,8 +157,8 @@ func TestARequestIsNamedWithinItsVerb(t *testing.T) {
 func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 	w := newWorld(t)
 	script := map[makegood.ProcessState]string{
-		makegood.Processed: `{}`, makegood.Error: `{"reserve":"fail"}`, makegood.Undone: `{"charge":"deny"}`,
-		makegood.Cancelled: `{"reserve":"fail"}`, makegood.Processing: `{"charge":"hold"}`,
+		makegood.JobProcessed: `{}`, makegood.JobError: `{"reserve":"fail"}`, makegood.JobUndone: `{"charge":"deny"}`,
+		makegood.JobCancelled: `{"reserve":"fail"}`, makegood.JobProcessing: `{"charge":"hold"}`,
 	}
 	for _, verb := range makegood.Verbs() {
 		for state, input := range script {
@@ -166,14 +166,14 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 			w.bring(id, state, input)
 			rule := machine.RuleFor(verb, state)
 			reason := rule.Reason
-			if verb == makegood.Resume && state == makegood.Processing {
+			if verb == makegood.VerbResume && state == makegood.JobProcessing {
 				// The table speaks of paused jobs; this one is not.
 				rule.Effect, reason = machine.Refuses, "it is not paused"
 			}
-			if verb == makegood.Reschedule && state == makegood.Processing {
+			if verb == makegood.VerbReschedule && state == makegood.JobProcessing {
 				rule.Effect, reason = machine.Refuses, "it has started"
 			}
-			if verb == makegood.Forward && state == makegood.Error {
+			if verb == makegood.VerbForward && state == makegood.JobError {
 				// The table speaks of jobs whose undo stopped; this one goes forward.
 				rule.Effect, reason = machine.Refuses, "it goes forward; resubmit goes on from what failed"
 			}
@@ -194,11 +194,11 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 
 // askFor asks for a verb, of which one needs a time.
 func (w *world) askFor(id string, verb makegood.Verb) (err error) {
-	if verb == makegood.Edit {
+	if verb == makegood.VerbEdit {
 		_, err = w.client.Request(w.t.Context(), id, client.Request{Verb: verb, Timeout: makegood.Hour})
 		return err
 	}
-	if verb == makegood.Reschedule {
+	if verb == makegood.VerbReschedule {
 		_, err = w.client.Reschedule(w.t.Context(), id, time.Now().Add(time.Hour))
 		return err
 	}
@@ -214,12 +214,12 @@ func asRefused(err error) (*client.RefusedError, bool) {
 func (w *world) bring(id string, state makegood.ProcessState, input string) {
 	w.t.Helper()
 	workflow := "order"
-	if state == makegood.Error || state == makegood.Cancelled {
+	if state == makegood.JobError || state == makegood.JobCancelled {
 		workflow = "stop"
 	}
 	w.submit(workflow, id, input)
-	if state == makegood.Cancelled {
-		w.until(id, in(makegood.Error))
+	if state == makegood.JobCancelled {
+		w.until(id, in(makegood.JobError))
 		_, err := w.client.Cancel(w.t.Context(), id, "")
 		check(w.t, err)
 	}
@@ -252,9 +252,9 @@ func TestAListIsInPagesWithoutPayloads(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	w.bring("e", makegood.Error, `{"reserve":"fail"}`)
+	w.bring("e", makegood.JobError, `{"reserve":"fail"}`)
 	var inError []string
-	for job, err := range w.client.List(t.Context(), client.Filter{State: makegood.Error}) {
+	for job, err := range w.client.List(t.Context(), client.Filter{State: makegood.JobError}) {
 		check(t, err)
 		inError = append(inError, job.ID+" "+string(job.ProcessState))
 	}
@@ -288,8 +288,8 @@ func TestPayloadsAreNotLogged(t *testing.T) {
 	w.submit("order", "bad", `{"canary":"c4n4ry","charge":"fail"}`)
 	ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","id":"good","input":"c4n4ry"}`)
 	ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","id":"x","input":{"c4n4ry":1,"c4n4ry":2}}`)
-	w.until("good", in(makegood.Processed))
-	w.until("bad", in(makegood.Undone))
+	w.until("good", in(makegood.JobProcessed))
+	w.until("bad", in(makegood.JobUndone))
 	_, err := w.client.Get(t.Context(), "good")
 	check(t, err)
 	ask(t, "POST", w.url+"/api/jobs/good/cancel", `{"reason":"c4n4ry"}`)
@@ -357,7 +357,7 @@ func TestAJobThatStartsLaterIsStoredNow(t *testing.T) {
 	w := newWorld(t)
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	job, err := w.client.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "later", StartAt: at})
-	if err != nil || job.Existed || job.StartAt == nil || !job.StartAt.Equal(at) || job.ProcessState != makegood.Pending {
+	if err != nil || job.Existed || job.StartAt == nil || !job.StartAt.Equal(at) || job.ProcessState != makegood.JobPending {
 		t.Errorf("existed %v: got %v, %v in %s, want it created in Pending, to start at %v", job.Existed, err, job.StartAt, job.ProcessState, at)
 	}
 }

@@ -209,7 +209,7 @@ func (a *api) settleStep(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	as := makegood.StepState(said.As)
-	settling := client.Settling{Skipped: as == makegood.Skipped, NotDone: as == makegood.NotDone, Attempt: said.Attempt, Output: said.Output, Reason: said.Reason, Name: said.Request}
+	settling := client.Settling{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Attempt: said.Attempt, Output: said.Output, Reason: said.Reason, Name: said.Request}
 	j, err := a.desk().Settle(r.Context(), at, settling)
 	if err != nil {
 		return answer{}, a.orDamaged(r, r.PathValue("id"), err)

@@ -13,7 +13,7 @@ import (
 )
 
 // waits reports whether the first step of a job waits.
-func waits(j makegood.Job) bool { return j.Steps[0].State == makegood.Waiting }
+func waits(j makegood.Job) bool { return j.Steps[0].State == makegood.StepWaiting }
 
 // The first answer wins, the same again is the same, in another spelling too, and another is told what stands. Who is
 // known by the door is kept; of whoever holds a token it is kept that they did.
@@ -23,7 +23,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 	w.until("s", waits)
 	j, err := w.client.Complete(t.Context(), "s", client.Place{Step: "send"}, []byte(`{"b":1, "a":2}`))
 	check(t, err)
-	if s := j.Steps[0]; j.ProcessState != makegood.Processed || s.State != makegood.Done || s.CompletedBy == nil || *s.CompletedBy != "local" {
+	if s := j.Steps[0]; j.ProcessState != makegood.JobProcessed || s.State != makegood.StepDone || s.CompletedBy == nil || *s.CompletedBy != "local" {
 		t.Errorf("got %s and %+v, want it done by local", j.ProcessState, s)
 	}
 	if _, err := w.client.Complete(t.Context(), "s", client.Place{Step: "send"}, []byte(`{"a":2,"b":1}`)); err != nil {
@@ -35,7 +35,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 		t.Errorf("another answer: got %v, want it refused with what stands", err)
 	}
 	holder := w.client.Completion(w.token("s", "send", false))
-	if s, err := holder.Complete(t.Context(), []byte(`{"a":2,"b":1}`)); err != nil || !s.Existed || s.State != makegood.Done {
+	if s, err := holder.Complete(t.Context(), []byte(`{"a":2,"b":1}`)); err != nil || !s.Existed || s.State != makegood.StepDone {
 		t.Errorf("the same by token: got %+v, %v, want that it is the same", s, err)
 	}
 	_, err = holder.Fail(t.Context(), makegood.StepError{Message: "no"})
@@ -52,7 +52,7 @@ func TestWhoeverHoldsATokenIsToldOfTheStepAlone(t *testing.T) {
 	holder := w.client.Completion(w.token("a", "sign", false))
 	until := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Second)
 	s, err := holder.Heartbeat(t.Context(), until)
-	if err != nil || s.State != makegood.Waiting || s.CompleteBy == nil || !s.CompleteBy.Equal(until) || s.Existed {
+	if err != nil || s.State != makegood.StepWaiting || s.CompleteBy == nil || !s.CompleteBy.Equal(until) || s.Existed {
 		t.Errorf("heartbeat: got %+v, %v, want it to wait until %s", s, err, until)
 	}
 	if s, err = holder.Heartbeat(t.Context(), until.Add(-time.Hour)); err != nil || !s.Existed || !s.CompleteBy.Equal(until) {
@@ -62,10 +62,10 @@ func TestWhoeverHoldsATokenIsToldOfTheStepAlone(t *testing.T) {
 	if _, err = holder.Complete(t.Context(), []byte(`"perhaps"`)); !errors.As(err, &refused) || !strings.Contains(refused.Reason, `one of these answers, a text: "yes", "no"`) {
 		t.Errorf("an answer that is none: got %v, want the choices", err)
 	}
-	if s, err = holder.Complete(t.Context(), []byte(`"yes"`)); err != nil || s.State != makegood.Done || s.CompleteBy != nil {
+	if s, err = holder.Complete(t.Context(), []byte(`"yes"`)); err != nil || s.State != makegood.StepDone || s.CompleteBy != nil {
 		t.Errorf("complete: got %+v, %v, want it done", s, err)
 	}
-	j := w.until("a", in(makegood.Processed))
+	j := w.until("a", in(makegood.JobProcessed))
 	if by := j.Steps[0].CompletedBy; by == nil || *by != "completion token" {
 		t.Errorf("completed by %v, want completion token", by)
 	}
@@ -127,7 +127,7 @@ func TestATokenThatIsMadeUpSaysNothingOfAnyJob(t *testing.T) {
 func TestAnEarlyAnswerIsKeptWhereThatIsAskedFor(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "o", `{"reserve":"hold"}`)
-	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Claimed })
+	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepClaimed })
 	at := client.Place{Step: "charge"}
 	refused := new(client.RefusedError)
 	if _, err := w.client.Complete(t.Context(), "o", at, nil); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "does not wait yet") {
@@ -154,14 +154,14 @@ func TestAFailureFromOutsideIsAnAgentsFailure(t *testing.T) {
 	w.until("final", waits)
 	j, err := w.client.Fail(t.Context(), "again", client.Place{Step: "send"}, makegood.StepError{Message: "busy", Kind: "busy", Retryable: true, Applied: makegood.AppliedNo})
 	check(t, err)
-	if s := j.Steps[0]; s.State != makegood.Backoff || s.Error == nil || *s.Error != (makegood.StepError{Message: "busy", Kind: "busy", Retryable: true, Applied: makegood.AppliedNo}) {
+	if s := j.Steps[0]; s.State != makegood.StepBackoff || s.Error == nil || *s.Error != (makegood.StepError{Message: "busy", Kind: "busy", Retryable: true, Applied: makegood.AppliedNo}) {
 		t.Errorf("got %+v, want it tried again", s)
 	}
 	s, err := w.client.Completion(w.token("final", "send", false)).Fail(t.Context(), makegood.StepError{Message: "lost"})
-	if err != nil || s.State != makegood.Failed {
+	if err != nil || s.State != makegood.StepFailed {
 		t.Errorf("got %+v, %v, want it failed", s, err)
 	}
-	w.until("final", in(makegood.Undone))
+	w.until("final", in(makegood.JobUndone))
 }
 
 func TestWhatIsSaidOfAStepIsReadStrictly(t *testing.T) {
@@ -204,7 +204,7 @@ func TestWhatIsSaidOfAStepIsReadStrictly(t *testing.T) {
 func TestAPersonSettlesAStep(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "o", `{"reserve":"hold"}`)
-	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Claimed })
+	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepClaimed })
 	large := []byte(`"` + strings.Repeat("x", makegood.MaxInlineBytes) + `"`)
 	at := client.Place{Step: "charge"}
 	invalid, refused := new(client.InvalidError), new(client.RefusedError)
@@ -239,7 +239,7 @@ func TestAPersonSettlesAStep(t *testing.T) {
 	j, err := w.client.Get(t.Context(), "o")
 	check(t, err)
 	s := j.Steps[1]
-	if s.State != makegood.Done || s.Attempt != 0 || string(s.Output) != string(large) || s.Settled == nil || s.Settled.Reason != "by hand" || s.Settled.By == nil || *s.Settled.By != "local" {
+	if s.State != makegood.StepDone || s.Attempt != 0 || string(s.Output) != string(large) || s.Settled == nil || s.Settled.Reason != "by hand" || s.Settled.By == nil || *s.Settled.By != "local" {
 		t.Errorf("got %+v, want it settled as done by local", s)
 	}
 }

@@ -270,23 +270,23 @@ func conversations() []conversation {
 	all = append(all, slices.Concat(settlements(), offering(), defining())...)
 	for _, verb := range makegood.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
-		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held", makegood.Redo: "again", makegood.Forward: "turned"}[verb]
+		granted := map[makegood.Verb]string{makegood.VerbResubmit: "failed", makegood.VerbPause: "held", makegood.VerbResume: "held", makegood.VerbRedo: "again", makegood.VerbForward: "turned"}[verb]
 		if granted == "" {
 			granted = "held"
 		}
-		refused := map[makegood.Verb]string{makegood.UndoJob: "cancelled", makegood.Redo: "cancelled"}[verb]
+		refused := map[makegood.Verb]string{makegood.VerbUndo: "cancelled", makegood.VerbRedo: "cancelled"}[verb]
 		if refused == "" {
 			refused = "done"
 		}
 		at := func(id string) string { return "/api/jobs/" + id + "/" + string(verb) }
 		switch verb {
-		case makegood.Reschedule:
+		case makegood.VerbReschedule:
 			all = append(all, rescheduling(route, at)...)
 			continue
-		case makegood.Edit:
+		case makegood.VerbEdit:
 			all = append(all, editing(route, at)...)
 			continue
-		case makegood.Resubmit:
+		case makegood.VerbResubmit:
 			all = append(all, resubmitting(route, at)...)
 			all = append(all, resubmitting("/api/jobs/{id}/plan", func(id string) string { return "/api/jobs/" + id + "/plan" })...)
 			continue
@@ -374,11 +374,11 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w.submit("voyage", "sails", `{}`)
 	_, err := w.client.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "later", Input: json.RawMessage(`{}`), StartAt: time.Now().Add(2 * time.Hour)})
 	check(t, err)
-	w.until("failed", in(makegood.Error))
-	w.until("cancelled", in(makegood.Error))
-	w.until("undone", in(makegood.Undone))
-	w.until("turned", in(makegood.Error))
-	w.until("held", func(j makegood.Job) bool { return j.Steps[1].State == makegood.Claimed })
+	w.until("failed", in(makegood.JobError))
+	w.until("cancelled", in(makegood.JobError))
+	w.until("undone", in(makegood.JobUndone))
+	w.until("turned", in(makegood.JobError))
+	w.until("held", func(j makegood.Job) bool { return j.Steps[1].State == makegood.StepClaimed })
 	for _, id := range []string{"sign-1", "sign-2", "sign-3", "t-sign-1", "t-sign-2", "t-sign-3", "cancelled-sign"} {
 		w.submit("sign", id, `{}`)
 	}
@@ -386,7 +386,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	for _, id := range []string{"cancelled", "cancelled-sign"} {
 		_, err := w.client.Cancel(t.Context(), id, "")
 		check(t, err)
-		w.until(id, in(makegood.Cancelled))
+		w.until(id, in(makegood.JobCancelled))
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
@@ -414,7 +414,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	for _, c := range conversations() {
 		talk(w.url, c)
 		if c.path == "/api/jobs" && c.status == 201 {
-			w.until("done", in(makegood.Processed))
+			w.until("done", in(makegood.JobProcessed))
 		}
 		if strings.Contains(c.path, "cancelled") {
 			continue

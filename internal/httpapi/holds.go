@@ -8,6 +8,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
 )
@@ -37,7 +38,7 @@ func holdRoutes() []route {
 			all,
 			route{
 				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/pause", kind), name: "pause" + titled(kind), door: Operate, body: HoldAsking{},
-				summary: fmt.Sprintf("Pause %s as a whole: nothing new is sent, the jobs that come to it stand still, and submissions are taken. It is stored before this is answered, and known everywhere %s later. One that is paused already stays so, for the reason that it is.", aKind(kind), makegood.HoldsFresh),
+				summary: fmt.Sprintf("Pause %s as a whole: nothing new is sent, the jobs that come to it stand still, and submissions are taken. It is stored before this is answered, and known everywhere %s later. One that is paused already stays so, for the reason that it is.", aKind(kind), limits.HoldsFresh),
 				answers: holdAnswers(),
 				handle:  func(a *api, r *http.Request) (answer, error) { return a.pauseAll(r, kind) },
 			},

@@ -78,7 +78,7 @@ func TestAnAgentIsPausedOverHTTP(t *testing.T) {
 		t.Errorf("got %+v, want what holds it, since when and why", j)
 	}
 	var refused *client.RefusedError
-	if _, err := w.client.Request(t.Context(), "o-1", client.Request{Verb: makegood.Resume}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "makegood resume --whole-agent actor") {
+	if _, err := w.client.Request(t.Context(), "o-1", client.Request{Verb: makegood.VerbResume}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "makegood resume --whole-agent actor") {
 		t.Errorf("resume of a job that is held: got %v, want to be told what to do", err)
 	}
 	list, err := w.client.ListHolds(t.Context())
@@ -88,7 +88,7 @@ func TestAnAgentIsPausedOverHTTP(t *testing.T) {
 	}
 	_, err = w.client.ResumeAll(t.Context(), makegood.HoldAgent, "actor")
 	check(t, err)
-	w.until("o-1", in(makegood.Processed))
+	w.until("o-1", in(makegood.JobProcessed))
 	if _, err := w.client.ResumeAll(t.Context(), makegood.HoldWorkflow, "order"); !errors.As(err, &refused) {
 		t.Errorf("resume of what is not paused: got %v, want it refused", err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/completion"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -58,7 +59,7 @@ const (
 	readTimeout       = 30 * time.Second
 	writeTimeout      = time.Minute
 	idleTimeout       = 2 * time.Minute
-	// handleTimeout is how long the store may take; longer than makegood.MaxTaskWait, so that who waits for tasks may.
+	// handleTimeout is how long the store may take; longer than limits.MaxTaskWait, so that who waits for tasks may.
 	handleTimeout = 30 * time.Second
 	// stopTimeout is how long requests that run may take after Serve was told to stop.
 	stopTimeout = 5 * time.Second
@@ -181,7 +182,7 @@ func New(c Config) http.Handler {
 	if c.Caller == nil {
 		c.Caller = claimed(cmp.Or(c.Unknown, Local))
 	}
-	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, makegood.MaxUploads)}
+	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, limits.MaxUploads)}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") || a.Holds == nil && strings.HasPrefix(r.path, "/api/holds") {

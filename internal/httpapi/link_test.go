@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // page is the page of a link as a browser reads it: no browser is needed to see what it may do, and what it sends.
@@ -130,7 +131,7 @@ func TestALinkShowsOnGetAndAnswersOnPost(t *testing.T) {
 			t.Errorf("got %s, want %q", shown.text, want)
 		}
 	}
-	if j, err := w.client.Get(t.Context(), "contract-7"); err != nil || j.Steps[0].State != makegood.Waiting {
+	if j, err := w.client.Get(t.Context(), "contract-7"); err != nil || j.Steps[0].State != makegood.StepWaiting {
 		t.Errorf("got %s, %v, want it to wait: it was only looked at", j.Steps[0].State, err)
 	}
 	if p := w.press(path, shown, "answer=yes", "name= "); p.status != http.StatusBadRequest || !strings.Contains(p.text, "say who you are") || len(p.buttons) != 2 {
@@ -159,7 +160,7 @@ func TestALinkShowsOnGetAndAnswersOnPost(t *testing.T) {
 	if p = w.open(path); p.status != http.StatusOK || p.buttons != nil || !strings.Contains(p.text, "It was answered with yes on ") {
 		t.Errorf("opened later: got %d %s, want what stands", p.status, p.text)
 	}
-	j := w.until("contract-7", in(makegood.Processed))
+	j := w.until("contract-7", in(makegood.JobProcessed))
 	if s := j.Steps[0]; s.CompletedBy == nil || *s.CompletedBy != "anna (completion token)" || s.CompletedWhy == nil || *s.CompletedWhy != "fine" {
 		t.Errorf("completed by %v, why %v, want who said so, and why", s.CompletedBy, s.CompletedWhy)
 	}
@@ -197,7 +198,7 @@ func TestALinkTakesAnOutputOrAFailure(t *testing.T) {
 	if p := w.press(path, w.open(path), "do=fail", "reason=closed <today>"); p.status != http.StatusOK {
 		t.Errorf("got %d %s, want it taken", p.status, p.text)
 	}
-	if j, err = w.client.Get(t.Context(), "b"); err != nil || j.Steps[0].State != makegood.Backoff || j.Steps[0].Error.Message != "closed <today>" {
+	if j, err = w.client.Get(t.Context(), "b"); err != nil || j.Steps[0].State != makegood.StepBackoff || j.Steps[0].Error.Message != "closed <today>" {
 		t.Errorf("got %+v, %v, want it tried again", j.Steps[0], err)
 	}
 }
@@ -249,7 +250,7 @@ func TestALinkThatLeadsToNoStep(t *testing.T) {
 	token := w.token("there", "sign", false)
 	other := map[bool]string{true: "Q", false: "A"}[strings.HasSuffix(token, "A")]
 	var texts []string
-	for _, made := range []string{"nobody", token[:len(token)-1] + other, "c1.x.y", strings.Repeat("x", makegood.MaxCompletionTokenBytes+1)} {
+	for _, made := range []string{"nobody", token[:len(token)-1] + other, "c1.x.y", strings.Repeat("x", limits.MaxCompletionTokenBytes+1)} {
 		p := w.open(httpapi.LinkPath(made))
 		if p.status != http.StatusNotFound || !strings.Contains(p.text, "This link leads to no step") || p.buttons != nil {
 			t.Errorf("%.40s: got %d %s, want 404", made, p.status, p.text)
@@ -303,7 +304,7 @@ func TestALateLinkSaysWhy(t *testing.T) {
 	shown := w.open(path)
 	_, err := w.client.Cancel(t.Context(), "late", "")
 	check(t, err)
-	w.until("late", in(makegood.Cancelled))
+	w.until("late", in(makegood.JobCancelled))
 	if p := w.press(path, shown, "answer=yes", "name=anna", "why=fine"); p.status != http.StatusConflict || !strings.Contains(p.text, "was not taken: the job is Cancelled") {
 		t.Errorf("got %d %s, want why", p.status, p.text)
 	}
@@ -312,7 +313,7 @@ func TestALateLinkSaysWhy(t *testing.T) {
 	path = httpapi.LinkPath(w.token("again", "sign", false))
 	_, err = w.client.Undo(t.Context(), "again", "")
 	check(t, err)
-	w.until("again", in(makegood.Undone))
+	w.until("again", in(makegood.JobUndone))
 	_, err = w.client.Resubmit(t.Context(), "again", "")
 	check(t, err)
 	w.until("again", waits)

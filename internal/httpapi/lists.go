@@ -148,7 +148,7 @@ func (a *api) errors(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return a.groups(r.Context(), client.Filter{State: makegood.Error}, view.ErrorFacets(), values.Get("cursor"))
+	return a.groups(r.Context(), client.Filter{State: makegood.JobError}, view.ErrorFacets(), values.Get("cursor"))
 }
 
 func (a *api) groups(ctx context.Context, wanted client.Filter, by []client.Facet, cursor string) (answer, error) {

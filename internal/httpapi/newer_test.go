@@ -36,7 +36,7 @@ func (newerJobs) Request(context.Context, string, job.Requested) (job.Job, machi
 func TestAJobOfANewerReleaseIsShownAndNotDecidedAbout(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "j", `{}`)
-	w.until("j", in(makegood.Processed))
+	w.until("j", in(makegood.JobProcessed))
 	url := listen(t, httpapi.Config{Backend: newerJobs{w.engine}, Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler)})
 	if got := ask(t, http.MethodGet, url+"/api/jobs/j", ""); got.status != http.StatusOK {
 		t.Errorf("get: got %d %s, want the job", got.status, got.body)

@@ -16,9 +16,9 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 	w.submit("stop", "failed", `{"reserve":"fail"}`)
 	w.submit("order", "held", `{"reserve":"hold"}`)
 	w.submit("order", "done", `{}`)
-	w.until("failed", in(makegood.Error))
-	w.until("done", in(makegood.Processed))
-	w.until("held", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Claimed })
+	w.until("failed", in(makegood.JobError))
+	w.until("done", in(makegood.JobProcessed))
+	w.until("held", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepClaimed })
 	refused := 0
 	for _, id := range []string{"failed", "held", "done"} {
 		offers, err := w.client.Offers(t.Context(), id)
@@ -27,7 +27,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 			t.Errorf("job %s: got %d offers, want %d: one a verb, and wake", id, got, want)
 		}
 		for _, verb := range makegood.Verbs() {
-			if o, _ := offers.Of(string(verb)); o.Effect == makegood.OfferRefused && verb != makegood.Reschedule && verb != makegood.Edit {
+			if o, _ := offers.Of(string(verb)); o.Effect == makegood.OfferRefused && verb != makegood.VerbReschedule && verb != makegood.VerbEdit {
 				refused++
 				_, err := w.client.Ask(t.Context(), id, verb, "")
 				wantRefused(t, err, o.Reason)
@@ -50,7 +50,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 
 	offers, err = w.client.Offers(t.Context(), "failed")
 	check(t, err)
-	if resubmit, _ := offers.Of(string(makegood.Resubmit)); resubmit.Effect != "goes on from what failed, forwards" {
+	if resubmit, _ := offers.Of(string(makegood.VerbResubmit)); resubmit.Effect != "goes on from what failed, forwards" {
 		t.Errorf("a job in Error: got %+v, want what the table of verbs says", resubmit)
 	}
 	reserve, _ = offers.Step("reserve", false)
@@ -65,7 +65,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 func TestAnOfferHasTheQuestionOfAnApproval(t *testing.T) {
 	w := newWorld(t)
 	w.submit("sign", "s-1", `{}`)
-	w.until("s-1", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Waiting })
+	w.until("s-1", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepWaiting })
 	offers, err := w.client.Offers(t.Context(), "s-1")
 	check(t, err)
 	sign, ok := offers.Step("sign", false)
@@ -77,7 +77,7 @@ func TestAnOfferHasTheQuestionOfAnApproval(t *testing.T) {
 	}
 	_, err = w.client.Complete(t.Context(), "s-1", client.Place{Step: "sign"}, []byte(`"yes"`))
 	check(t, err)
-	w.until("s-1", in(makegood.Processed))
+	w.until("s-1", in(makegood.JobProcessed))
 	offers, err = w.client.Offers(t.Context(), "s-1")
 	check(t, err)
 	if sign, ok := offers.Step("sign", false); ok {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -211,7 +212,7 @@ func (a *api) storePayload(r *http.Request) (makegood.Payload, error) {
 }
 
 func tooManyUploads(of string) *problem {
-	return newProblem(http.StatusTooManyRequests, "%d payloads of %s are being written already, the limit is %d", makegood.MaxUploads, of, makegood.MaxUploads)
+	return newProblem(http.StatusTooManyRequests, "%d payloads of %s are being written already, the limit is %d", limits.MaxUploads, of, limits.MaxUploads)
 }
 
 // errBrokeOff: a body did not come to its end. That is no trouble of the store's.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 )
@@ -75,7 +76,7 @@ func (w *world) uploading(on func(httpapi.Config) string) string {
 	var writing sync.WaitGroup
 	w.t.Cleanup(writing.Wait)
 	w.t.Cleanup(func() { close(large.goOn) })
-	for range makegood.MaxUploads {
+	for range limits.MaxUploads {
 		r, err := http.NewRequestWithContext(context.Background(), "PUT", at+"/api/jobs/p/payloads", strings.NewReader("text"))
 		check(w.t, err)
 		writing.Go(func() {

@@ -18,7 +18,7 @@ func resubmission(r *http.Request) (Resubmission, job.Requested, error) {
 	if err := decode(r, &asking); err != nil {
 		return asking, job.Requested{}, err
 	}
-	event := job.Requested{Verb: makegood.Resubmit, Definition: asking.Definition}
+	event := job.Requested{Verb: makegood.VerbResubmit, Definition: asking.Definition}
 	if len(asking.Definition) > maxDefinition {
 		return asking, event, bad("definition has %d bytes: want a hash, or %s", len(asking.Definition), job.CurrentDefinition)
 	}
@@ -106,7 +106,7 @@ func (a *api) edit(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, bad("timeout: %v", err)
 	}
-	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, job.Requested{Verb: makegood.Edit, Timeout: timeout})
+	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, job.Requested{Verb: makegood.VerbEdit, Timeout: timeout})
 }
 
 // refusal is the answer to a request that is not granted.

@@ -157,13 +157,13 @@ func (r *ring) race(t *testing.T, id string, when turns) (got outcome) {
 			<-resubmitted
 		}
 		give(when.cancel)
-		got.cancel = r.ask(t, id, makegood.Cancel)
+		got.cancel = r.ask(t, id, makegood.VerbCancel)
 	})
 	both.Go(func() {
 		defer close(resubmitted)
 		for {
 			give(when.resubmit)
-			got.resubmit = r.ask(t, id, makegood.Resubmit)
+			got.resubmit = r.ask(t, id, makegood.VerbResubmit)
 			if got.resubmit.Reason != "it has not stopped" {
 				return
 			}
@@ -194,10 +194,10 @@ func (r *ring) wrong(id string, got outcome) (found []string) {
 	effects, undone := r.effects[id], r.undone[id]
 	delete(r.ends, id)
 	r.mu.Unlock()
-	want := makegood.Processed
+	want := makegood.JobProcessed
 	switch {
 	case got.cancel.Kind == machine.Applied:
-		want = makegood.Cancelled
+		want = makegood.JobCancelled
 	case got.cancel.Kind != machine.Refused || got.cancel.Reason != "it is Processed; undo takes it back":
 		found = append(found, fmt.Sprintf("cancel was answered %v", got.cancel))
 	}
@@ -207,16 +207,16 @@ func (r *ring) wrong(id string, got outcome) (found []string) {
 	if got.resubmit.Kind == machine.Applied && strings.HasPrefix(id, "even") {
 		found = append(found, "resubmit was applied to a job that had not failed")
 	}
-	if want == makegood.Processed && (effects != 1 || undone != 0) {
+	if want == makegood.JobProcessed && (effects != 1 || undone != 0) {
 		found = append(found, fmt.Sprintf("it is Processed with %d effects and %d undos", effects, undone))
 	}
-	if want == makegood.Cancelled && undone < effects {
+	if want == makegood.JobCancelled && undone < effects {
 		found = append(found, fmt.Sprintf("it is Cancelled with %d effects and %d undos", effects, undone))
 	}
 	if got.resubmit.Kind == machine.Refused {
-		rule := machine.RuleFor(makegood.Resubmit, got.end.ProcessState)
-		undoing := machine.RuleFor(makegood.Resubmit, makegood.Undoing)
-		if got.resubmit.Reason != rule.Reason && !(want == makegood.Cancelled && got.resubmit.Reason == undoing.Reason) {
+		rule := machine.RuleFor(makegood.VerbResubmit, got.end.ProcessState)
+		undoing := machine.RuleFor(makegood.VerbResubmit, makegood.JobUndoing)
+		if got.resubmit.Reason != rule.Reason && !(want == makegood.JobCancelled && got.resubmit.Reason == undoing.Reason) {
 			found = append(found, fmt.Sprintf("resubmit was refused with %q, and the job is %s", got.resubmit.Reason, got.end.ProcessState))
 		}
 	}

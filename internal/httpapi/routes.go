@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -166,7 +167,7 @@ func routes() []route {
 			summary: "Read a job, with its input and outputs.",
 			parameters: []parameter{{
 				name:   "payloads",
-				says:   fmt.Sprintf("false leaves input, outputs and history out; small leaves out what has more than %d bytes, and what is more than %d bytes together", makegood.MaxOutlineBytes, makegood.MaxOutline),
+				says:   fmt.Sprintf("false leaves input, outputs and history out; small leaves out what has more than %d bytes, and what is more than %d bytes together", limits.MaxOutlineBytes, limits.MaxOutline),
 				values: []string{"true", "false", "small"},
 			}},
 			answers: everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
@@ -220,14 +221,14 @@ func verbRoutes() (all []route) {
 			handle:  func(a *api, r *http.Request) (answer, error) { return a.askFor(r, verb) },
 		}
 		switch verb {
-		case makegood.Resubmit:
+		case makegood.VerbResubmit:
 			asks.body, asks.limit, asks.optional, asks.handle = Resubmission{}, maxBody, true, (*api).resubmit
 			asks.summary += " definition: the hash of a definition that is known here, or current; what is done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
-		case makegood.Edit:
+		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, (*api).edit
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", makegood.MinTimeout, makegood.MaxJobTimeout)
 		}
-		if verb == makegood.Reschedule {
+		if verb == makegood.VerbReschedule {
 			asks.body, asks.handle = Rescheduling{}, (*api).reschedule
 			asks.summary += " startAt is its new start, and its timeout counts from there; one that has passed is at once."
 		}
@@ -353,7 +354,7 @@ func (a *api) reschedule(r *http.Request) (answer, error) {
 	if asking.StartAt.IsZero() {
 		return answer{}, bad("startAt is missing")
 	}
-	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, job.Requested{Verb: makegood.Reschedule, StartAt: asking.StartAt})
+	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, job.Requested{Verb: makegood.VerbReschedule, StartAt: asking.StartAt})
 }
 
 // ask asks for what an event says.

@@ -96,7 +96,7 @@ func (nowhere) Load(string) (any, error) {
 	return nil, errors.New("nothing is fetched: a schema is whole in itself")
 }
 
-// Check returns where an input, which is JSON, does not fit: by place, at most makegood.MaxMisfits of them. None: it fits.
+// Check returns where an input, which is JSON, does not fit: by place, at most limits.MaxMisfits of them. None: it fits.
 func (s *Schema) Check(input []byte) (misfits []makegood.Misfit) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // compiled returns a schema that is right.
@@ -81,13 +82,13 @@ func TestAMisfitIsToldWithItsPlaceAndTheLimit(t *testing.T) {
 func TestMisfitsHaveALimit(t *testing.T) {
 	s := compiled(t, `{"items": {"type": "string"}}`)
 	got := s.Check([]byte("[" + strings.Repeat("1,", 5000) + "1]"))
-	if len(got) != makegood.MaxMisfits {
-		t.Errorf("%d misfits, want %d", len(got), makegood.MaxMisfits)
+	if len(got) != limits.MaxMisfits {
+		t.Errorf("%d misfits, want %d", len(got), limits.MaxMisfits)
 	}
 }
 
 func TestASchemaThatIsWrongIsRefusedWithItsPlace(t *testing.T) {
-	deep := strings.Repeat(`{"not":`, makegood.MaxInputSchemaDepth+1) + `{}` + strings.Repeat(`}`, makegood.MaxInputSchemaDepth+1)
+	deep := strings.Repeat(`{"not":`, limits.MaxInputSchemaDepth+1) + `{}` + strings.Repeat(`}`, limits.MaxInputSchemaDepth+1)
 	for _, c := range []struct{ schema, want string }{
 		{`[]`, "want a mapping: a JSON Schema"},
 		{`{"type": "strin"}`, `type: must be one of "array", "boolean", "integer", "null", "number", "object", "string"`},
@@ -106,7 +107,7 @@ func TestASchemaThatIsWrongIsRefusedWithItsPlace(t *testing.T) {
 		{`{"$schema": "http://json-schema.org/draft-07/schema#"}`, "$schema: want " + Draft + ", or leave it out"},
 		{`{"properties": {"a": {"$id": "b"}}}`, "properties.a.$id: only the schema as a whole may have an $id"},
 		{`{"maximum": 1e5000}`, "maximum: has more than 400 digits, or a power of ten beyond 400, and cannot be checked"},
-		{deep, strings.Repeat("not.", makegood.MaxInputSchemaDepth-1) + "not: nested deeper than 64"},
+		{deep, strings.Repeat("not.", limits.MaxInputSchemaDepth-1) + "not: nested deeper than 64"},
 		{`{"title": "` + strings.Repeat("x", makegood.MaxInputSchemaBytes) + `"}`, "65549 bytes as JSON, the limit is 65536"},
 	} {
 		_, err := Compile(json.RawMessage(c.schema))
@@ -180,7 +181,7 @@ func TestASchemaOfManyWaysIsCompiled(t *testing.T) {
 func TestTheFirstOfManyMisfitsAreTold(t *testing.T) {
 	s := compiled(t, `{"additionalProperties": {"items": {"type": "string"}}}`)
 	got := s.Check([]byte(`{"b": [` + strings.Repeat("1,", 2*keptMisfits) + `1], "a": [1], "c": [1]}`))
-	if len(got) != makegood.MaxMisfits || got[0].At != "/a/0" || got[1].At != "/b/0" || got[2].At != "/b/1" {
+	if len(got) != limits.MaxMisfits || got[0].At != "/a/0" || got[1].At != "/b/0" || got[2].At != "/b/1" {
 		t.Errorf("misfits %v", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 	maxWhy = 300
 	maxAt  = 256
 	// keptMisfits is from how many on those are dropped that will not be told: an input may have one at each of its values.
-	keptMisfits = 16 * makegood.MaxMisfits
+	keptMisfits = 16 * limits.MaxMisfits
 )
 
 // misfitsOf flattens what the compiler's check found: one misfit for each thing to mend.
@@ -158,7 +159,7 @@ func formatText(name string) string {
 // each is the same misfit of several members of an object, of no more than are told.
 func each(at, names []string, why string) (all []makegood.Misfit) {
 	names = slices.Sorted(slices.Values(names))
-	for _, name := range names[:min(len(names), makegood.MaxMisfits)] {
+	for _, name := range names[:min(len(names), limits.MaxMisfits)] {
 		all = append(all, misfit(append(slices.Clone(at), name), why))
 	}
 	return all
@@ -243,7 +244,7 @@ func clip(text string, most int) string {
 func sorted(all []makegood.Misfit) []makegood.Misfit {
 	slices.SortFunc(all, func(a, b makegood.Misfit) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Why, b.Why)) })
 	all = slices.Compact(all)
-	return all[:min(len(all), makegood.MaxMisfits)]
+	return all[:min(len(all), limits.MaxMisfits)]
 }
 
 var escapes, escaped = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")

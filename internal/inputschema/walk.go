@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pattern"
 )
 
@@ -98,8 +98,8 @@ func (w *walk) schema(at string, value any, depth int) (*Node, any) {
 		n.never = value == false
 		return n, value
 	}
-	if depth > makegood.MaxInputSchemaDepth {
-		w.problem(at, "nested deeper than %d", makegood.MaxInputSchemaDepth)
+	if depth > limits.MaxInputSchemaDepth {
+		w.problem(at, "nested deeper than %d", limits.MaxInputSchemaDepth)
 		return n, value
 	}
 	n.Doc = doc

@@ -141,7 +141,7 @@ func (j Job) published(c Change, number int) makegood.Change {
 	}
 	for _, state := range []*string{&out.From, &out.To} {
 		if *state == string(NotStarted) {
-			*state = string(makegood.NotStarted)
+			*state = string(makegood.StepNotStarted)
 		}
 	}
 	return out

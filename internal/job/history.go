@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Entry is a line of a job's history: something that did not simply go well, or that somebody asked for. What is zero says
@@ -54,7 +55,7 @@ type History struct {
 	Count int `json:"count"`
 	// Head names the last page.
 	Head string `json:"head"`
-	// Firsts names the page with entry makegood.MaxHistoryFirst, once there is one.
+	// Firsts names the page with entry limits.MaxHistoryFirst, once there is one.
 	Firsts string `json:"firsts,omitempty"`
 }
 
@@ -96,7 +97,7 @@ func (h History) With(birth string, entries []Entry) (History, Page) {
 	data := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 	name := pageName(birth, body.First, len(entries), data)
 	next := History{Count: h.Count + len(entries), Head: name, Firsts: h.Firsts}
-	if next.Firsts == "" && next.Count >= makegood.MaxHistoryFirst {
+	if next.Firsts == "" && next.Count >= limits.MaxHistoryFirst {
 		next.Firsts = name
 	}
 	return next, Page{Key: HistoryPrefix + name, Body: data}
@@ -114,7 +115,7 @@ func (h History) HeadKey() string {
 // before the second, may be deleted. ok is false where all are kept.
 func (h History) Between() (after, before int, ok bool) {
 	first, n, ok := pageNumbers(h.Firsts)
-	after, before = first+n-1, h.Count-makegood.MaxHistoryLast+1
+	after, before = first+n-1, h.Count-limits.MaxHistoryLast+1
 	return after, before, ok && after+1 < before
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // kept is a history and its pages, as a store has them.
@@ -90,7 +91,7 @@ func TestAHistoryKeepsItsFirstAndItsLastEntries(t *testing.T) {
 			if got := k.says(t); got != tt.want {
 				t.Errorf("%d times %d entries (dropping %t): got %q, want %q", tt.times, tt.each, dropping, got, tt.want)
 			}
-			if most := makegood.MaxHistoryFirst + makegood.MaxHistoryLast + 2*tt.each; dropping && len(k.pages)*tt.each > most {
+			if most := limits.MaxHistoryFirst + limits.MaxHistoryLast + 2*tt.each; dropping && len(k.pages)*tt.each > most {
 				t.Errorf("%d times %d entries: %d pages are kept", tt.times, tt.each, len(k.pages))
 			}
 		}

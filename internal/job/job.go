@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Job is one run of a workflow. The zero value of a field means "not yet".
@@ -239,15 +240,15 @@ type ActivityState string
 const (
 	// NotStarted: it waits for what it needs, or for being wanted.
 	NotStarted   ActivityState = ""
-	Dispatched                 = ActivityState(makegood.Dispatched)
-	Backoff                    = ActivityState(makegood.Backoff)
-	Done                       = ActivityState(makegood.Done)
-	Skipped                    = ActivityState(makegood.Skipped)
-	Failed                     = ActivityState(makegood.Failed)
-	Withdrawn                  = ActivityState(makegood.Withdrawn)
-	Irreversible               = ActivityState(makegood.Irreversible)
+	Dispatched                 = ActivityState(makegood.StepDispatched)
+	Backoff                    = ActivityState(makegood.StepBackoff)
+	Done                       = ActivityState(makegood.StepDone)
+	Skipped                    = ActivityState(makegood.StepSkipped)
+	Failed                     = ActivityState(makegood.StepFailed)
+	Withdrawn                  = ActivityState(makegood.StepWithdrawn)
+	Irreversible               = ActivityState(makegood.StepIrreversible)
 	// Waiting: nobody works on it. Whoever holds its completion token completes it, or its deadline ends it.
-	Waiting = ActivityState(makegood.Waiting)
+	Waiting = ActivityState(makegood.StepWaiting)
 )
 
 // Activity is a step going forward, or its undo.
@@ -385,7 +386,7 @@ func (a Activity) Opened() time.Time {
 
 // ClaimUntil is until when the latest attempt can be claimed: the same in every send of its task, so that what a
 // queue brings back later than any claim is kept can never run.
-func (a Activity) ClaimUntil() time.Time { return a.Opened().Add(makegood.MaxClaimDelay) }
+func (a Activity) ClaimUntil() time.Time { return a.Opened().Add(limits.MaxClaimDelay) }
 
 // StepError is why an attempt failed.
 type StepError struct {
@@ -458,8 +459,8 @@ func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
 
 // Expected reports whether its workflow expects it to be done by ExpectBy and it is on its way there, perhaps in another round.
 func (j Job) Expected() bool {
-	goes := !j.ProcessState.Finished() && j.ProcessState != makegood.Error && !j.Paused()
-	return !j.ExpectBy.IsZero() && goes && (j.Desired == makegood.Processed || j.AnotherRound)
+	goes := !j.ProcessState.Finished() && j.ProcessState != makegood.JobError && !j.Paused()
+	return !j.ExpectBy.IsZero() && goes && (j.Desired == makegood.JobProcessed || j.AnotherRound)
 }
 
 // Warned reports whether an operator was told, or is to be told, that an expected job will not be done in time.

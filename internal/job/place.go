@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Place is a step in a round and a direction, and how whoever speaks of it knows it.
@@ -74,7 +75,7 @@ func WriteCompletionToken(id string, p Place, code string) string {
 // ErrCompletionToken, ErrLaterCompletionToken.
 func ReadCompletionToken(token string) (id string, p Place, err error) {
 	parts := strings.Split(token, ".")
-	if len(token) > makegood.MaxCompletionTokenBytes || len(parts) < 2 {
+	if len(token) > limits.MaxCompletionTokenBytes || len(parts) < 2 {
 		return "", p, ErrCompletionToken
 	}
 	digits, is := strings.CutPrefix(parts[0], "c")

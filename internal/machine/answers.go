@@ -21,7 +21,7 @@ func (t *turn) answeredWith(at side, output job.Payload, c *job.Completion) {
 		t.done(at, output)
 	case makegood.AnswerUndo:
 		t.done(at, output)
-		t.turnRound(makegood.Undone, fmt.Sprintf("step %s was %s", t.name(at), answerOf(answer, c)))
+		t.turnRound(makegood.JobUndone, fmt.Sprintf("step %s was %s", t.name(at), answerOf(answer, c)))
 	case makegood.AnswerGoto:
 		t.done(at, output)
 		a.State, a.WentTo = job.Skipped, do.Step

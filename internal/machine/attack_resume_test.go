@@ -15,7 +15,7 @@ func TestAPauseBeforeTheStartDoesNotMoveTheTimeout(t *testing.T) {
 	x.w.Timeout = makegood.Duration(time.Hour)
 	j, _ := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d", StartAt: x.now.Add(48 * time.Hour)}, x.facts(nil), x.now)
 	want := j.Deadline
-	for i, verb := range []makegood.Verb{makegood.Pause, makegood.Resume} {
+	for i, verb := range []makegood.Verb{makegood.VerbPause, makegood.VerbResume} {
 		j, _ = machine.Apply(x.w, j, job.Requested{Verb: verb, Request: string(verb)}, x.facts(nil), x.now.Add(time.Duration(i)*24*time.Hour))
 	}
 	if !j.Deadline.Equal(want) {

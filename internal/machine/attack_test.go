@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -174,9 +175,9 @@ func TestAnAgentThatNeverClaimsIsToldOfWhateverItsStartBy(t *testing.T) {
 // An operator who cannot be told is not reminded of what they have not heard: a job would grow for ever.
 func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
 	x := newAttacked(t, makegood.Step{Retry: makegood.Retry{Attempts: 1}})
-	for x.job.ProcessState != makegood.Error {
+	for x.job.ProcessState != makegood.JobError {
 		x.due()
-		if x.job.ProcessState == makegood.Undone {
+		if x.job.ProcessState == makegood.JobUndone {
 			t.Fatal("it was undone")
 		}
 		if x.job.Steps[0].Forward.State == job.Dispatched {
@@ -184,7 +185,7 @@ func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
 		}
 	}
 	for range 400 {
-		x.now = x.now.Add(makegood.FarKey)
+		x.now = x.now.Add(limits.FarKey)
 		x.due()
 	}
 	if got := len(x.job.Untold); got > 2 {
@@ -196,7 +197,7 @@ func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
 // job hears of it at the next true event, and not from a stranger.
 func TestAForgedReplyLetsNobodyHearOfTheJob(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
-	x.job.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, At: x.now, Operator: true, Listener: true}}
+	x.job.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.JobError, At: x.now, Operator: true, Listener: true}}
 	reply := job.Reply{Step: "s", Attempt: 1, LockedBy: "thief", Token: "1.x"}
 	if got := machine.Pending(x.w, x.job, job.StepSucceeded{Reply: reply}, x.now); len(got) != 0 {
 		t.Errorf("a forged reply made due: %v", got)

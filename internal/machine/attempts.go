@@ -308,7 +308,7 @@ func (t *turn) giveUp(at side, why string) {
 	}
 	switch t.w.OnFailure.Action {
 	case makegood.FailureUndo:
-		t.turnRound(makegood.Undone, reason)
+		t.turnRound(makegood.JobUndone, reason)
 	case makegood.FailureRestart:
 		t.tryAgain(t.name(at), why)
 	case makegood.FailureStop:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Where every change is published, each event that changes a job leaves behind, in the job, which transitions it has made:
@@ -113,14 +114,14 @@ func (t *turn) published(e job.Published) Verdict {
 // notPublished sets when it is tried again, if nobody has to do with the job soon.
 func (t *turn) notPublished(e job.NotPublished) Verdict {
 	c := &t.job.Changes
-	soon := t.now.Add(makegood.MaxTellAgain)
+	soon := t.now.Add(limits.MaxTellAgain)
 	switch {
 	case len(c.Pending) == 0 || c.Seq != e.Seq:
 		return Verdict{Kind: Duplicate, Reason: "other changes wait to be published"}
 	case !c.At.IsZero(), !t.job.CompleteBy.IsZero() && !t.job.CompleteBy.After(soon):
 		return Verdict{Kind: Duplicate, Reason: "it is tried again soon"}
 	}
-	c.At = t.now.Add(makegood.TellAgain)
+	c.At = t.now.Add(limits.TellAgain)
 	return Verdict{Kind: Applied}
 }
 
@@ -131,11 +132,11 @@ func (t *turn) publishAgain() {
 	if due.IsZero() || t.now.Before(t.job.CompleteBy) {
 		return
 	}
-	if last := c.Pending[len(c.Pending)-1]; !t.now.Before(last.At.Add(makegood.MaxPublish)) {
+	if last := c.Pending[len(c.Pending)-1]; !t.now.Before(last.At.Add(limits.MaxPublish)) {
 		c.Pending, c.Tries, c.At = nil, 0, time.Time{}
 		return
 	}
-	c.At = t.now.Add(doubled[time.Duration](makegood.TellAgain, c.Tries, makegood.MaxTellAgain))
+	c.At = t.now.Add(doubled[time.Duration](limits.TellAgain, c.Tries, limits.MaxTellAgain))
 	c.Tries++
 }
 
@@ -149,10 +150,10 @@ func (t *turn) publishBy() time.Time {
 		return c.At
 	case t.job.ProcessState.Finished():
 		// Where its key stands, if that is soon enough: to move it costs two units, and mostly it is published at once.
-		if by := t.job.CompleteBy; by.After(t.now) && !by.After(t.now.Add(makegood.MaxTellAgain)) {
+		if by := t.job.CompleteBy; by.After(t.now) && !by.After(t.now.Add(limits.MaxTellAgain)) {
 			return by
 		}
-		return t.now.Add(makegood.TellAgain)
+		return t.now.Add(limits.TellAgain)
 	default:
 		return time.Time{}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // AskKind is what is to be found out about an attempt.
@@ -51,7 +52,7 @@ func (t *turn) closeOpen() {
 		}
 		a := t.activity(at)
 		a.Closing, a.Cause = true, t.cause
-		a.LookAt = t.now.Add(makegood.CloseAgain)
+		a.LookAt = t.now.Add(limits.CloseAgain)
 	}
 }
 
@@ -66,7 +67,7 @@ func (t *turn) look(at side) {
 		t.held(at, found.Claim)
 	case found.Finding == job.FoundOpen && t.holds(at, a.Opened()):
 		// Its end is asked for with all that is out.
-	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(makegood.MaxUnclaimed), t.now):
+	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(limits.MaxUnclaimed), t.now):
 		if a.Closing {
 			// Who asked for its end did not ask for its task. It is looked at as if nobody had.
 			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}
@@ -185,7 +186,7 @@ func (t *turn) nobody(at side) {
 // allows. The attempt that is out is the newest of its step, so a claim of a newer one is a lie; but only if the job was
 // loaded afresh since it was seen.
 func (t *turn) lie(at side, found job.Found) bool {
-	tooLarge := len(found.Claim.LockedBy) > makegood.MaxLockedByBytes || found.Claim.Bytes > job.MaxClaimItemBytes
+	tooLarge := len(found.Claim.LockedBy) > limits.MaxLockedByBytes || found.Claim.Bytes > job.MaxClaimItemBytes
 	if tooLarge && found.Finding == job.FoundHeld {
 		return true
 	}
@@ -194,10 +195,10 @@ func (t *turn) lie(at side, found job.Found) bool {
 		return true
 	case job.FoundHeld:
 		p := t.plan(at)
-		limit := t.now.Add(p.silence() + makegood.MaxClaimAhead)
+		limit := t.now.Add(p.silence() + limits.MaxClaimAhead)
 		if started := found.Claim.StartedAt; p.heartbeat > 0 && !started.IsZero() {
 			// No heartbeat moves it past the timeout.
-			limit = earlier(limit, started.Add(p.timeout.Std()+makegood.MaxClaimAhead))
+			limit = earlier(limit, started.Add(p.timeout.Std()+limits.MaxClaimAhead))
 		}
 		// However often it was moved, and whatever the claim says of when it was made.
 		limit = earlier(limit, t.activity(at).ClaimUntil().Add(makegood.MaxClaim))

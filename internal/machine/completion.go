@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // CompletionToken returns the completion token of a step in the job's round, in one direction. It says by itself what it
@@ -231,7 +232,7 @@ func named(step string, undo bool) string {
 
 // completionOf is what is kept of an answer. An approval takes one of its choices.
 func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, refused string) {
-	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, makegood.MaxCompletedByBytes), Why: makegood.Clip(e.Why), Output: e.Output, Error: e.Error}
+	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, limits.MaxCompletedByBytes), Why: makegood.Clip(e.Why), Output: e.Output, Error: e.Error}
 	if e.Request != "" {
 		c.Request = e.Asking()
 	}
@@ -323,7 +324,7 @@ func (t *turn) completeOpen(at side, c job.Completion) Verdict {
 	a.Completion = &c
 	if found.Finding == job.FoundHeld && !t.lie(at, found) {
 		a.Closing, a.Cause = true, t.cause
-		a.LookAt = t.now.Add(makegood.CloseAgain)
+		a.LookAt = t.now.Add(limits.CloseAgain)
 		return Verdict{Kind: Applied}
 	}
 	return t.learn(at, found)

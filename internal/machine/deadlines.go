@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // deadlinePassed acts on everything that is due. It is only a hint that something may be: it acts if
@@ -34,13 +35,13 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	case t.now.Before(e.Key):
 		return Verdict{Kind: Stale, Reason: "CompleteBy has not passed here"}
 	}
-	if t.job.ProcessState == makegood.Error && !t.now.Before(t.job.RemindAt) {
+	if t.job.ProcessState == makegood.JobError && !t.now.Before(t.job.RemindAt) {
 		// Still in front of a person: remind them. Whoever listens knows. A job that was parked has no time yet.
 		// What they could not be told yet is kept, and reminds them enough.
 		if !slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Operator }) {
 			t.announce(true, false)
 		}
-		t.job.RemindAt = t.now.Add(makegood.FarKey)
+		t.job.RemindAt = t.now.Add(limits.FarKey)
 	}
 	t.publishAgain()
 	if t.going() && t.forwards() && (passed(t.job.Deadline, t.now) || passed(t.job.WarnAt, t.now)) {
@@ -70,7 +71,7 @@ func (t *turn) timeUp() {
 		t.stop(reason)
 		return
 	}
-	t.turnRound(makegood.Undone, reason)
+	t.turnRound(makegood.JobUndone, reason)
 }
 
 func (t *turn) dueStep(i int) {
@@ -154,7 +155,7 @@ func (t *turn) fellSilent(at side, claim job.Claim, why string) job.Entry {
 	a := t.activity(at)
 	noteStart(a, claim.StartedAt)
 	claim.Attempt = a.Attempt
-	if len(claim.LockedBy) > makegood.MaxLockedByBytes {
+	if len(claim.LockedBy) > limits.MaxLockedByBytes {
 		// No agent of ours is called that, and the job keeps it.
 		claim.LockedBy = ""
 	}
@@ -269,7 +270,7 @@ func (t *turn) interrupt(at side, clean bool) {
 		return
 	}
 	suspect(a, found.Claim)
-	if a.Interruptions > makegood.MaxInterruptions && t.active() {
+	if a.Interruptions > limits.MaxInterruptions && t.active() {
 		a.State = job.Failed
 		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine, %d of them while nothing else ran: it may be the cause",
 			t.name(at), a.Interruptions, a.Interruptions-suspectAfter))
@@ -289,7 +290,7 @@ func (t *turn) mayRaise(event job.Event) bool {
 	case job.Told, job.NotHeard, job.Published:
 		return !t.active() || t.job.Paused()
 	case job.Requested:
-		return t.farKey || e.Verb == makegood.Reschedule || e.Verb == makegood.Edit
+		return t.farKey || e.Verb == makegood.VerbReschedule || e.Verb == makegood.VerbEdit
 	default:
 		return t.farKey
 	}
@@ -320,7 +321,7 @@ func (t *turn) due() time.Time {
 	for _, a := range t.job.Untold {
 		switch {
 		case a.Operator || !t.job.TellAt.After(t.now):
-			sooner(t.now.Add(makegood.TellAgain))
+			sooner(t.now.Add(limits.TellAgain))
 		default:
 			sooner(t.job.TellAt)
 		}
@@ -337,11 +338,11 @@ func (t *turn) due() time.Time {
 		}
 	}
 	switch {
-	case t.job.ProcessState == makegood.Error && !t.job.RemindAt.IsZero():
+	case t.job.ProcessState == makegood.JobError && !t.job.RemindAt.IsZero():
 		sooner(t.job.RemindAt)
 		return due
 	case !t.going():
-		sooner(t.now.Add(makegood.FarKey))
+		sooner(t.now.Add(limits.FarKey))
 		return due
 	}
 	if t.forwards() && !t.job.Deadline.IsZero() {

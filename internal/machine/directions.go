@@ -29,7 +29,7 @@ func (t *turn) goForward() {
 		done = done && through(s.Forward.State)
 	}
 	if done {
-		t.finish(makegood.Processed)
+		t.finish(makegood.JobProcessed)
 	}
 }
 
@@ -82,7 +82,7 @@ func (t *turn) tooFar(until time.Time) string {
 func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	t.closeOpen()
 	t.job.Desired = want
-	t.job.ProcessState = makegood.Undoing
+	t.job.ProcessState = makegood.JobUndoing
 	t.because(reason)
 	t.note(job.Entry{Kind: makegood.EntryTurned, State: want, Reason: t.job.Reason})
 	t.noMoreRounds()

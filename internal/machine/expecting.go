@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // What a workflow expects of its jobs is how long they take. An operator is told, once a round, of one that will take longer,
@@ -25,7 +26,7 @@ func (t *turn) expect() {
 	}
 	t.job.ExpectBy = makegood.Instant(t.from().Add(expect))
 	if !told {
-		t.job.WarnAt = makegood.Instant(t.job.ExpectBy.Add(-expect / makegood.ExpectMargin))
+		t.job.WarnAt = makegood.Instant(t.job.ExpectBy.Add(-expect / limits.ExpectMargin))
 	}
 }
 
@@ -47,7 +48,7 @@ func (t *turn) foresee() {
 	}
 	waits, soonest := t.soonest()
 	if waits.After(t.now) && waits.Before(t.job.ExpectBy) {
-		margin := t.job.ExpectBy.Sub(waits) / makegood.ExpectMargin
+		margin := t.job.ExpectBy.Sub(waits) / limits.ExpectMargin
 		t.job.WarnAt = later(t.job.WarnAt, makegood.Instant(t.job.ExpectBy.Add(-margin)))
 	}
 	if !soonest.After(t.job.ExpectBy) && !passed(t.job.WarnAt, t.now) {

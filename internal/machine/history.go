@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // What happens to a job and does not simply go well is noted, where it happens and before what follows from it. An event
@@ -29,14 +30,14 @@ func (t *turn) noteOf(at side, e job.Entry) {
 // noteRequest notes what somebody asked for, before what it brings about.
 func (t *turn) noteRequest(e job.Requested) {
 	entry := job.Entry{Kind: makegood.EntryRequest, Verb: e.Verb, By: makegood.Clip(e.By), Reason: makegood.Clip(e.Reason)}
-	if e.Verb == makegood.Reschedule {
+	if e.Verb == makegood.VerbReschedule {
 		entry.StartAt = makegood.Instant(later(e.StartAt, t.now))
 	}
 	if e.Definition != "" {
 		entry.Definition = t.job.Definition
 	}
 	entry.Input = e.Input != nil
-	if e.Verb == makegood.Edit {
+	if e.Verb == makegood.VerbEdit {
 		entry.Timeout = makegood.TimeoutText(e.Timeout)
 	}
 	t.note(entry)
@@ -65,7 +66,7 @@ func shown(at time.Time) time.Time {
 
 // holder is who held an attempt, as far as that may be kept: an agent writes it, so anything may be there.
 func holder(lockedBy string) string {
-	if len(lockedBy) > makegood.MaxLockedByBytes {
+	if len(lockedBy) > limits.MaxLockedByBytes {
 		return ""
 	}
 	return strings.ToValidUTF8(strings.Map(func(r rune) rune {

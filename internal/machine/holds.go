@@ -57,7 +57,7 @@ func (t *turn) hold() {
 		t.job.PausedAt = t.now
 	}
 	t.job.HeldBy, t.job.HeldReason = t.holding.String(), t.holding.Why()
-	t.note(job.Entry{Kind: makegood.EntryHeld, Verb: makegood.Pause, By: t.holding.By, Reason: t.heldFor(t.holding.Reason)})
+	t.note(job.Entry{Kind: makegood.EntryHeld, Verb: makegood.VerbPause, By: t.holding.By, Reason: t.heldFor(t.holding.Reason)})
 	// It may stand for long, and nothing is due of it meanwhile.
 	t.farKey = true
 }
@@ -117,7 +117,7 @@ func (t *turn) free() bool {
 
 // release lets a job go on that was held, unless a person has paused it, too.
 func (t *turn) release() {
-	t.note(job.Entry{Kind: makegood.EntryHeld, Verb: makegood.Resume, Reason: t.heldFor("")})
+	t.note(job.Entry{Kind: makegood.EntryHeld, Verb: makegood.VerbResume, Reason: t.heldFor("")})
 	if t.job.PausedToo {
 		t.notHeld()
 		return

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // A job may get another input while it stands still. What was done with the one before is undone with that one: the job keeps
@@ -25,8 +25,8 @@ func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
 		}
 		needed = needed || t.sawInput(i)
 	}
-	if needed && t.formerly() < 0 && len(t.job.Former) >= makegood.MaxFormerInputs {
-		return fmt.Sprintf("it had %d other inputs in this round, with which something was done: that is the limit", makegood.MaxFormerInputs)
+	if needed && t.formerly() < 0 && len(t.job.Former) >= limits.MaxFormerInputs {
+		return fmt.Sprintf("it had %d other inputs in this round, with which something was done: that is the limit", limits.MaxFormerInputs)
 	}
 	return ""
 }

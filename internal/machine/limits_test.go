@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -15,8 +16,8 @@ import (
 // A claim under the longest name that an agent may have is none that cannot be true; one byte more, and it is.
 func TestAClaimUnderTheLongestNameIsBelieved(t *testing.T) {
 	for _, c := range []struct{ bytes, failures int }{
-		{makegood.MaxLockedByBytes, 0},
-		{makegood.MaxLockedByBytes + 1, 1},
+		{limits.MaxLockedByBytes, 0},
+		{limits.MaxLockedByBytes + 1, 1},
 	} {
 		x := newAttacked(t, makegood.Step{})
 		x.item = store.ClaimItem{Claim: job.Claim{
@@ -38,7 +39,7 @@ func TestAClaimUnderTheLongestNameIsBelieved(t *testing.T) {
 // A job that was parked has no time at which its operator is reminded. Whatever comes to it, it stays in the index.
 func TestAParkedJobStaysInTheIndexWhateverComes(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
-	x.job.ProcessState, x.job.CompleteBy = makegood.Error, x.now.Add(makegood.FarKey)
+	x.job.ProcessState, x.job.CompleteBy = makegood.JobError, x.now.Add(limits.FarKey)
 	reply := job.Reply{Step: "s", Attempt: 1, LockedBy: "a1", StartedAt: x.now, Token: machine.Token(x.job, "s", 1)}
 	next, v := machine.Apply(x.w, x.job, job.StepSucceeded{Reply: reply}, x.facts(nil), x.now)
 	if v.Kind != machine.Applied || next.CompleteBy.IsZero() {
@@ -67,7 +68,7 @@ func TestAWaitThatWasDoubledOftenIsTheLongest(t *testing.T) {
 // A job that has ended and was told of has no place in the index. One that is in it all the same leaves it when it is found.
 func TestAJobThatHasEndedLeavesTheIndex(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
-	x.job.ProcessState, x.job.Steps[0].Forward = makegood.Processed, job.Activity{State: job.Done, Attempt: 1}
+	x.job.ProcessState, x.job.Steps[0].Forward = makegood.JobProcessed, job.Activity{State: job.Done, Attempt: 1}
 	x.due()
 	if !x.job.CompleteBy.IsZero() {
 		t.Errorf("got the key %s, want none", x.job.CompleteBy)
@@ -104,7 +105,7 @@ func TestWhatNobodyCouldBeToldOfIsBounded(t *testing.T) {
 		for _, a := range x.job.Untold {
 			got = append(got, a.Seq)
 		}
-		if x.job.ProcessState != makegood.Error || !slices.Equal(got, want) || x.job.Unheard != c.missed {
+		if x.job.ProcessState != makegood.JobError || !slices.Equal(got, want) || x.job.Unheard != c.missed {
 			t.Errorf("%s: got %s, untold %v, %d unheard, want Error, %v, %d", name, x.job.ProcessState, got, x.job.Unheard, want, c.missed)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Apply says what event makes of job at now, and how. Unless the verdict is Applied, the job that it
@@ -70,7 +71,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 // opened by an earlier run of the engine.
 func (t *turn) touch() {
 	if len(t.job.Secret) == 0 {
-		if len(t.facts.Secret) != makegood.SecretBytes {
+		if len(t.facts.Secret) != limits.SecretBytes {
 			panic(fmt.Sprintf("machine: job %s has no secret: no reply to it would ever count", t.job.ID))
 		}
 		t.job.Secret = t.facts.Secret
@@ -169,8 +170,8 @@ func (t *turn) begin(event job.Event) {
 			return // It is kept, and nothing begins by it.
 		}
 	}
-	if t.job.ProcessState == makegood.Pending {
-		t.job.ProcessState = makegood.Processing
+	if t.job.ProcessState == makegood.JobPending {
+		t.job.ProcessState = makegood.JobProcessing
 	}
 }
 
@@ -194,11 +195,11 @@ func maxTransitions(w makegood.Workflow) int {
 
 // active reports whether the job is to be moved on: neither at its end nor waiting for a person.
 func (t *turn) active() bool {
-	return !t.job.ProcessState.Finished() && t.job.ProcessState != makegood.Error
+	return !t.job.ProcessState.Finished() && t.job.ProcessState != makegood.JobError
 }
 
 // forwards reports whether the job is wanted done, rather than undone.
-func (t *turn) forwards() bool { return t.job.Desired == makegood.Processed }
+func (t *turn) forwards() bool { return t.job.Desired == makegood.JobProcessed }
 
 // advance makes an attempt wherever what is differs from what is wanted and nothing is under way.
 func (t *turn) advance() {
@@ -236,10 +237,10 @@ func (t *turn) noReason() { t.job.Reason, t.job.FirstReason = "", "" }
 // runs on, and its replies are kept.
 func (t *turn) stop(reason string) {
 	t.closeOpen()
-	t.job.ProcessState = makegood.Error
+	t.job.ProcessState = makegood.JobError
 	t.because(reason)
 	t.endPause()
-	t.job.RemindAt = t.now.Add(makegood.FarKey)
+	t.job.RemindAt = t.now.Add(limits.FarKey)
 	t.announce(true, true)
 	t.note(job.Entry{Kind: makegood.EntryStopped, Reason: t.job.Reason})
 }

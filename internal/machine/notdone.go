@@ -5,6 +5,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // settleNotDone takes what a person says of a step whose outcome is unknown: nothing stands of what its attempts may have done,
@@ -24,8 +25,8 @@ func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 		known.Applied = makegood.AppliedNo
 		a.Error = &known
 	}
-	by := clipBytes(e.By, makegood.MaxCompletedByBytes)
-	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.NotDone, By: by, Reason: makegood.Clip(e.Reason)})
+	by := clipBytes(e.By, limits.MaxCompletedByBytes)
+	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepNotDone, By: by, Reason: makegood.Clip(e.Reason)})
 	t.job.RequestedBy = makegood.Clip(e.By)
 	return Verdict{Kind: Applied}
 }

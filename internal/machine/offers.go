@@ -52,12 +52,12 @@ func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Fac
 func sample(verb makegood.Verb, j job.Job, now time.Time) job.Requested {
 	e := job.Requested{Verb: verb}
 	switch verb {
-	case makegood.Reschedule:
+	case makegood.VerbReschedule:
 		e.StartAt = now.Add(time.Minute)
 		if makegood.Instant(e.StartAt).Equal(j.StartAt) {
 			e.StartAt = e.StartAt.Add(time.Minute)
 		}
-	case makegood.Edit:
+	case makegood.VerbEdit:
 		e.Timeout = makegood.Duration(makegood.MaxJobTimeout)
 	}
 	return e

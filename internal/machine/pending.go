@@ -32,7 +32,7 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 		switch {
 		case !ok || a.Cause != cause:
 		case a.Closing:
-			unwanted := undo == (j.Desired == makegood.Processed) || a.Held()
+			unwanted := undo == (j.Desired == makegood.JobProcessed) || a.Held()
 			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})
 		case wanted(j, undo) && !a.Held():
 			commands = append(commands, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
@@ -129,8 +129,8 @@ func isTelling(event job.Event) bool {
 // wanted reports whether an attempt in this direction may be sent: a shared one is not withdrawn when
 // the job stops, pauses or turns round, only never sent again.
 func wanted(j job.Job, undo bool) bool {
-	forwards := j.Desired == makegood.Processed
-	return undo != forwards && !j.Paused() && j.ProcessState != makegood.Error
+	forwards := j.Desired == makegood.JobProcessed
+	return undo != forwards && !j.Paused() && j.ProcessState != makegood.JobError
 }
 
 func agentOf(s makegood.Step, undo bool) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
@@ -33,7 +34,7 @@ func TestRandomEvents(t *testing.T) {
 			x.now = x.now.Add(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond)
 			switch rapid.IntRange(0, 60).Draw(t, "meanwhile") {
 			case 0:
-				x.now = x.now.Add(makegood.MaxClaimDelay)
+				x.now = x.now.Add(limits.MaxClaimDelay)
 			case 1:
 				x.expire()
 				seen.Played(layers.Zombies)

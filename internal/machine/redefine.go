@@ -33,7 +33,7 @@ func Plan(w makegood.Workflow, j job.Job, e job.Requested, facts Facts) (makegoo
 	rule := RuleFor(e.Verb, j.ProcessState)
 	plan.Effect = onItsWay(rule.Effect, j)
 	switch {
-	case e.Verb != makegood.Resubmit:
+	case e.Verb != makegood.VerbResubmit:
 		return plan, Verdict{Kind: Refused, Reason: fmt.Sprintf("there is no plan of %s", e.Verb)}
 	case t.granted(e):
 		plan.Existed, plan.Effect = true, string(Already)
@@ -313,7 +313,7 @@ func anew(a *job.Activity, attempt int) {
 func (t *turn) planned(from makegood.Workflow, j job.Job, rule Rule, input *job.Payload) (steps []makegood.PlannedStep) {
 	for i, s := range t.w.Steps {
 		state, known := j.Step(s.Name)
-		p := makegood.PlannedStep{Name: s.Name, State: makegood.NotStarted, Fate: makegood.StepNew}
+		p := makegood.PlannedStep{Name: s.Name, State: makegood.StepNotStarted, Fate: makegood.FateNew}
 		if known {
 			old := from.Steps[slices.IndexFunc(from.Steps, func(o makegood.Step) bool { return o.Name == s.Name })]
 			p = plannedStep(state, fateOf(j, state, rule))
@@ -327,7 +327,7 @@ func (t *turn) planned(from makegood.Workflow, j job.Job, rule Rule, input *job.
 	for _, s := range from.Steps {
 		if !slices.ContainsFunc(t.w.Steps, func(n makegood.Step) bool { return n.Name == s.Name }) {
 			state, _ := j.Step(s.Name)
-			steps = append(steps, plannedStep(state, makegood.StepGone))
+			steps = append(steps, plannedStep(state, makegood.FateGone))
 		}
 	}
 	return steps
@@ -360,24 +360,24 @@ func (t *turn) undoneAsBefore(i int) bool {
 
 func plannedStep(s job.StepState, fate makegood.StepFate) makegood.PlannedStep {
 	state := makegood.StepState(s.Forward.State)
-	return makegood.PlannedStep{Name: s.Name, State: cmp.Or(state, makegood.NotStarted), Undo: makegood.StepState(s.Undo.State), Fate: fate}
+	return makegood.PlannedStep{Name: s.Name, State: cmp.Or(state, makegood.StepNotStarted), Undo: makegood.StepState(s.Undo.State), Fate: fate}
 }
 
 // fateOf says what becomes of a step that stays.
 func fateOf(j job.Job, s job.StepState, rule Rule) makegood.StepFate {
 	a := s.Forward
-	back := j.Desired != makegood.Processed
+	back := j.Desired != makegood.JobProcessed
 	if back {
 		a = s.Undo
 	}
 	switch {
 	case rule.Effect == NewRound:
-		return makegood.StepAhead
+		return makegood.FateAhead
 	case a.State == job.Failed:
-		return makegood.StepAgain
+		return makegood.FateAgain
 	case a.State == job.NotStarted && !(back && s.Forward.State != job.Done && !s.Forward.Unknown):
-		return makegood.StepAhead
+		return makegood.FateAhead
 	default:
-		return makegood.StepStays
+		return makegood.FateStays
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Effect is what a verb does to a job in a state.
@@ -43,7 +44,7 @@ func onItsWay(effect Effect, j job.Job) string {
 	switch {
 	case effect != GoesOn:
 		return string(effect)
-	case j.Desired == makegood.Processed:
+	case j.Desired == makegood.JobProcessed:
 		return string(GoesOn) + ", forwards"
 	case j.AnotherRound:
 		return "goes on undoing, from what failed, and then begins another round"
@@ -54,86 +55,86 @@ func onItsWay(effect Effect, j job.Job) string {
 
 // verbs says what each verb does in each ProcessState. docs/states.md is generated from it.
 var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
-	makegood.Cancel: {
-		makegood.Pending:    {Effect: TurnsRound},
-		makegood.Processing: {Effect: TurnsRound},
-		makegood.Processed:  {Refuses, "it is Processed; undo takes it back"},
-		makegood.Error:      {Effect: TurnsRound},
-		makegood.Undoing:    {Effect: EndsOther},
-		makegood.Undone:     {Refuses, "it is Undone; there is nothing to cancel"},
-		makegood.Cancelled:  {Effect: Already},
+	makegood.VerbCancel: {
+		makegood.JobPending:    {Effect: TurnsRound},
+		makegood.JobProcessing: {Effect: TurnsRound},
+		makegood.JobProcessed:  {Refuses, "it is Processed; undo takes it back"},
+		makegood.JobError:      {Effect: TurnsRound},
+		makegood.JobUndoing:    {Effect: EndsOther},
+		makegood.JobUndone:     {Refuses, "it is Undone; there is nothing to cancel"},
+		makegood.JobCancelled:  {Effect: Already},
 	},
-	makegood.UndoJob: {
-		makegood.Pending:    {Effect: TurnsRound},
-		makegood.Processing: {Effect: TurnsRound},
-		makegood.Processed:  {Effect: TurnsRound},
-		makegood.Error:      {Effect: TurnsRound},
-		makegood.Undoing:    {Effect: EndsUndone},
-		makegood.Undone:     {Effect: Already},
-		makegood.Cancelled:  {Refuses, "it is Cancelled, and undone with that"},
+	makegood.VerbUndo: {
+		makegood.JobPending:    {Effect: TurnsRound},
+		makegood.JobProcessing: {Effect: TurnsRound},
+		makegood.JobProcessed:  {Effect: TurnsRound},
+		makegood.JobError:      {Effect: TurnsRound},
+		makegood.JobUndoing:    {Effect: EndsUndone},
+		makegood.JobUndone:     {Effect: Already},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, and undone with that"},
 	},
-	makegood.Resubmit: {
-		makegood.Pending:    {Refuses, "it has not stopped"},
-		makegood.Processing: {Refuses, "it has not stopped"},
-		makegood.Processed:  {Refuses, "it is Processed; submit a new job to do it again"},
-		makegood.Error:      {Effect: GoesOn},
-		makegood.Undoing:    {Refuses, "it has not stopped: it is being undone"},
-		makegood.Undone:     {Effect: NewRound},
-		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	makegood.VerbResubmit: {
+		makegood.JobPending:    {Refuses, "it has not stopped"},
+		makegood.JobProcessing: {Refuses, "it has not stopped"},
+		makegood.JobProcessed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.JobError:      {Effect: GoesOn},
+		makegood.JobUndoing:    {Refuses, "it has not stopped: it is being undone"},
+		makegood.JobUndone:     {Effect: NewRound},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
 	},
-	makegood.Pause: {
-		makegood.Pending:    {Effect: Pauses},
-		makegood.Processing: {Effect: Pauses},
-		makegood.Processed:  {Refuses, "it is Processed; nothing is left to pause"},
-		makegood.Error:      {Refuses, "it is in Error and waits already"},
-		makegood.Undoing:    {Effect: Pauses},
-		makegood.Undone:     {Refuses, "it is Undone; nothing is left to pause"},
-		makegood.Cancelled:  {Refuses, "it is Cancelled; nothing is left to pause"},
+	makegood.VerbPause: {
+		makegood.JobPending:    {Effect: Pauses},
+		makegood.JobProcessing: {Effect: Pauses},
+		makegood.JobProcessed:  {Refuses, "it is Processed; nothing is left to pause"},
+		makegood.JobError:      {Refuses, "it is in Error and waits already"},
+		makegood.JobUndoing:    {Effect: Pauses},
+		makegood.JobUndone:     {Refuses, "it is Undone; nothing is left to pause"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled; nothing is left to pause"},
 	},
-	makegood.Resume: {
-		makegood.Pending:    {Effect: Resumes},
-		makegood.Processing: {Effect: Resumes},
-		makegood.Processed:  {Refuses, "it is Processed, not paused"},
-		makegood.Error:      {Refuses, "it is in Error, not paused; resubmit goes on from what failed"},
-		makegood.Undoing:    {Effect: Resumes},
-		makegood.Undone:     {Refuses, "it is Undone, not paused"},
-		makegood.Cancelled:  {Refuses, "it is Cancelled, not paused"},
+	makegood.VerbResume: {
+		makegood.JobPending:    {Effect: Resumes},
+		makegood.JobProcessing: {Effect: Resumes},
+		makegood.JobProcessed:  {Refuses, "it is Processed, not paused"},
+		makegood.JobError:      {Refuses, "it is in Error, not paused; resubmit goes on from what failed"},
+		makegood.JobUndoing:    {Effect: Resumes},
+		makegood.JobUndone:     {Refuses, "it is Undone, not paused"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, not paused"},
 	},
-	makegood.Reschedule: {
-		makegood.Pending:    {Effect: MovesStart},
-		makegood.Processing: {Effect: MovesStart}, // Somebody was told of it, or it was paused at its start.
-		makegood.Processed:  {Refuses, "it is Processed; submit a new job to do it again"},
-		makegood.Error:      {Refuses, "it is in Error; resubmit goes on from what failed"},
-		makegood.Undoing:    {Refuses, "it is being undone"},
-		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again"},
-		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	makegood.VerbReschedule: {
+		makegood.JobPending:    {Effect: MovesStart},
+		makegood.JobProcessing: {Effect: MovesStart}, // Somebody was told of it, or it was paused at its start.
+		makegood.JobProcessed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.JobError:      {Refuses, "it is in Error; resubmit goes on from what failed"},
+		makegood.JobUndoing:    {Refuses, "it is being undone"},
+		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
 	},
-	makegood.Edit: {
-		makegood.Pending:    {Effect: MovesEnd},
-		makegood.Processing: {Effect: MovesEnd},
-		makegood.Processed:  {Refuses, "it is Processed; nothing is left that could take too long"},
-		makegood.Error:      {Effect: ForLater},
-		makegood.Undoing:    {Refuses, backUntimed},
-		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again, with the timeout that it has"},
-		makegood.Cancelled:  {Refuses, "it is Cancelled; nothing is left that could take too long"},
+	makegood.VerbEdit: {
+		makegood.JobPending:    {Effect: MovesEnd},
+		makegood.JobProcessing: {Effect: MovesEnd},
+		makegood.JobProcessed:  {Refuses, "it is Processed; nothing is left that could take too long"},
+		makegood.JobError:      {Effect: ForLater},
+		makegood.JobUndoing:    {Refuses, backUntimed},
+		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again, with the timeout that it has"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled; nothing is left that could take too long"},
 	},
-	makegood.Redo: {
-		makegood.Pending:    {Effect: TurnsAgain},
-		makegood.Processing: {Effect: TurnsAgain},
-		makegood.Processed:  {Effect: TurnsAgain},
-		makegood.Error:      {Effect: TurnsAgain},
-		makegood.Undoing:    {Effect: EndsAgain},
-		makegood.Undone:     {Effect: NewRound},
-		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	makegood.VerbRedo: {
+		makegood.JobPending:    {Effect: TurnsAgain},
+		makegood.JobProcessing: {Effect: TurnsAgain},
+		makegood.JobProcessed:  {Effect: TurnsAgain},
+		makegood.JobError:      {Effect: TurnsAgain},
+		makegood.JobUndoing:    {Effect: EndsAgain},
+		makegood.JobUndone:     {Effect: NewRound},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
 	},
-	makegood.Forward: {
-		makegood.Pending:    {Refuses, goesForward},
-		makegood.Processing: {Refuses, goesForward},
-		makegood.Processed:  {Refuses, "it is Processed; submit a new job to do it again"},
-		makegood.Error:      {Effect: TurnsBack},
-		makegood.Undoing:    {Effect: TurnsBack},
-		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again"},
-		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	makegood.VerbForward: {
+		makegood.JobPending:    {Refuses, goesForward},
+		makegood.JobProcessing: {Refuses, goesForward},
+		makegood.JobProcessed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.JobError:      {Effect: TurnsBack},
+		makegood.JobUndoing:    {Effect: TurnsBack},
+		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
 	},
 }
 
@@ -183,7 +184,7 @@ func (t *turn) requested(e job.Requested) Verdict {
 // remember adds the name of what was granted to the last of its kind, so that the same again is a duplicate.
 func remember(names []string, name string) []string {
 	names = append(names, name)
-	return names[max(0, len(names)-makegood.MaxRequests):]
+	return names[max(0, len(names)-limits.MaxRequests):]
 }
 
 func (t *turn) grant(rule Rule, e job.Requested) Verdict {
@@ -191,10 +192,10 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 	case TurnsRound:
 		return t.requestUndo(e)
 	case EndsOther:
-		if t.job.Desired == makegood.Cancelled {
+		if t.job.Desired == makegood.JobCancelled {
 			return Verdict{Kind: Duplicate, Reason: "it is being cancelled"}
 		}
-		t.job.Desired = makegood.Cancelled
+		t.job.Desired = makegood.JobCancelled
 		t.endInstead(e)
 	case EndsUndone:
 		if !t.job.AnotherRound {
@@ -204,7 +205,7 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 	case GoesOn:
 		t.goOn()
 	case NewRound:
-		if left := t.notUndone(); left != "" && e.Verb == makegood.Redo {
+		if left := t.notUndone(); left != "" && e.Verb == makegood.VerbRedo {
 			return Verdict{Kind: Refused, Reason: "it is Undone" + left + ": that would be done once more; resubmit starts it again all the same"}
 		}
 		t.askedRound()
@@ -275,9 +276,9 @@ func reasonOf(e job.Requested) string {
 		return e.Reason
 	}
 	switch e.Verb {
-	case makegood.Cancel:
+	case makegood.VerbCancel:
 		return "cancelled on request"
-	case makegood.Redo:
+	case makegood.VerbRedo:
 		return "undone on request, to be done again"
 	default:
 		return "undone on request"
@@ -286,11 +287,11 @@ func reasonOf(e job.Requested) string {
 
 // requestUndo turns a job round, from wherever it is.
 func (t *turn) requestUndo(e job.Requested) Verdict {
-	want := makegood.Undone
-	if e.Verb == makegood.Cancel {
-		want = makegood.Cancelled
+	want := makegood.JobUndone
+	if e.Verb == makegood.VerbCancel {
+		want = makegood.JobCancelled
 	}
-	if t.job.ProcessState == makegood.Processed && !t.w.HasUndo() {
+	if t.job.ProcessState == makegood.JobProcessed && !t.w.HasUndo() {
 		return Verdict{Kind: Refused, Reason: "no step of its workflow has an undo"}
 	}
 	t.job.PausedAt = time.Time{}
@@ -314,9 +315,9 @@ func (t *turn) goOn() {
 	for i := range t.job.Steps {
 		t.catchUp(i)
 	}
-	t.job.ProcessState = makegood.Undoing
+	t.job.ProcessState = makegood.JobUndoing
 	if t.forwards() {
-		t.job.ProcessState = makegood.Processing
+		t.job.ProcessState = makegood.JobProcessing
 		t.noReason()
 		t.renewDeadline()
 		t.expect()
@@ -363,8 +364,8 @@ func (t *turn) newRound() {
 	t.job.Round++
 	t.note(job.Entry{Kind: makegood.EntryRound, Round: t.job.Round})
 	t.job.RoundsAgain = 0
-	t.job.Desired = makegood.Processed
-	t.job.ProcessState = makegood.Processing
+	t.job.Desired = makegood.JobProcessed
+	t.job.ProcessState = makegood.JobProcessing
 	t.noReason()
 	t.job.FinishedAt = time.Time{}
 	t.job.Transitions = 0

@@ -14,7 +14,7 @@ import (
 // tryAgain turns a job round whose step was given up, and lets another round follow if any are left.
 func (t *turn) tryAgain(step, why string) {
 	rounds, tried := t.w.OnFailure.Rounds, t.job.RoundsAgain+1
-	t.turnRound(makegood.Undone, fmt.Sprintf("step %s failed in round %d of %d: %s", step, tried, rounds, why))
+	t.turnRound(makegood.JobUndone, fmt.Sprintf("step %s failed in round %d of %d: %s", step, tried, rounds, why))
 	t.job.AnotherRound = tried < rounds
 }
 

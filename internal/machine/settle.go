@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // settled takes what a person says: that they have dealt with a step, or with its undo. It counts as done from then on, or
@@ -88,7 +89,7 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 
 // undoStopped reports whether the job is in Error because the undo of this step failed.
 func (t *turn) undoStopped(step int) bool {
-	return t.job.ProcessState == makegood.Error && !t.forwards() && t.job.Steps[step].Undo.State == job.Failed
+	return t.job.ProcessState == makegood.JobError && !t.forwards() && t.job.Steps[step].Undo.State == job.Failed
 }
 
 // ofAnother says which round or attempt a settlement is of, if that is not the latest.
@@ -106,9 +107,9 @@ func (t *turn) ofAnother(at side, e job.Settled) string {
 // stands is the state of the job, as a sentence has it.
 func (t *turn) stands() string {
 	switch t.job.ProcessState {
-	case makegood.Error:
+	case makegood.JobError:
 		return "in Error"
-	case makegood.Undoing:
+	case makegood.JobUndoing:
 		return "being undone"
 	default:
 		return string(t.job.ProcessState)
@@ -155,7 +156,7 @@ func (t *turn) settledOutput(at side, e job.Settled) (output job.Payload, refuse
 	if do, says := t.w.Steps[at.step].OnAnswer[answer]; says && !at.undo {
 		return e.Output, fmt.Sprintf("onAnswer of step %s says %s of %q: answer it while it waits, or settle it with an answer that lets the job go on", t.name(at), do, answer)
 	}
-	return t.approved(answer, clipBytes(e.By, makegood.MaxCompletedByBytes), ""), ""
+	return t.approved(answer, clipBytes(e.By, limits.MaxCompletedByBytes), ""), ""
 }
 
 // settleOpen settles a side of which an attempt is out, if that can be closed.
@@ -210,14 +211,14 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 	a.Completion = nil
 	a.Settled = &job.Settlement{
 		Round: t.job.Round, Answer: e.Answer(), At: t.now,
-		By: clipBytes(e.By, makegood.MaxCompletedByBytes), Reason: makegood.Clip(e.Reason),
+		By: clipBytes(e.By, limits.MaxCompletedByBytes), Reason: makegood.Clip(e.Reason),
 	}
 	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepState(a.State), By: a.Settled.By, Reason: a.Settled.Reason})
 	t.job.RequestedBy = makegood.Clip(e.By)
 	switch {
 	case t.job.ProcessState.Finished():
 		t.tellNotUndone(notUndone)
-	case was == job.Failed && t.job.ProcessState == makegood.Error:
+	case was == job.Failed && t.job.ProcessState == makegood.JobError:
 		t.goOnWithout(at, e.Reason)
 	}
 }

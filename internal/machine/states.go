@@ -10,20 +10,20 @@ import (
 // transitions is the law: which ProcessState may follow which in one event. A state may always follow
 // itself. docs/states.md is generated from it, Apply asserts it, random tests try to break it.
 var transitions = map[makegood.ProcessState][]makegood.ProcessState{
-	makegood.Pending: {
-		makegood.Processing, makegood.Processed, makegood.Error, makegood.Undoing, makegood.Undone, makegood.Cancelled,
+	makegood.JobPending: {
+		makegood.JobProcessing, makegood.JobProcessed, makegood.JobError, makegood.JobUndoing, makegood.JobUndone, makegood.JobCancelled,
 	},
-	makegood.Processing: {
-		makegood.Processed, makegood.Error, makegood.Undoing, makegood.Undone, makegood.Cancelled,
+	makegood.JobProcessing: {
+		makegood.JobProcessed, makegood.JobError, makegood.JobUndoing, makegood.JobUndone, makegood.JobCancelled,
 	},
-	makegood.Processed: {makegood.Undoing, makegood.Error, makegood.Undone},
-	makegood.Error: {
-		makegood.Processing, makegood.Processed, makegood.Undoing, makegood.Undone, makegood.Cancelled,
+	makegood.JobProcessed: {makegood.JobUndoing, makegood.JobError, makegood.JobUndone},
+	makegood.JobError: {
+		makegood.JobProcessing, makegood.JobProcessed, makegood.JobUndoing, makegood.JobUndone, makegood.JobCancelled,
 	},
 	// Where onFailure is restart a job that is being undone goes forward again, by itself.
-	makegood.Undoing:   {makegood.Processing, makegood.Processed, makegood.Error, makegood.Undone, makegood.Cancelled},
-	makegood.Undone:    {makegood.Processing, makegood.Processed, makegood.Error, makegood.Undoing},
-	makegood.Cancelled: {},
+	makegood.JobUndoing:   {makegood.JobProcessing, makegood.JobProcessed, makegood.JobError, makegood.JobUndone, makegood.JobCancelled},
+	makegood.JobUndone:    {makegood.JobProcessing, makegood.JobProcessed, makegood.JobError, makegood.JobUndoing},
+	makegood.JobCancelled: {},
 }
 
 // Transitions returns the states that may follow a state.

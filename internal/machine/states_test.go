@@ -41,7 +41,7 @@ func TestEveryVerbHasAnAnswerInEveryState(t *testing.T) {
 			}
 		}
 	}
-	if rule := machine.RuleFor("delete", makegood.Pending); rule.Effect != machine.Refuses {
+	if rule := machine.RuleFor("delete", makegood.JobPending); rule.Effect != machine.Refuses {
 		t.Errorf("an unknown verb: got %+v, want a refusal", rule)
 	}
 }
@@ -49,11 +49,11 @@ func TestEveryVerbHasAnAnswerInEveryState(t *testing.T) {
 // What is final stays final: nothing leads out of Cancelled, and only an operator leads out of the
 // other ends.
 func TestOnlyAnOperatorLeadsOutOfAnEnd(t *testing.T) {
-	if next := machine.Transitions(makegood.Cancelled); len(next) > 0 {
+	if next := machine.Transitions(makegood.JobCancelled); len(next) > 0 {
 		t.Errorf("Cancelled leads to %v", next)
 	}
 	for s, want := range map[makegood.ProcessState][]makegood.Verb{
-		makegood.Processed: {makegood.UndoJob, makegood.Redo}, makegood.Undone: {makegood.Resubmit, makegood.Redo},
+		makegood.JobProcessed: {makegood.VerbUndo, makegood.VerbRedo}, makegood.JobUndone: {makegood.VerbResubmit, makegood.VerbRedo},
 	} {
 		var verbs []makegood.Verb
 		for _, v := range makegood.Verbs() {
@@ -68,13 +68,13 @@ func TestOnlyAnOperatorLeadsOutOfAnEnd(t *testing.T) {
 }
 
 var stateMeanings = map[makegood.ProcessState]string{
-	makegood.Pending:    "The intent is stored, with its first attempts; no reply has come yet. A reply moves it on, or the Supervisor when none comes.",
-	makegood.Processing: "Steps are being done. Replies move it on, and the Supervisor when they fail to come.",
-	makegood.Processed:  "Every step is done or skipped. The end, unless an operator wants it undone.",
-	makegood.Error:      "It waits for a person, who was told why. Resubmit goes on in the direction that stopped; cancel and undo turn it round.",
-	makegood.Undoing:    "What was done, or may have been, is being undone. Replies and the Supervisor move it on.",
-	makegood.Undone:     "Everything that can be undone is. The end, unless an operator starts a new round.",
-	makegood.Cancelled:  "Undone because somebody asked for it. The end.",
+	makegood.JobPending:    "The intent is stored, with its first attempts; no reply has come yet. A reply moves it on, or the Supervisor when none comes.",
+	makegood.JobProcessing: "Steps are being done. Replies move it on, and the Supervisor when they fail to come.",
+	makegood.JobProcessed:  "Every step is done or skipped. The end, unless an operator wants it undone.",
+	makegood.JobError:      "It waits for a person, who was told why. Resubmit goes on in the direction that stopped; cancel and undo turn it round.",
+	makegood.JobUndoing:    "What was done, or may have been, is being undone. Replies and the Supervisor move it on.",
+	makegood.JobUndone:     "Everything that can be undone is. The end, unless an operator starts a new round.",
+	makegood.JobCancelled:  "Undone because somebody asked for it. The end.",
 }
 
 func statesDoc() string {

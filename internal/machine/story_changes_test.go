@@ -55,6 +55,6 @@ func (s *story) publish(c job.Publish) string {
 
 // park puts the job in front of a person by a raw write, as who cannot decide about it does.
 func (s *story) park(a args) {
-	s.job.ProcessState, s.job.Reason = makegood.Error, a.or("reason", "damaged")
+	s.job.ProcessState, s.job.Reason = makegood.JobError, a.or("reason", "damaged")
 	s.job.Rev++
 }

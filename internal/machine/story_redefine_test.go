@@ -88,7 +88,7 @@ func definitionOf(hash string, w makegood.Workflow) *machine.Definition {
 
 // plan shows what a resubmit would do.
 func (s *story) plan(a args) string {
-	e := s.event(string(makegood.Resubmit), a).(job.Requested)
+	e := s.event(string(makegood.VerbResubmit), a).(job.Requested)
 	s.requests--
 	var facts machine.Facts
 	plan, v := machine.Plan(s.w, s.job, e, facts)

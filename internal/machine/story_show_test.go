@@ -34,7 +34,7 @@ func (s *story) when(at time.Time) string {
 func (s *story) describe() []string {
 	j := s.job
 	job := fmt.Sprintf("job %s", j.ProcessState)
-	if !j.ProcessState.Finished() && j.Desired != makegood.Processed {
+	if !j.ProcessState.Finished() && j.Desired != makegood.JobProcessed {
 		job += ", wanted " + string(j.Desired)
 	}
 	if j.Paused() {

@@ -33,7 +33,7 @@ type Submission struct {
 func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
-		ProcessState: makegood.Pending, Desired: makegood.Processed,
+		ProcessState: makegood.JobPending, Desired: makegood.JobProcessed,
 		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Trace: s.Trace,
 		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
 		Steps: make([]job.StepState, len(w.Steps)),
@@ -59,10 +59,10 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	}
 	t.foresee()
 	t.touch()
-	t.tell(makegood.Pending)
+	t.tell(makegood.JobPending)
 	t.noteChanges(job.Job{})
 	t.setKey(time.Time{}, false)
-	mustAllow(makegood.Pending, j.ProcessState)
+	mustAllow(makegood.JobPending, j.ProcessState)
 	return j, Verdict{Kind: Applied, Entries: t.entries}
 }
 
@@ -71,7 +71,7 @@ func (t *turn) submitted() Verdict {
 	if t.begun() {
 		return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
 	}
-	if t.job.ProcessState != makegood.Pending || t.job.Paused() || t.early() {
+	if t.job.ProcessState != makegood.JobPending || t.job.Paused() || t.early() {
 		return Verdict{Kind: Duplicate, Reason: "nothing is to be started"}
 	}
 	return Verdict{Kind: Applied}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // announce notes that somebody must be told of the state that the job is in now.
@@ -34,7 +35,7 @@ func (t *turn) giveUpOldest() {
 // noted it.
 func (t *turn) tell(was makegood.ProcessState) {
 	is := t.job.ProcessState
-	if is != was && is != makegood.Error && t.job.ReplyTo != "" {
+	if is != was && is != makegood.JobError && t.job.ReplyTo != "" {
 		t.announce(false, true)
 	}
 }
@@ -67,12 +68,12 @@ func (t *turn) notHeard(e job.NotHeard) Verdict {
 		return Verdict{Kind: Duplicate, Reason: "it is known that the listener did not hear it"}
 	}
 	for i := range t.job.Untold {
-		if a := &t.job.Untold[i]; a.Listener && !t.now.Before(a.At.Add(makegood.MaxTell)) {
+		if a := &t.job.Untold[i]; a.Listener && !t.now.Before(a.At.Add(limits.MaxTell)) {
 			a.Listener = false
 			t.job.Unheard++
 		}
 	}
-	t.job.TellAt = t.now.Add(doubled[time.Duration](makegood.TellAgain, t.job.TellTries, makegood.MaxTellAgain))
+	t.job.TellAt = t.now.Add(doubled[time.Duration](limits.TellAgain, t.job.TellTries, limits.MaxTellAgain))
 	t.job.TellTries++
 	t.forgetTold()
 	return Verdict{Kind: Applied}

@@ -9,7 +9,7 @@ import (
 
 // redo undoes a job and then starts it in a new round. A job whose undo has stopped continues the undo first.
 func (t *turn) redo(e job.Requested) Verdict {
-	if t.job.Desired == makegood.Cancelled {
+	if t.job.Desired == makegood.JobCancelled {
 		return Verdict{Kind: Refused, Reason: itsCancelled}
 	}
 	verdict := t.requestUndo(e)
@@ -22,7 +22,7 @@ func (t *turn) redo(e job.Requested) Verdict {
 // endAgain adds a new round after the undo of a job that is already being undone. It ends a pause.
 func (t *turn) endAgain(e job.Requested) Verdict {
 	switch {
-	case t.job.Desired == makegood.Cancelled:
+	case t.job.Desired == makegood.JobCancelled:
 		return Verdict{Kind: Refused, Reason: itsCancelled}
 	case t.job.RoundAsked:
 		return Verdict{Kind: Duplicate, Reason: "it starts again, once it is undone"}
@@ -45,7 +45,7 @@ func (t *turn) turnForward(e job.Requested) Verdict {
 		return Verdict{Kind: Refused, Reason: why}
 	}
 	t.forgetUndos()
-	t.note(job.Entry{Kind: makegood.EntryTurned, State: makegood.Processed, Reason: makegood.Clip(e.Reason)})
+	t.note(job.Entry{Kind: makegood.EntryTurned, State: makegood.JobProcessed, Reason: makegood.Clip(e.Reason)})
 	t.goOn()
 	return Verdict{Kind: Applied}
 }
@@ -75,7 +75,7 @@ func (t *turn) undoBegan() string {
 // forgetUndos makes a job of which nothing was undone one that goes forward. What was taken back of its steps may be done again.
 func (t *turn) forgetUndos() {
 	t.noMoreRounds()
-	t.job.Desired = makegood.Processed
+	t.job.Desired = makegood.JobProcessed
 	t.job.PausedAt = time.Time{}
 	for i := range t.job.Steps {
 		s := &t.job.Steps[i]

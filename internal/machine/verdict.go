@@ -65,7 +65,7 @@ type Facts struct {
 	Definition *Definition
 	// Held are the agents and workflows that are paused.
 	Held job.Holds
-	// Secret is makegood.SecretBytes random bytes, for a job that has none.
+	// Secret is limits.SecretBytes random bytes, for a job that has none.
 	Secret []byte
 	// Publishes: somebody hears of every change. Published is the number up to which those of this job are known to have been
 	// published.

@@ -8,13 +8,14 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
 // What is said of a step that the job does not have is stale, says so, and changes nothing.
 func TestWhatIsSaidOfAnUnknownStepIsStale(t *testing.T) {
 	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x"}}}.WithDefaults()
-	facts := machine.Facts{Secret: make([]byte, makegood.SecretBytes), Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
+	facts := machine.Facts{Secret: make([]byte, limits.SecretBytes), Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
 	now := time.UnixMilli(1_000_000).UTC()
 	j, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
 	for _, e := range []job.Event{
@@ -36,7 +37,7 @@ func TestWhatIsSaidOfAnUnknownStepIsStale(t *testing.T) {
 // A reply whose token is of a later scheme is neither heard nor dropped: it is said to be newer, and nothing changes.
 func TestAReplyOfALaterSchemeIsNewer(t *testing.T) {
 	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x"}}}.WithDefaults()
-	facts := machine.Facts{Secret: make([]byte, makegood.SecretBytes), Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
+	facts := machine.Facts{Secret: make([]byte, limits.SecretBytes), Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
 	now := time.UnixMilli(1_000_000).UTC()
 	j, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
 	reply := job.Reply{Step: "a", Attempt: 1, LockedBy: "x", Token: "2.x"}
@@ -62,9 +63,9 @@ func TestAJobIsBornWithAllThatItsSubmissionSays(t *testing.T) {
 	looked := now.Add(w.Steps[0].Timeout.Std())
 	want := job.Job{
 		ID: "j", Workflow: "w", Definition: "d", Input: input, InputHash: "h", Birth: "b", Secret: secret,
-		Round: 1, ProcessState: makegood.Pending, Desired: makegood.Processed, Incarnation: 3, Transitions: 1,
-		CreatedAt: now, StartAt: said.StartAt, Deadline: now.Add(time.Hour), CompleteBy: now.Add(makegood.TellAgain), ReplyTo: "shop",
-		Seq: 1, Untold: []job.Announcement{{Seq: 1, ProcessState: makegood.Pending, At: now, Listener: true}},
+		Round: 1, ProcessState: makegood.JobPending, Desired: makegood.JobProcessed, Incarnation: 3, Transitions: 1,
+		CreatedAt: now, StartAt: said.StartAt, Deadline: now.Add(time.Hour), CompleteBy: now.Add(limits.TellAgain), ReplyTo: "shop",
+		Seq: 1, Untold: []job.Announcement{{Seq: 1, ProcessState: makegood.JobPending, At: now, Listener: true}},
 		Steps: []job.StepState{{Name: "a", Attempt: 1, Forward: job.Activity{
 			State: job.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: job.Submitted{}.Cause(), LookAt: looked,
 		}}},
@@ -92,7 +93,7 @@ func TestATaskSaysAllOfItsAttempt(t *testing.T) {
 	}}.WithDefaults()
 	now := time.UnixMilli(1_000_000).UTC()
 	j := job.Job{
-		ID: "j", Workflow: "w", Birth: "b", Round: 3, Secret: []byte("sixteen bytes ok"), Desired: makegood.Undone,
+		ID: "j", Workflow: "w", Birth: "b", Round: 3, Secret: []byte("sixteen bytes ok"), Desired: makegood.JobUndone,
 		Steps: []job.StepState{{
 			Name: "a", Attempt: 5,
 			Forward: job.Activity{State: job.Failed, Attempt: 4, At: now},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // waiting takes an agent's answer that somebody or something else will complete the step. It ends the attempt, as a
@@ -245,7 +246,7 @@ func (t *turn) nextMoment(at side) time.Time {
 		next = earlier(next, a.At.Add(all[n].after))
 	}
 	if a.Wait.Heard < a.Wait.Asked {
-		again := t.now.Add(makegood.TellAgain)
+		again := t.now.Add(limits.TellAgain)
 		if a.Wait.AskAt.After(t.now) {
 			again = a.Wait.AskAt
 		}
@@ -290,7 +291,7 @@ func (t *turn) notAsked(e job.NotAsked) Verdict {
 		return Verdict{Kind: Duplicate, Reason: "it is known that they could not be told"}
 	}
 	wait := *a.Wait
-	wait.AskAt = t.now.Add(doubled[time.Duration](makegood.TellAgain, wait.Tries, makegood.MaxTellAgain))
+	wait.AskAt = t.now.Add(doubled[time.Duration](limits.TellAgain, wait.Tries, limits.MaxTellAgain))
 	wait.Tries++
 	a.Wait = &wait
 	a.LookAt = t.nextMoment(at)

@@ -236,7 +236,7 @@ func (x *world) drawBeside() (e job.Event, ok bool) {
 			return job.Interrupted{Incarnation: x.run}, true
 		}
 		x.requests++
-		return job.Requested{Verb: makegood.Cancel, Request: fmt.Sprintf("r%d", x.requests)}, true
+		return job.Requested{Verb: makegood.VerbCancel, Request: fmt.Sprintf("r%d", x.requests)}, true
 	}
 	return nil, false
 }

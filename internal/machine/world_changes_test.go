@@ -66,7 +66,7 @@ func (x *world) playChange(c makegood.Change) {
 		r.state, r.paused, r.round = makegood.ProcessState(c.To), c.Paused, c.Round
 	default:
 		name := named(c.Step, c.Undo)
-		if was := cmp.Or(r.sides[name].state, makegood.NotStarted); c.From != string(was) {
+		if was := cmp.Or(r.sides[name].state, makegood.StepNotStarted); c.From != string(was) {
 			x.t.Fatalf("%+v, and it was %q", c, was)
 		}
 		if r.sides == nil {
@@ -85,7 +85,7 @@ func (x *world) checkReplay() {
 		for _, undo := range []bool{false, true} {
 			a := activityOf(j, s.Name, undo)
 			got := r.sides[named(s.Name, undo)]
-			if string(got.state) == string(makegood.NotStarted) {
+			if string(got.state) == string(makegood.StepNotStarted) {
 				got.state = ""
 			}
 			if (got != replayed{makegood.StepState(a.State), a.Attempt}) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -53,14 +54,14 @@ func (x *world) check(before job.Job) {
 			}
 		}
 		x.noteEnded(before, s)
-		if j.ProcessState == makegood.Undone || j.ProcessState == makegood.Cancelled {
+		if j.ProcessState == makegood.JobUndone || j.ProcessState == makegood.JobCancelled {
 			x.checkUndone(x.w.Steps[i], s)
 		}
 	}
 	switch j.ProcessState {
-	case makegood.Undone, makegood.Cancelled:
+	case makegood.JobUndone, makegood.JobCancelled:
 		x.checkLedger(j)
-	case makegood.Processed:
+	case makegood.JobProcessed:
 		x.checkProcessed()
 	}
 	if failures > j.FailureCount || failures < j.FailureCount && len(x.definitions) == 0 {
@@ -80,7 +81,7 @@ func (x *world) checkRounds() {
 	if most := max(x.w.OnFailure.Rounds-1, 0); j.RoundsAgain > most {
 		x.t.Fatalf("%d rounds were begun by themselves, at most %d may be", j.RoundsAgain, most)
 	}
-	if j.AnotherRound && (j.Desired != makegood.Undone || j.ProcessState.Finished()) || !j.AnotherRound && !j.NextRoundAt.IsZero() {
+	if j.AnotherRound && (j.Desired != makegood.JobUndone || j.ProcessState.Finished()) || !j.AnotherRound && !j.NextRoundAt.IsZero() {
 		x.t.Fatalf("another round follows (%v, at %v) in a job that is %s and wanted %s", j.AnotherRound, j.NextRoundAt, j.ProcessState, j.Desired)
 	}
 }
@@ -108,18 +109,18 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	if def.Heartbeat > 0 {
 		silence = def.Heartbeat.Std()
 	}
-	longest := max(10*silence, silence+makegood.MaxClaimAhead)
+	longest := max(10*silence, silence+limits.MaxClaimAhead)
 	switch item := x.items[x.slot(def.Name, undo)]; {
 	case def.Shared:
 		if !a.LookAt.Equal(a.At.Add(startBy + timeout)) {
 			x.t.Fatalf("shared attempt %s is waited for until %v", which, a.LookAt)
 		}
-	case a.Closing && a.LookAt.After(x.now.Add(makegood.CloseAgain)):
+	case a.Closing && a.LookAt.After(x.now.Add(limits.CloseAgain)):
 		x.t.Fatalf("attempt %s is closing, and nobody looks before %v", which, a.LookAt)
 	case a.Closing:
 	case a.LookAt.After(x.now.Add(longest)) && a.LookAt.After(a.At.Add(startBy<<min(a.Resent, 20))):
 		x.t.Fatalf("nobody looks at attempt %s before %v: %+v", which, a.LookAt, item)
-	case undo == (j.Desired != makegood.Processed) && x.live():
+	case undo == (j.Desired != makegood.JobProcessed) && x.live():
 	case item.Attempt < a.Attempt && !x.dead[which] && x.now.Before(a.ClaimUntil()):
 		x.t.Fatalf("attempt %s is unclaimed, and nobody closes it in a job that is %s, paused %v", which, j.ProcessState, j.Paused())
 	}
@@ -171,7 +172,7 @@ func (x *world) checkProgress() {
 }
 
 func (x *world) live() bool {
-	return !x.job.ProcessState.Finished() && x.job.ProcessState != makegood.Error && !x.job.Paused()
+	return !x.job.ProcessState.Finished() && x.job.ProcessState != makegood.JobError && !x.job.Paused()
 }
 
 // checkExpected: who runs late is told of once a round, and no later than the save after WarnAt; nobody is told of a job of which
@@ -192,7 +193,7 @@ func (x *world) checkExpected(before job.Job) {
 		x.t.Fatalf("the operator is told %d times more in round %d that it is late", told, j.Round)
 	case told == 1 && before.Round == j.Round && !j.WarnAt.IsZero():
 		x.t.Fatalf("the operator was told in round %d, and is to be told at %v", j.Round, j.WarnAt)
-	case x.live() && (j.Desired == makegood.Processed || j.AnotherRound) && !j.WarnAt.IsZero() && !j.WarnAt.After(x.now) && !reflect.DeepEqual(before, j):
+	case x.live() && (j.Desired == makegood.JobProcessed || j.AnotherRound) && !j.WarnAt.IsZero() && !j.WarnAt.After(x.now) && !reflect.DeepEqual(before, j):
 		x.t.Fatalf("it is %v, and nobody was told at %v", x.now, j.WarnAt)
 	case j.WarnAt.After(j.ExpectBy):
 		x.t.Fatalf("nobody is told before %v of a job that is expected by %v", j.WarnAt, j.ExpectBy)
@@ -214,7 +215,7 @@ func (x *world) checkKey() {
 	if j.CompleteBy.IsZero() {
 		x.t.Fatalf("a job in %s is invisible", j.ProcessState)
 	}
-	due := x.now.Add(makegood.FarKey)
+	due := x.now.Add(limits.FarKey)
 	if x.live() && x.waits() {
 		due = x.now.Add(makegood.MaxWait)
 	}
@@ -227,7 +228,7 @@ func (x *world) checkKey() {
 		if !a.Operator && !a.Listener {
 			x.t.Fatalf("announcement %+v is for nobody", a)
 		}
-		switch again := x.now.Add(makegood.TellAgain); {
+		switch again := x.now.Add(limits.TellAgain); {
 		case a.Listener && !a.Operator && j.TellAt.After(x.now):
 			note(j.TellAt)
 		default:
@@ -247,16 +248,16 @@ func (x *world) checkKey() {
 	if x.live() {
 		x.dueWaits(note)
 	}
-	if x.live() && j.Desired == makegood.Processed && !j.Deadline.IsZero() {
+	if x.live() && j.Desired == makegood.JobProcessed && !j.Deadline.IsZero() {
 		note(j.Deadline)
 	}
 	if x.live() && !j.NextRoundAt.IsZero() {
 		note(j.NextRoundAt)
 	}
-	if x.live() && (j.Desired == makegood.Processed || j.AnotherRound) && !j.WarnAt.IsZero() {
+	if x.live() && (j.Desired == makegood.JobProcessed || j.AnotherRound) && !j.WarnAt.IsZero() {
 		note(j.WarnAt)
 	}
-	if x.live() && j.Desired == makegood.Processed && j.StartAt.After(x.now) {
+	if x.live() && j.Desired == makegood.JobProcessed && j.StartAt.After(x.now) {
 		note(j.StartAt)
 	}
 	if j.CompleteBy.After(due) {

@@ -19,15 +19,15 @@ func (x *world) drain() {
 	undo := rapid.Bool().Draw(x.t, "undone at last")
 	for range 2000 {
 		x.requests++
-		if x.job.ProcessState == makegood.Processed && undo {
+		if x.job.ProcessState == makegood.JobProcessed && undo {
 			undo = false
-			x.move(x.job.Clone(), job.Requested{Verb: makegood.UndoJob, Request: fmt.Sprintf("r%d", x.requests)})
+			x.move(x.job.Clone(), job.Requested{Verb: makegood.VerbUndo, Request: fmt.Sprintf("r%d", x.requests)})
 			continue
 		}
 		if x.job.ProcessState.Finished() {
 			return
 		}
-		if x.job.ProcessState == makegood.Error {
+		if x.job.ProcessState == makegood.JobError {
 			x.help()
 			continue
 		}
@@ -36,7 +36,7 @@ func (x *world) drain() {
 			continue
 		}
 		if x.job.Paused() {
-			x.move(x.job.Clone(), job.Requested{Verb: makegood.Resume, Request: fmt.Sprintf("r%d", x.requests)})
+			x.move(x.job.Clone(), job.Requested{Verb: makegood.VerbResume, Request: fmt.Sprintf("r%d", x.requests)})
 			continue
 		}
 		if x.serve() || x.attend(silent) || !deaf && x.closeAll() {
@@ -77,14 +77,14 @@ func (x *world) help() {
 	for _, s := range x.job.Steps {
 		for i, a := range []job.Activity{s.Forward, s.Undo} {
 			undo := i == 1
-			if x.helped > 1 && a.State == job.Failed && undo == (x.job.Desired != makegood.Processed) {
+			if x.helped > 1 && a.State == job.Failed && undo == (x.job.Desired != makegood.JobProcessed) {
 				x.move(x.job.Clone(), job.Settled{Place: job.Place{Step: s.Name, Undo: undo}, Done: true, Output: yes, By: "anna", Request: name})
 			}
 		}
 	}
-	if x.job.ProcessState != makegood.Error {
+	if x.job.ProcessState != makegood.JobError {
 		return
 	}
-	verb := rapid.SampledFrom([]makegood.Verb{makegood.Resubmit, makegood.UndoJob, makegood.Cancel}).Draw(x.t, "help")
+	verb := rapid.SampledFrom([]makegood.Verb{makegood.VerbResubmit, makegood.VerbUndo, makegood.VerbCancel}).Draw(x.t, "help")
 	x.move(x.job.Clone(), job.Requested{Verb: verb, Request: name})
 }

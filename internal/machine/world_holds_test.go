@@ -51,7 +51,7 @@ func (x *world) letGo() (job.Event, bool) {
 
 // isHeld reports whether a step, or its undo, must not be sent now, as the last decision knew.
 func (x *world) isHeld(step string) bool {
-	undo := x.job.Desired != makegood.Processed && x.def(step).CanUndo()
+	undo := x.job.Desired != makegood.JobProcessed && x.def(step).CanUndo()
 	_, agent := x.held.On(job.HoldName(makegood.HoldAgent, machine.AgentOf(x.w, step, undo)))
 	_, workflow := x.held.On(job.HoldName(makegood.HoldWorkflow, x.w.Name))
 	return agent || workflow
@@ -77,7 +77,7 @@ func (x *world) checkHeld(before job.Job) {
 		for _, undo := range []bool{false, true} {
 			was, is := activityOf(before, s.Name, undo), activityOf(j, s.Name, undo)
 			sent := is.State == job.Dispatched && (is.Attempt > was.Attempt || is.At.After(was.At) || is.Resent > was.Resent)
-			if sent && undo == (j.Desired != makegood.Processed) && x.isHeld(s.Name) && !is.Closing {
+			if sent && undo == (j.Desired != makegood.JobProcessed) && x.isHeld(s.Name) && !is.Closing {
 				x.t.Fatalf("step %s (undo: %v) is sent, and held: %+v", s.Name, undo, is)
 			}
 		}

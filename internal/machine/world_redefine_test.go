@@ -24,7 +24,7 @@ func (x *world) drawMending() (job.Event, bool) {
 	case 6:
 		if rapid.Bool().Draw(x.t, "undone") {
 			x.requests++
-			return job.Requested{Verb: makegood.UndoJob, Request: fmt.Sprintf("r%d", x.requests)}, true
+			return job.Requested{Verb: makegood.VerbUndo, Request: fmt.Sprintf("r%d", x.requests)}, true
 		}
 		return x.drawOwn(), true
 	case 4:
@@ -33,7 +33,7 @@ func (x *world) drawMending() (job.Event, bool) {
 		return x.drawRequest(), true
 	default:
 		x.requests++
-		e := job.Requested{Verb: makegood.Resubmit, Request: fmt.Sprintf("r%d", x.requests)}
+		e := job.Requested{Verb: makegood.VerbResubmit, Request: fmt.Sprintf("r%d", x.requests)}
 		x.drawRedefinition(&e)
 		return e, true
 	}
@@ -45,11 +45,11 @@ func (x *world) drawRequest() job.Event {
 	verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
 	e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
 	switch verb {
-	case makegood.Reschedule:
+	case makegood.VerbReschedule:
 		e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(x.t, "startAt")) * time.Second)
-	case makegood.Resubmit:
+	case makegood.VerbResubmit:
 		x.drawRedefinition(&e)
-	case makegood.Edit:
+	case makegood.VerbEdit:
 		e.Timeout = makegood.Duration(rapid.IntRange(-1, 100).Draw(x.t, "timeout")) * makegood.Second
 	}
 	return e

@@ -203,7 +203,7 @@ func (x *world) ask(a machine.Ask) (job.Found, error) {
 // wanted reports whether an attempt is out, in the direction that is wanted.
 func (x *world) wanted(a machine.Ask) bool {
 	activity := activityOf(x.job, a.Step, a.Undo)
-	return activity.State == job.Dispatched && activity.Attempt == a.Attempt && a.Undo == (x.job.Desired != makegood.Processed) && !activity.Held()
+	return activity.State == job.Dispatched && activity.Attempt == a.Attempt && a.Undo == (x.job.Desired != makegood.JobProcessed) && !activity.Held()
 }
 
 // noteClosed: who was closed as never claimed, never was.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -47,7 +48,7 @@ func (x *world) checkWaiting(step string, undo bool, a job.Activity) {
 	switch {
 	case x.job.ProcessState.Finished():
 		x.t.Fatalf("step %s waits in a job that is %s", step, x.job.ProcessState)
-	case undo == (x.job.Desired == makegood.Processed):
+	case undo == (x.job.Desired == makegood.JobProcessed):
 		x.t.Fatalf("step %s waits (undo: %v) in a job that is to be %s", step, undo, x.job.Desired)
 	case a.Completion != nil && a.Completion.Early:
 		x.t.Fatalf("step %s waits, and an answer is kept for when it does", step)
@@ -246,7 +247,7 @@ func (x *world) dueWaits(note func(time.Time)) {
 			case a.Wait.AskAt.After(x.now):
 				note(a.Wait.AskAt)
 			default:
-				note(x.now.Add(makegood.TellAgain))
+				note(x.now.Add(limits.TellAgain))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -129,7 +130,7 @@ func (a answering) AgentSilent(context.Context, string) error { return a.err }
 
 // Who waits for others of its kind is brought each minute, and the log need not say so each time.
 func TestTheLogHearsOnceOfWhatIsGathered(t *testing.T) {
-	young, old := time.Now(), time.Now().Add(-makegood.TellAgain)
+	young, old := time.Now(), time.Now().Add(-limits.TellAgain)
 	for _, test := range []struct {
 		err    error
 		at     time.Time
@@ -139,7 +140,7 @@ func TestTheLogHearsOnceOfWhatIsGathered(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		n := notify.Logged(notify.Log{Logger: slog.New(slog.NewTextHandler(&out, nil))}, answering{test.err})
-		err := n.Announce(t.Context(), notify.Notice{Job: "o-1", Announcement: job.Announcement{ProcessState: makegood.Error, At: test.at}})
+		err := n.Announce(t.Context(), notify.Notice{Job: "o-1", Announcement: job.Announcement{ProcessState: makegood.JobError, At: test.at}})
 		if !errors.Is(err, test.err) || strings.Contains(out.String(), "o-1") != test.logged {
 			t.Errorf("%+v: got %v, and in the log %q", test, err, out.String())
 		}

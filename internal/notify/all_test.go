@@ -28,7 +28,7 @@ func TestAllAreToldThoughOneIsDeaf(t *testing.T) {
 		return notify.Log{Logger: slog.New(slog.NewTextHandler(to, nil))}
 	}
 	all := notify.All(log(&first), deaf{}, log(&last))
-	notice := notify.Notice{Job: "order-1", Announcement: job.Announcement{Seq: 2, ProcessState: makegood.Error}}
+	notice := notify.Notice{Job: "order-1", Announcement: job.Announcement{Seq: 2, ProcessState: makegood.JobError}}
 	if err := all.Announce(t.Context(), notice); !errors.Is(err, errDeaf) {
 		t.Errorf("announce: got %v, want %v", err, errDeaf)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Logged tells a log what it tells another: each announcement when it is brought for the first time, and again where telling
@@ -20,7 +20,7 @@ type logged struct {
 // Announce tells both.
 func (l logged) Announce(ctx context.Context, n Notice) error {
 	err := l.to.Announce(ctx, n)
-	if errors.Is(err, ErrGathered) && time.Since(n.At) > makegood.TellAgain/2 {
+	if errors.Is(err, ErrGathered) && time.Since(n.At) > limits.TellAgain/2 {
 		return err
 	}
 	return errors.Join(l.log.Announce(ctx, n), err)

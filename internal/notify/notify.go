@@ -44,7 +44,7 @@ type Notice struct {
 func (n Notice) Late() bool { return !n.ExpectBy.IsZero() }
 
 // ForOperator reports whether it is an alert to an operator: of an Error, or of a job that will be late.
-func (n Notice) ForOperator() bool { return n.Late() || n.ProcessState == makegood.Error }
+func (n Notice) ForOperator() bool { return n.Late() || n.ProcessState == makegood.JobError }
 
 // Asker tells those who are asked to complete a step that waits. An error means that they are told again; told twice, they
 // recognise it by job, step, round, direction and N.

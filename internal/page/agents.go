@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -204,7 +205,7 @@ func (p *Page) agents(r *http.Request) (any, error) {
 
 // absentAgents says of which agents outside nobody asks for the tasks, where a task of a job waits for one. On a stack there are none.
 func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) map[string]string {
-	sent := slices.ContainsFunc(activitiesOf(j), func(a activity) bool { return a.State == makegood.Dispatched })
+	sent := slices.ContainsFunc(activitiesOf(j), func(a activity) bool { return a.State == makegood.StepDispatched })
 	if p.Scans || !sent {
 		return nil
 	}
@@ -231,7 +232,7 @@ func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {
 
 // errorsByAgent counts the jobs that wait for a person by the agent at whose step they stand.
 func (p *Page) errorsByAgent(ctx context.Context) (map[string]int, error) {
-	groups, _, err := p.alike(ctx, client.Filter{State: makegood.Error}, client.ByAgent)
+	groups, _, err := p.alike(ctx, client.Filter{State: makegood.JobError}, client.ByAgent)
 	by := map[string]int{}
 	for _, g := range groups.Groups {
 		by[g.Values[0]] = g.Jobs
@@ -253,7 +254,7 @@ func (d pauseData) Title() string { return "Pause " + string(d.Kind) + " " + d.N
 
 // askPause asks why something is to be paused, and says what that does.
 func (p *Page) askPause(r *http.Request) (any, error) {
-	d := pauseData{Kind: makegood.HoldKind(r.PathValue("kind")), Name: r.PathValue("name"), Fresh: makegood.HoldsFresh}
+	d := pauseData{Kind: makegood.HoldKind(r.PathValue("kind")), Name: r.PathValue("name"), Fresh: limits.HoldsFresh}
 	if err := d.Kind.Check(d.Name); err != nil {
 		return nil, &client.InvalidError{Message: err.Error()}
 	}

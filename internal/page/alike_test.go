@@ -50,7 +50,7 @@ func newCounter(t *testing.T, jobs int) (*counter, *Page) {
 // alikeIs counts, and wants so many jobs; old: counted before.
 func alikeIs(t *testing.T, p *Page, jobs int, old bool) {
 	t.Helper()
-	groups, at, err := p.alike(t.Context(), client.Filter{State: makegood.Error}, client.ByWorkflow)
+	groups, at, err := p.alike(t.Context(), client.Filter{State: makegood.JobError}, client.ByWorkflow)
 	if err != nil || groups.Jobs != jobs || at.IsZero() == old {
 		t.Errorf("got %d jobs as of %s, %v, want %d, counted before: %t", groups.Jobs, at, err, jobs, old)
 	}

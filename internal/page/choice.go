@@ -39,13 +39,13 @@ var bulkAsks = slices.Concat(bulkVerbs, bulkSettles, []order{{askAnswer, "Answer
 // bulkVerbs are those that are verbs of the job, bulkSettles those of a step.
 var (
 	bulkVerbs = []order{
-		{string(makegood.Resubmit), "Resubmit"},
-		{string(makegood.Cancel), "Cancel"},
-		{string(makegood.UndoJob), "Undo"},
-		{string(makegood.Redo), "Undo and begin again"},
-		{string(makegood.Forward), "Go forward again"},
-		{string(makegood.Pause), "Pause"},
-		{string(makegood.Resume), "Resume"},
+		{string(makegood.VerbResubmit), "Resubmit"},
+		{string(makegood.VerbCancel), "Cancel"},
+		{string(makegood.VerbUndo), "Undo"},
+		{string(makegood.VerbRedo), "Undo and begin again"},
+		{string(makegood.VerbForward), "Go forward again"},
+		{string(makegood.VerbPause), "Pause"},
+		{string(makegood.VerbResume), "Resume"},
 	}
 	bulkSettles = []order{
 		{makegood.AskSettleDone, "Settle as done"},
@@ -139,7 +139,7 @@ func readChoice(values url.Values) (c choice, err error) {
 	if (c.Settles() || c.Ask == askAnswer) && makegood.StepName.Check(c.Step) != nil {
 		return c, &client.InvalidError{Message: fmt.Sprintf("at: %.80q is no step that could be settled", c.Step)}
 	}
-	if c.Current && c.Ask != string(makegood.Resubmit) {
+	if c.Current && c.Ask != string(makegood.VerbResubmit) {
 		return c, &client.InvalidError{Message: "only a resubmit moves a job to the current definition"}
 	}
 	found := url.Values{}

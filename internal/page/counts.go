@@ -147,11 +147,11 @@ func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 	if err != nil {
 		return t, err
 	}
-	t.Errors, t.Late = t.by[makegood.Error], late.Jobs
+	t.Errors, t.Late = t.by[makegood.JobError], late.Jobs
 	if t.Errors == 0 {
 		return t, nil
 	}
-	errored, err := count(client.Filter{State: makegood.Error})
+	errored, err := count(client.Filter{State: makegood.JobError})
 	if len(errored.Groups) > 0 {
 		t.Oldest = &errored.Groups[0].Since
 	}

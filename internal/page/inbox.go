@@ -123,14 +123,14 @@ func (g inboxGroup) Try(ask string) template.URL { return encoded(g.choice(ask).
 
 func (g inboxGroup) choice(ask string) choice {
 	return choice{
-		Ask: ask, Filter: client.Filter{State: makegood.Error, Workflow: g.Workflow, Step: g.Step, ReasonKind: g.Kind},
+		Ask: ask, Filter: client.Filter{State: makegood.JobError, Workflow: g.Workflow, Step: g.Step, ReasonKind: g.Kind},
 		NoStep: g.Step == "", NoKind: g.Kind == "", Step: g.Step, Undo: g.Undo,
 	}
 }
 
 // TryCurrent is that of a resubmit by the current definition.
 func (g inboxGroup) TryCurrent() template.URL {
-	c := g.choice(string(makegood.Resubmit))
+	c := g.choice(string(makegood.VerbResubmit))
 	c.Current = true
 	return encoded(c.query())
 }
@@ -166,7 +166,7 @@ func barsOf(counts []int) []bar {
 // inbox loads what waits for a person.
 func (p *Page) inbox(r *http.Request) (any, error) {
 	d := inboxData{Words: strings.TrimSpace(r.FormValue("q")), By: r.FormValue("by"), Orders: inboxOrders}
-	all, asOf, err := p.alike(r.Context(), client.Filter{State: makegood.Error}, client.ByWorkflow, client.ByStep, client.ByReason)
+	all, asOf, err := p.alike(r.Context(), client.Filter{State: makegood.JobError}, client.ByWorkflow, client.ByStep, client.ByReason)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (g *inboxGroup) learn(job makegood.Job, current []client.Workflow) {
 			continue
 		}
 		failed := &s.Activity
-		if s.Undo != nil && s.Undo.State == makegood.Failed {
+		if s.Undo != nil && s.Undo.State == makegood.StepFailed {
 			g.Undo, failed = true, s.Undo
 		}
 		g.Final = failed.Error != nil && !failed.Error.Retryable
@@ -286,7 +286,7 @@ func (p *Page) heldGroups(ctx context.Context, groups []inboxGroup) error {
 		}
 		with := map[string]bool{}
 		if h.Kind == makegood.HoldAgent {
-			counted, _, err := p.alike(ctx, client.Filter{State: makegood.Error, Agent: h.Name}, client.ByWorkflow, client.ByStep, client.ByReason)
+			counted, _, err := p.alike(ctx, client.Filter{State: makegood.JobError, Agent: h.Name}, client.ByWorkflow, client.ByStep, client.ByReason)
 			if err != nil {
 				return err
 			}

@@ -127,7 +127,7 @@ func TestManyAreSettledByHand(t *testing.T) {
 	}
 	form.Set("reason", "paid in cash")
 	w.through(w.post("repairs", form).at).wants(t, "3 granted", "Settle as skipped")
-	if job, err := w.Wait(t.Context(), "t-1"); err != nil || job.ProcessState != makegood.Processed {
+	if job, err := w.Wait(t.Context(), "t-1"); err != nil || job.ProcessState != makegood.JobProcessed {
 		t.Errorf("got %+v, %v, want it Processed", job, err)
 	}
 }
@@ -185,7 +185,7 @@ func TestARepairGoesOnWithTheNextEngineOnTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := repair.Order{Name: "repair-x", Says: "trip · charge", Verb: makegood.Resubmit, Reason: "mended", PerSecond: 1000, BeganAt: time.Now(), Jobs: ids}
+	o := repair.Order{Name: "repair-x", Says: "trip · charge", Verb: makegood.VerbResubmit, Reason: "mended", PerSecond: 1000, BeganAt: time.Now(), Jobs: ids}
 	if _, err := orders.Begin(o); err != nil {
 		t.Fatal(err)
 	}

@@ -154,25 +154,25 @@ func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 }
 
 // back reports whether the job is undone, or to be.
-func back(j makegood.Job) bool { return j.Desired != makegood.Processed }
+func back(j makegood.Job) bool { return j.Desired != makegood.JobProcessed }
 
 // side is a step in the direction in which its job goes.
 func side(j makegood.Job, s makegood.JobStep) makegood.Activity {
 	if !back(j) {
 		return s.Activity
 	}
-	if s.State == makegood.Dispatched || s.State == makegood.Claimed {
+	if s.State == makegood.StepDispatched || s.State == makegood.StepClaimed {
 		return s.Activity // It must end before its undo begins.
 	}
 	if s.Undo == nil {
-		return makegood.Activity{State: makegood.NotStarted}
+		return makegood.Activity{State: makegood.StepNotStarted}
 	}
 	return *s.Undo
 }
 
 // onUndo reports whether side is the step's undo.
 func onUndo(j makegood.Job, s makegood.JobStep) bool {
-	return back(j) && s.State != makegood.Dispatched && s.State != makegood.Claimed
+	return back(j) && s.State != makegood.StepDispatched && s.State != makegood.StepClaimed
 }
 
 // graphOf draws the steps; nothing where the definition is not known.
@@ -240,9 +240,9 @@ func commandsOf(s seen, flags string) []string {
 	for _, o := range s.offers.Verbs {
 		switch verb := makegood.Verb(o.Ask); {
 		case !o.Granted() || o.Ask == makegood.AskWake:
-		case verb == makegood.Reschedule:
+		case verb == makegood.VerbReschedule:
 			all = append(all, "makegood reschedule "+s.job.ID+" --start 2026-01-31T09:00:00Z")
-		case verb == makegood.Edit:
+		case verb == makegood.VerbEdit:
 			all = append(all, "makegood edit "+s.job.ID+" --timeout 2h")
 		default:
 			all = append(all, "makegood "+o.Ask+" "+s.job.ID)
@@ -265,7 +265,7 @@ type stand struct {
 
 // standsOf says of a job that stopped or is undone what stands still, first, and what was undone.
 func standsOf(s seen) []stand {
-	if s.job.ProcessState != makegood.Error && !back(s.job) {
+	if s.job.ProcessState != makegood.JobError && !back(s.job) {
 		return nil
 	}
 	var all []stand
@@ -290,21 +290,21 @@ func boolRank(b bool) int {
 // standOf says what is left of one step; any is false where nothing was done of it.
 func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 	is = stand{Step: step.Name}
-	mayBe := step.State == makegood.Failed && step.Error != nil && step.Error.Applied != makegood.AppliedNo || step.State == makegood.Withdrawn && step.StartedAt != nil
+	mayBe := step.State == makegood.StepFailed && step.Error != nil && step.Error.Applied != makegood.AppliedNo || step.State == makegood.StepWithdrawn && step.StartedAt != nil
 	if o, known := s.offers.Step(step.Name, false); known {
 		unknown, _ := o.Of(makegood.AskSettleNotDone)
 		mayBe = mayBe || unknown.Granted()
 	}
 	switch {
-	case step.Undo != nil && step.Undo.State == makegood.Done:
+	case step.Undo != nil && step.Undo.State == makegood.StepDone:
 		is.Shape, is.Says, is.At = "undone", "undone", step.Undo.FinishedAt
-	case step.Undo != nil && step.Undo.State == makegood.Skipped && step.Undo.Settled != nil:
+	case step.Undo != nil && step.Undo.State == makegood.StepSkipped && step.Undo.Settled != nil:
 		is.Shape, is.Says, is.Stands = "skipped", "not undone: settled by hand", true
-	case step.Undo != nil && step.Undo.State == makegood.Failed:
+	case step.Undo != nil && step.Undo.State == makegood.StepFailed:
 		is.Shape, is.Says, is.Stands = "error", "stands: its undo was given up", true
-	case step.State == makegood.Done && hasNoUndo(s, step):
+	case step.State == makegood.StepDone && hasNoUndo(s, step):
 		is.Shape, is.Says = "processed", "done, and has no undo"
-	case step.State == makegood.Done:
+	case step.State == makegood.StepDone:
 		is.Shape, is.Says, is.Stands = "processed", "stands", true
 	case mayBe:
 		is.Shape, is.Says, is.Stands = "error", "may stand: nobody knows what its attempts did", true
@@ -319,7 +319,7 @@ func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 
 // hasNoUndo reports whether nothing can be undone of a step.
 func hasNoUndo(s seen, step makegood.JobStep) bool {
-	if step.Undo != nil && (step.Undo.State == makegood.Irreversible || step.Undo.State == makegood.Skipped) {
+	if step.Undo != nil && (step.Undo.State == makegood.StepIrreversible || step.Undo.State == makegood.StepSkipped) {
 		return true
 	}
 	def := stepOf(s, step.Name)

@@ -53,8 +53,8 @@ func (a asking) Back() string { return "jobs/" + a.Job.ID }
 // Planned says of a step what would become of it, in words.
 func (asking) Planned(s makegood.PlannedStep) string {
 	says := map[makegood.StepFate]string{
-		makegood.StepStays: "stays as it is", makegood.StepAgain: "is tried again", makegood.StepAhead: "begins when it is its turn",
-		makegood.StepNew: "is new", makegood.StepGone: "is not there any more",
+		makegood.FateStays: "stays as it is", makegood.FateAgain: "is tried again", makegood.FateAhead: "begins when it is its turn",
+		makegood.FateNew: "is new", makegood.FateGone: "is not there any more",
 	}[s.Fate]
 	for _, note := range s.Notes() {
 		says += "; " + note
@@ -79,7 +79,7 @@ func (p *Page) ask(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	if a.Ask != string(makegood.Resubmit) || a.Refused != "" {
+	if a.Ask != string(makegood.VerbResubmit) || a.Refused != "" {
 		return a, nil
 	}
 	request, err := requestOf(r, a.Ask)
@@ -123,7 +123,7 @@ func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	if !o.Granted() {
 		a.Refused = o.Reason
 	}
-	if ask == string(makegood.Cancel) || ask == string(makegood.UndoJob) || ask == string(makegood.Redo) {
+	if ask == string(makegood.VerbCancel) || ask == string(makegood.VerbUndo) || ask == string(makegood.VerbRedo) {
 		a.Undoes, a.Keeps = undoes(s)
 	}
 	return a, nil
@@ -146,7 +146,7 @@ func undoes(s seen) (undone, kept []string) {
 
 // turned is a job that is wanted undone.
 func turned(j makegood.Job) makegood.Job {
-	j.Desired = makegood.Undone
+	j.Desired = makegood.JobUndone
 	return j
 }
 
@@ -218,14 +218,14 @@ func requestOf(r *http.Request, ask string) (client.Request, error) {
 	q := client.Request{Verb: makegood.Verb(ask), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
 	var err error
 	switch q.Verb {
-	case makegood.Resubmit:
+	case makegood.VerbResubmit:
 		q.Definition = strings.TrimSpace(r.FormValue("definition"))
 		q.Input, err = jsonOf(r, "input")
-	case makegood.Edit:
+	case makegood.VerbEdit:
 		if q.Timeout, err = makegood.ParseTimeout(strings.TrimSpace(r.FormValue("timeout"))); err != nil {
 			err = &problem{status: http.StatusBadRequest, Head: "That is no timeout", Text: fmt.Sprintf("timeout: %v; or none.", err)}
 		}
-	case makegood.Reschedule:
+	case makegood.VerbReschedule:
 		q.StartAt, err = momentOf(r.FormValue("startAt"))
 	}
 	return q, err
@@ -295,7 +295,7 @@ func failureOf(r *http.Request) makegood.StepError {
 // settle says that a person has dealt with a step.
 func (p *Page) settle(ctx context.Context, r *http.Request, id string, at client.Place, output json.RawMessage) (err error) {
 	as := makegood.StepState(r.FormValue("as"))
-	s := client.Settling{Skipped: as == makegood.Skipped, NotDone: as == makegood.NotDone, Reason: r.FormValue("reason"), Name: r.FormValue("request")}
+	s := client.Settling{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Reason: r.FormValue("reason"), Name: r.FormValue("request")}
 	switch {
 	case s.NotDone:
 		// What was looked at is all that they speak of.

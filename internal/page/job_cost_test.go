@@ -28,7 +28,7 @@ func TestThePageOfAJobSaysWhatItHasCost(t *testing.T) {
 				}
 			})
 		}
-		answer("GET /api/jobs/j-1", makegood.Job{ID: "j-1", Workflow: "order", ProcessState: makegood.Processed, Desired: makegood.Processed, Spent: spent})
+		answer("GET /api/jobs/j-1", makegood.Job{ID: "j-1", Workflow: "order", ProcessState: makegood.JobProcessed, Desired: makegood.JobProcessed, Spent: spent})
 		answer("GET /api/jobs/j-1/verbs", makegood.Offers{})
 		answer("GET /api/workflows", map[string]any{"workflows": []client.Workflow{}})
 		api := httptest.NewServer(mux)

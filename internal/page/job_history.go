@@ -111,13 +111,13 @@ func wellOf(j makegood.Job) []entryData {
 // wellOfSide is the end of a step, or of its undo, that nobody had to settle, and the start of one that is at work.
 func wellOfSide(step, shape, word string, a makegood.Activity) []entryData {
 	switch {
-	case a.State == makegood.Done && a.FinishedAt != nil && a.Settled == nil && a.CompletedBy == nil:
+	case a.State == makegood.StepDone && a.FinishedAt != nil && a.Settled == nil && a.CompletedBy == nil:
 		e := entryData{Well: true, At: *a.FinishedAt, Shape: shape, Head: step + ": " + word}
 		if from := cmp.Or(a.LastStartedAt, a.StartedAt); from != nil {
 			e.Small = fmt.Sprintf("attempt %d, took %s", a.Attempt, span(a.FinishedAt.Sub(*from)))
 		}
 		return []entryData{e}
-	case a.State == makegood.Claimed && a.LastStartedAt != nil:
+	case a.State == makegood.StepClaimed && a.LastStartedAt != nil:
 		return []entryData{{Well: true, At: *a.LastStartedAt, Shape: "processing", Head: fmt.Sprintf("%s: attempt %d began", step, a.Attempt)}}
 	}
 	return nil
@@ -165,7 +165,7 @@ func entryHead(e makegood.Entry) (shape, head string) {
 	case makegood.EntryRound:
 		return "pending", fmt.Sprintf("Round %d begins", e.Round)
 	case makegood.EntryHeld:
-		if e.Verb == makegood.Resume {
+		if e.Verb == makegood.VerbResume {
 			return "processing", "Goes on"
 		}
 		return "paused", "Held"

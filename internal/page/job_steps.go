@@ -187,7 +187,7 @@ func bytesOf(n int) string {
 // saysOf says of a step how it stands, in a line.
 func saysOf(s seen, step makegood.JobStep, row line.Row) string {
 	a, undo := step.Activity, false
-	if step.Undo != nil && step.Undo.State != makegood.NotStarted && step.Undo.State != makegood.Skipped {
+	if step.Undo != nil && step.Undo.State != makegood.StepNotStarted && step.Undo.State != makegood.StepSkipped {
 		a, undo = *step.Undo, true
 	}
 	switch {
@@ -195,15 +195,15 @@ func saysOf(s seen, step makegood.JobStep, row line.Row) string {
 		return "settled by hand: " + oneOf(a.Settled.Reason, "no reason was given")
 	case underWayNow(a):
 		return strings.TrimPrefix(does(s, step, a), "step "+step.Name+" ") + reported(s, a) + lastTime(a)
-	case a.Error != nil && a.State != makegood.Done:
+	case a.Error != nil && a.State != makegood.StepDone:
 		return cut(a.Error.Message, 160)
-	case a.State == makegood.Done && undo:
+	case a.State == makegood.StepDone && undo:
 		return fmt.Sprintf("done %s, undone %s", moment(step.FinishedAt), moment(a.FinishedAt))
-	case a.State == makegood.Done:
+	case a.State == makegood.StepDone:
 		return strings.TrimSpace(fmt.Sprintf("done %s %s", moment(a.FinishedAt), deref(prefixed("by ", a.CompletedBy))) + deref(prefixed(": ", a.CompletedWhy)))
-	case a.State == makegood.Irreversible:
+	case a.State == makegood.StepIrreversible:
 		return "done, and cannot be undone"
-	case a.State == makegood.NotStarted:
+	case a.State == makegood.StepNotStarted:
 		return notReached(s, step.Name)
 	}
 	return ""
@@ -211,12 +211,12 @@ func saysOf(s seen, step makegood.JobStep, row line.Row) string {
 
 // underWayNow reports whether an attempt is sent, at work, awaited or to follow.
 func underWayNow(a makegood.Activity) bool {
-	return slices.Contains([]makegood.StepState{makegood.Dispatched, makegood.Claimed, makegood.Waiting, makegood.Backoff}, a.State)
+	return slices.Contains([]makegood.StepState{makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff}, a.State)
 }
 
 // reported is the latest progress report of a running attempt, with its time; empty: none.
 func reported(s seen, a makegood.Activity) string {
-	if a.State != makegood.Claimed || a.Progress == nil {
+	if a.State != makegood.StepClaimed || a.Progress == nil {
 		return ""
 	}
 	return fmt.Sprintf("; at %s it reported %s", moment(a.Progress.At), cut(string(a.Progress.Value), 160))
@@ -352,7 +352,7 @@ func settleOf(s seen, o makegood.StepOffers, label string) verb {
 func failedSides(s seen) (all []makegood.StepOffers) {
 	for _, o := range s.offers.Steps {
 		for _, step := range s.job.Steps {
-			if step.Name == o.Step && onUndo(s.job, step) == o.Undo && side(s.job, step).State == makegood.Failed {
+			if step.Name == o.Step && onUndo(s.job, step) == o.Undo && side(s.job, step).State == makegood.StepFailed {
 				all = append(all, o)
 			}
 		}

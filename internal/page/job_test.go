@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // voyageFile is a workflow with an approval, and undos that fail if the input says so.
@@ -56,7 +57,7 @@ func (w *world) until(id string, is func(makegood.Job) bool) {
 	w.t.Fatalf("job %s ended before it was as wanted", id)
 }
 
-func signs(j makegood.Job) bool { return j.Steps[1].State == makegood.Waiting }
+func signs(j makegood.Job) bool { return j.Steps[1].State == makegood.StepWaiting }
 
 func in(state makegood.ProcessState) func(makegood.Job) bool {
 	return func(j makegood.Job) bool { return j.ProcessState == state }
@@ -122,14 +123,14 @@ func TestEveryJobHasItsView(t *testing.T) {
 	w := newWorld(t)
 	w.submit("done", `{}`, true)
 	w.submit("held", `{"hold":true}`, false)
-	w.until("held", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Claimed })
+	w.until("held", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepClaimed })
 	w.voyage("waits", `{}`, signs)
 	w.voyage("undone", `{"fail":"charge"}`, signs)
 	w.voyage("stuck", `{"fail":"release"}`, signs)
 	w.post("jobs/undone/ask/complete", url.Values{"step": {"sign"}, "choice": {"go"}})
-	w.until("undone", in(makegood.Undone))
+	w.until("undone", in(makegood.JobUndone))
 	w.post("jobs/stuck/ask/cancel", url.Values{"reason": {"no wind"}})
-	w.until("stuck", in(makegood.Error))
+	w.until("stuck", in(makegood.JobError))
 	for id, says := range map[string][]string{
 		"done":   {"It is done: 2 steps of 2.", `aria-label="attempt 1 `, "it went well so far"},
 		"held":   {"Step reserve is at work, attempt 1", "in the queue"},
@@ -171,7 +172,7 @@ func TestAStepIsAnsweredAndSettled(t *testing.T) {
 	if got := w.post("jobs/v-1/ask/complete", url.Values{"step": {"sign"}, "round": {"1"}, "choice": {"go"}}); got.at.Path != "/makegood/jobs/v-1" {
 		t.Errorf("after an answer: at %s, want the job", got.at)
 	}
-	w.until("v-1", in(makegood.Undone))
+	w.until("v-1", in(makegood.JobUndone))
 	w.get("jobs/v-1").wants(t, "go", "sail: ")
 
 	w.submit("t-2", `{"fail":"charge"}`, true)
@@ -204,7 +205,7 @@ func TestAResubmitIsPlannedBeforeItIsDone(t *testing.T) {
 	changed := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
 	changed.wants(t, "asks for another thing under the same key", "is undone with the input that it had")
 	changed.wants(t, "with another input", "nothing has changed yet", `{&#34;fail&#34;:&#34;&#34;}`)
-	if j, err := w.Look(t.Context(), "t-2"); err != nil || j.ProcessState != makegood.Error {
+	if j, err := w.Look(t.Context(), "t-2"); err != nil || j.ProcessState != makegood.JobError {
 		t.Fatalf("after a plan the job is %s, %v, want it as it was", j.ProcessState, err)
 	}
 	wrong := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"do"}, "input": {`{"fail":`}})
@@ -212,7 +213,7 @@ func TestAResubmitIsPlannedBeforeItIsDone(t *testing.T) {
 		t.Errorf("an input that is no JSON: got %d, want 400", wrong.status)
 	}
 	w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"do"}, "input": {`{"fail":""}`}, "reason": {"the card was replaced"}})
-	w.until("t-2", in(makegood.Processed))
+	w.until("t-2", in(makegood.JobProcessed))
 	w.get("jobs/t-2").wants(t, "Asked for resubmit", "the card was replaced", "another input")
 }
 
@@ -234,14 +235,14 @@ func TestVerbsAreAskedForByForms(t *testing.T) {
 	w.get("jobs/held/ask/cancel").wants(t, "undoes what was done")
 	w.post("jobs/held/ask/cancel", url.Values{"reason": {"no wind"}})
 	close(w.hold)
-	w.until("held", in(makegood.Cancelled))
+	w.until("held", in(makegood.JobCancelled))
 	w.get("jobs/held").wants(t, "It was cancelled", "no wind")
 }
 
 // A payload that is large is not in the view of its job, and a click away.
 func TestALargePayloadIsFetchedOnDemand(t *testing.T) {
 	w := newWorld(t)
-	large := strings.Repeat("x", 2*makegood.MaxOutlineBytes)
+	large := strings.Repeat("x", 2*limits.MaxOutlineBytes)
 	w.submit("large", `{"note":"`+large+`"}`, true)
 	page := w.get("jobs/large")
 	if strings.Contains(page.text, large) {

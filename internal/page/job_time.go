@@ -19,7 +19,7 @@ func lineOf(s seen, whole bool) timeline {
 	now := s.now
 	if !slices.ContainsFunc(s.job.Steps, func(step makegood.JobStep) bool {
 		state := side(s.job, step).State
-		return state == makegood.Claimed || state == makegood.Dispatched
+		return state == makegood.StepClaimed || state == makegood.StepDispatched
 	}) {
 		now = now.Truncate(time.Minute)
 	}

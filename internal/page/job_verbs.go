@@ -21,13 +21,13 @@ type verb struct {
 
 // labels are what verbs are called on a button. One with dots leads to a page on which it is asked for.
 var labels = map[string]string{
-	string(makegood.Cancel): "Cancel…", string(makegood.UndoJob): "Undo…", string(makegood.Resubmit): "Resubmit…", string(makegood.Pause): "Pause",
-	string(makegood.Resume): "Resume", string(makegood.Reschedule): "Reschedule…", string(makegood.Edit): "Edit timeout…",
-	string(makegood.Redo): "Undo and begin again…", string(makegood.Forward): "Go forward again…", makegood.AskWake: "Wake",
+	string(makegood.VerbCancel): "Cancel…", string(makegood.VerbUndo): "Undo…", string(makegood.VerbResubmit): "Resubmit…", string(makegood.VerbPause): "Pause",
+	string(makegood.VerbResume): "Resume", string(makegood.VerbReschedule): "Reschedule…", string(makegood.VerbEdit): "Edit timeout…",
+	string(makegood.VerbRedo): "Undo and begin again…", string(makegood.VerbForward): "Go forward again…", makegood.AskWake: "Wake",
 }
 
 // atOnce are the verbs that are asked for by one click: each can be taken back, or does what would be done anyhow.
-var atOnce = []string{string(makegood.Pause), string(makegood.Resume), makegood.AskWake}
+var atOnce = []string{string(makegood.VerbPause), string(makegood.VerbResume), makegood.AskWake}
 
 // verbsOf are all verbs of a job: those that would be granted first, and one of them proposed.
 func verbsOf(s seen) []verb {
@@ -59,7 +59,7 @@ func verbsOf(s seen) []verb {
 
 // withEditedInput are the forms that hold the job's input, to be edited: of a resubmit, where one is granted, and of a new job like it.
 func withEditedInput(s seen) (all []verb) {
-	if resubmit, _ := s.offers.Of(string(makegood.Resubmit)); resubmit.Granted() {
+	if resubmit, _ := s.offers.Of(string(makegood.VerbResubmit)); resubmit.Granted() {
 		all = append(all, verb{
 			Label: "Resubmit with edited input…", ID: "verb-resubmit-edited", Href: "jobs/" + s.job.ID + "/ask/resubmit?edit=true",
 			Says: "its input stands in the form; what would become of it is said before",
@@ -93,16 +93,16 @@ func verbOf(s seen, o makegood.Offer) verb {
 func propose(s seen, granted []verb) {
 	want := ""
 	switch {
-	case s.job.ProcessState == makegood.Error:
-		want = "verb-" + string(makegood.Resubmit)
+	case s.job.ProcessState == makegood.JobError:
+		want = "verb-" + string(makegood.VerbResubmit)
 		for _, step := range s.job.Steps {
-			if a := side(s.job, step); back(s.job) && a.State == makegood.Failed && a.Error != nil && !a.Error.Retryable {
+			if a := side(s.job, step); back(s.job) && a.State == makegood.StepFailed && a.Error != nil && !a.Error.Retryable {
 				want = "settle-" + step.Name + "-undo"
 				break
 			}
 		}
 	case s.job.Paused:
-		want = "verb-" + string(makegood.Resume)
+		want = "verb-" + string(makegood.VerbResume)
 	}
 	for i := range granted {
 		granted[i].Proposed = granted[i].ID == want

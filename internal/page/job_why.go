@@ -33,7 +33,7 @@ func standsWhy(s seen) why {
 	j := s.job
 	w := why{Tone: lower(j.ProcessState)}
 	switch {
-	case j.ProcessState == makegood.Error:
+	case j.ProcessState == makegood.JobError:
 		return stopped(s)
 	case j.Paused:
 		return paused(s)
@@ -65,7 +65,7 @@ func stopped(s seen) why {
 	w := why{Tone: "error", Head: "It waits for a person.", Quote: s.job.Reason}
 	for _, step := range s.job.Steps {
 		a := side(s.job, step)
-		if a.State != makegood.Failed {
+		if a.State != makegood.StepFailed {
 			continue
 		}
 		what := step.Name
@@ -114,14 +114,14 @@ func ended(s seen) why {
 	w := why{Tone: lower(s.job.ProcessState), Quote: s.job.Reason}
 	done := 0
 	for _, step := range s.job.Steps {
-		if step.State == makegood.Done {
+		if step.State == makegood.StepDone {
 			done++
 		}
 	}
 	switch s.job.ProcessState {
-	case makegood.Processed:
+	case makegood.JobProcessed:
 		w.Head = fmt.Sprintf("It is done: %s of %d.", many(done, "step"), len(s.job.Steps))
-	case makegood.Cancelled:
+	case makegood.JobCancelled:
 		w.Head = "It was cancelled, and what it had done is undone."
 	default:
 		w.Head = "What it had done is undone."
@@ -133,7 +133,7 @@ func ended(s seen) why {
 func goesOn(s seen) why {
 	w := why{Tone: lower(s.job.ProcessState)}
 	var said []string
-	for _, state := range []makegood.StepState{makegood.Waiting, makegood.Backoff, makegood.Claimed, makegood.Dispatched} {
+	for _, state := range []makegood.StepState{makegood.StepWaiting, makegood.StepBackoff, makegood.StepClaimed, makegood.StepDispatched} {
 		for _, step := range s.job.Steps {
 			if a := side(s.job, step); a.State == state {
 				said = append(said, does(s, step, a))
@@ -151,7 +151,7 @@ func goesOn(s seen) why {
 		w.Tone = "waiting"
 	}
 	w.Head = strings.ToUpper(said[0][:1]) + strings.Join(said, "; ")[1:] + "."
-	if s.job.ProcessState == makegood.Undoing {
+	if s.job.ProcessState == makegood.JobUndoing {
 		w.Says = "It is being undone."
 	}
 	return w
@@ -164,17 +164,17 @@ func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 		what = "the undo of " + step.Name
 	}
 	switch a.State {
-	case makegood.Waiting:
+	case makegood.StepWaiting:
 		if a.CompleteBy != nil {
 			return fmt.Sprintf("%s waits to be completed, until %s", what, moment(*a.CompleteBy))
 		}
 		return what + " waits to be completed"
-	case makegood.Backoff:
+	case makegood.StepBackoff:
 		if a.NextAt != nil {
 			return fmt.Sprintf("%s is tried again %s", what, in(*a.NextAt, s.now))
 		}
 		return what + " is tried again"
-	case makegood.Claimed:
+	case makegood.StepClaimed:
 		text := fmt.Sprintf("%s is at work, attempt %d", what, a.Attempt)
 		if a.LastStartedAt != nil {
 			text += ", since " + moment(*a.LastStartedAt)

@@ -171,7 +171,7 @@ func (s search) says() string {
 
 // overview returns what the first view shows: what waits for a person, what is under way, what has ended.
 func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
-	errored, err := p.client.Details(ctx, client.Filter{State: makegood.Error}, "", firstErrors)
+	errored, err := p.client.Details(ctx, client.Filter{State: makegood.JobError}, "", firstErrors)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func more(page client.Page, query template.URL) template.URL {
 // endedLast returns those jobs of which has ended that were born last. Each state has an index of its own, and all that has ended none.
 func (p *Page) endedLast(ctx context.Context, now time.Time) (section, error) {
 	ended := section{ID: "ended", Title: "Ended", Says: "newest first"}
-	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Undone, makegood.Cancelled} {
+	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
 		page, err := p.client.Details(ctx, client.Filter{State: state}, "", firstEnded)
 		if err != nil {
 			return ended, err
@@ -262,7 +262,7 @@ func (p *Page) keep(ctx context.Context, sections []section, ids []string, now t
 func failedSteps(j makegood.Job) []string {
 	var failed []string
 	for _, a := range activitiesOf(j) {
-		if a.State == makegood.Failed && a.Undo == (j.Desired != makegood.Processed) {
+		if a.State == makegood.StepFailed && a.Undo == (j.Desired != makegood.JobProcessed) {
 			failed = append(failed, a.Name)
 		}
 	}

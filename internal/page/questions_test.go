@@ -43,7 +43,7 @@ func TestQuestionsAreFirst(t *testing.T) {
 		t.Fatalf("got %d, want it to begin", begun.status)
 	}
 	for _, id := range []string{"v-1", "v-2"} {
-		w.until(id, in(makegood.Processed))
+		w.until(id, in(makegood.JobProcessed))
 		j, err := w.Look(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)

@@ -125,7 +125,7 @@ func (p *Page) tryAll(ctx context.Context, c choice, jobs []client.Listed) []tri
 // try asks a job what would come of it.
 func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Current {
-		plan, err := p.client.Plan(ctx, id, client.Request{Verb: makegood.Resubmit, Definition: client.CurrentDefinition})
+		plan, err := p.client.Plan(ctx, id, client.Request{Verb: makegood.VerbResubmit, Definition: client.CurrentDefinition})
 		var refused *client.RefusedError
 		switch {
 		case err == nil:

@@ -62,7 +62,7 @@ func TestARepairAsksAsWhoBeganItWhenThereIsNoBrowserAnyMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, by := range map[string]string{"repair-mine": "grace", "repair-old": ""} {
-		o := repair.Order{Name: name, Says: "trip", Verb: makegood.Resubmit, By: by, PerSecond: 1000, BeganAt: time.Now(), Jobs: ids[:1]}
+		o := repair.Order{Name: name, Says: "trip", Verb: makegood.VerbResubmit, By: by, PerSecond: 1000, BeganAt: time.Now(), Jobs: ids[:1]}
 		if by == "" {
 			o.Jobs = ids[1:2]
 		}
@@ -93,7 +93,7 @@ func TestARepairIsNotBegunByANameThatNoRequestMayHave(t *testing.T) {
 	k := repair.New(dead{}, slog.New(slog.DiscardHandler))
 	defer k.Close()
 	for _, by := range []string{"a\nb", strings.Repeat("x", makegood.MaxWhoBytes+1)} {
-		_, err := k.Begin(repair.Order{Name: "r", Verb: makegood.Resubmit, By: by, PerSecond: 1, Jobs: []string{"j"}})
+		_, err := k.Begin(repair.Order{Name: "r", Verb: makegood.VerbResubmit, By: by, PerSecond: 1, Jobs: []string{"j"}})
 		if _, invalid := err.(*client.InvalidError); !invalid {
 			t.Errorf("by %.20q: got %v, want it refused", by, err)
 		}

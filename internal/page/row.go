@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -74,7 +75,7 @@ func rowOf(l client.Listed, now time.Time) row {
 		return r
 	}
 	r.Due = earliest(j.ExpectBy, j.Deadline)
-	if overdue := j.CompleteBy != nil && now.Sub(*j.CompleteBy) > makegood.LateGrace; overdue && (r.Due == nil || now.Before(*r.Due)) {
+	if overdue := j.CompleteBy != nil && now.Sub(*j.CompleteBy) > limits.LateGrace; overdue && (r.Due == nil || now.Before(*r.Due)) {
 		r.Due = j.CompleteBy
 	}
 	r.Late = r.Due != nil && r.Due.Before(now)
@@ -92,7 +93,7 @@ func earliest(a, b *time.Time) *time.Time {
 // waits reports whether all that a job has under way waits for somebody outside.
 func waits(j makegood.Job) bool {
 	open := underWay(j)
-	return len(open) > 0 && !slices.ContainsFunc(open, func(a activity) bool { return a.State != makegood.Waiting })
+	return len(open) > 0 && !slices.ContainsFunc(open, func(a activity) bool { return a.State != makegood.StepWaiting })
 }
 
 // activity is a step or its undo, by its name.
@@ -125,7 +126,7 @@ func activitiesOf(j makegood.Job) []activity {
 // underWay returns what a job has sent, or is to try again, or waits for.
 func underWay(j makegood.Job) []activity {
 	return slices.DeleteFunc(activitiesOf(j), func(a activity) bool {
-		return !slices.Contains([]makegood.StepState{makegood.Dispatched, makegood.Claimed, makegood.Waiting, makegood.Backoff}, a.State)
+		return !slices.Contains([]makegood.StepState{makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff}, a.State)
 	})
 }
 
@@ -133,11 +134,11 @@ func underWay(j makegood.Job) []activity {
 func doingOf(l client.Listed, j makegood.Job, now time.Time) doing {
 	open := underWay(j)
 	switch {
-	case j.ProcessState == makegood.Processed:
+	case j.ProcessState == makegood.JobProcessed:
 		return doing{Quiet: wentWell(j)}
 	case j.ProcessState.Finished():
 		return doing{Text: j.Reason}
-	case j.ProcessState == makegood.Error:
+	case j.ProcessState == makegood.JobError:
 		step := stoppedAt(l, j)
 		return doing{Step: step, Why: without(j.Reason, step)}
 	case j.Paused && j.HeldBy != "":
@@ -153,7 +154,7 @@ func doingOf(l client.Listed, j makegood.Job, now time.Time) doing {
 		if more := len(open) - 1; more > 0 {
 			d.Quiet = strings.TrimSpace(fmt.Sprintf("%s and %s more", d.Quiet, many(more, "step")))
 		}
-		if d.Quiet == "" && j.ProcessState == makegood.Undoing {
+		if d.Quiet == "" && j.ProcessState == makegood.JobUndoing {
 			d.Quiet = brackets(j.Reason)
 		}
 		return d
@@ -166,7 +167,7 @@ func stoppedAt(l client.Listed, j makegood.Job) string {
 	if len(l.Steps) == 0 {
 		return ""
 	}
-	return activity{Name: l.Steps[0], Undo: j.Desired != makegood.Processed}.Says()
+	return activity{Name: l.Steps[0], Undo: j.Desired != makegood.JobProcessed}.Says()
 }
 
 // without is a reason beside the step that it names.
@@ -186,14 +187,14 @@ func without(reason, step string) string {
 func doingNow(a activity) doing {
 	d := doing{Step: a.Says()}
 	switch a.State {
-	case makegood.Waiting:
+	case makegood.StepWaiting:
 		d.Text, d.Until = "waits for an answer", a.CompleteBy
 		if a.CompleteBy != nil {
 			d.Text += ", until"
 		}
-	case makegood.Backoff:
+	case makegood.StepBackoff:
 		d.Text = fmt.Sprintf("attempt %d is to follow", a.Attempt+1)
-	case makegood.Claimed:
+	case makegood.StepClaimed:
 		d.Text = fmt.Sprintf("attempt %d, under way", a.Attempt)
 		if a.Progress != nil {
 			// How far it is says more than what went wrong before.
@@ -217,7 +218,7 @@ func wentWell(j makegood.Job) string {
 	}
 	skipped := 0
 	for _, s := range j.Steps {
-		if s.State == makegood.Skipped {
+		if s.State == makegood.StepSkipped {
 			skipped++
 		}
 	}
@@ -268,29 +269,29 @@ func pipsOf(steps []makegood.JobStep) pips {
 func shapeOf(s makegood.JobStep) (shape, says string) {
 	if s.Undo != nil {
 		switch s.Undo.State {
-		case makegood.Done:
+		case makegood.StepDone:
 			return "undone", "undone"
-		case makegood.Failed:
+		case makegood.StepFailed:
 			return "error", "whose undo failed"
-		case makegood.Dispatched, makegood.Claimed, makegood.Waiting, makegood.Backoff:
+		case makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff:
 			return "undoing", "being undone"
 		default:
 		}
 	}
 	switch s.State {
-	case makegood.Done:
+	case makegood.StepDone:
 		return "processed", "done"
-	case makegood.Failed:
+	case makegood.StepFailed:
 		return "error", "failed"
-	case makegood.Waiting:
+	case makegood.StepWaiting:
 		return "waiting", "waiting"
-	case makegood.Claimed:
+	case makegood.StepClaimed:
 		return "processing", "under way"
-	case makegood.Dispatched, makegood.Backoff:
+	case makegood.StepDispatched, makegood.StepBackoff:
 		return "pending", "queued"
-	case makegood.Skipped:
+	case makegood.StepSkipped:
 		return "skipped", "skipped"
-	case makegood.Withdrawn:
+	case makegood.StepWithdrawn:
 		return "cancelled", "withdrawn"
 	default:
 		return "idle", "not reached"

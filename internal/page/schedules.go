@@ -89,7 +89,7 @@ func (s scheduleRow) Took() time.Duration {
 
 // wrong reports whether it needs somebody.
 func (s scheduleRow) wrong() bool {
-	return s.Problem != "" || s.Job != nil && s.Job.ProcessState == makegood.Error
+	return s.Problem != "" || s.Job != nil && s.Job.ProcessState == makegood.JobError
 }
 
 // SkippedFires is how many fires were left out.

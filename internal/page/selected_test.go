@@ -32,7 +32,7 @@ func TestSelectedJobsAreAskedAndNoOthers(t *testing.T) {
 		t.Fatalf("got %d at %s, want the progress of a repair", got.status, got.at)
 	}
 	w.eventually("jobs/t-2", "It was cancelled, and what it had done is undone.").wants(t, "the customer called")
-	if j, err := w.Get(t.Context(), "t-3"); err != nil || j.ProcessState != makegood.Error {
+	if j, err := w.Get(t.Context(), "t-3"); err != nil || j.ProcessState != makegood.JobError {
 		t.Errorf("t-3, which was not selected, is %s, %v: want it in Error", j.ProcessState, err)
 	}
 }

@@ -185,10 +185,10 @@ type mark struct{ Name, Shape string }
 // markOf returns the mark of a job: Paused and Waiting are shown in place of what is under them.
 func markOf(state makegood.ProcessState, paused, waits bool) mark {
 	switch {
-	case state.Finished() || state == makegood.Error:
+	case state.Finished() || state == makegood.JobError:
 	case paused:
 		return mark{Name: "Paused", Shape: "paused"}
-	case waits && state != makegood.Undoing:
+	case waits && state != makegood.JobUndoing:
 		return mark{Name: "Waiting", Shape: "waiting"}
 	}
 	return mark{Name: string(state), Shape: lower(state)}

@@ -14,10 +14,10 @@ import (
 func TestTheLineOfARunningStepIsNotItsLastError(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	step := makegood.JobStep{Name: "charge", Activity: makegood.Activity{
-		State: makegood.Claimed, Attempt: 2, LastStartedAt: &now, Error: &makegood.StepError{Message: "connection refused"},
+		State: makegood.StepClaimed, Attempt: 2, LastStartedAt: &now, Error: &makegood.StepError{Message: "connection refused"},
 		Progress: &makegood.Progress{Value: []byte(`{"done":40}`), At: now},
 	}}
-	says := saysOf(seen{job: makegood.Job{ID: "j", Desired: makegood.Processed, Steps: []makegood.JobStep{step}}, now: now}, step, line.Row{})
+	says := saysOf(seen{job: makegood.Job{ID: "j", Desired: makegood.JobProcessed, Steps: []makegood.JobStep{step}}, now: now}, step, line.Row{})
 	got := string(prose(says, now))
 	want := `is at work, attempt 2, since <time datetime="2026-11-24T12:00:00Z" title="24 Nov 2026 12:00:00 UTC">12:00:00</time>; at ` +
 		`<time datetime="2026-11-24T12:00:00Z" title="24 Nov 2026 12:00:00 UTC">12:00:00</time> it reported {&#34;done&#34;:40}; the attempt before failed: connection refused`
@@ -50,9 +50,9 @@ func TestAnAgentThatNobodyAsksForIsSaidSo(t *testing.T) {
 	if says := row.Says(); row.Mark().Name != "works" || says != "outside: 2 processes, 3 requests waiting now" {
 		t.Errorf("got %v, %q", row.Mark(), says)
 	}
-	step := makegood.JobStep{Name: "ship", Activity: makegood.Activity{State: makegood.Dispatched, Attempt: 1}}
+	step := makegood.JobStep{Name: "ship", Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: 1}}
 	s := seen{
-		job: makegood.Job{ID: "j", Desired: makegood.Processed, Steps: []makegood.JobStep{step}}, now: now, absent: map[string]string{"courier": "nobody asks for its tasks"},
+		job: makegood.Job{ID: "j", Desired: makegood.JobProcessed, Steps: []makegood.JobStep{step}}, now: now, absent: map[string]string{"courier": "nobody asks for its tasks"},
 		workflow: &makegood.Workflow{Steps: []makegood.Step{{Name: "ship", Agent: "courier"}}},
 	}
 	if says := does(s, step, step.Activity); says != "step ship is in the queue of courier, attempt 1: nobody asks for its tasks" {

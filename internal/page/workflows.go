@@ -99,7 +99,7 @@ func (p *Page) underWay(ctx context.Context, filter client.Filter, by client.Fac
 		of := all[what]
 		of.Jobs += g.Jobs
 		of.States = append(of.States, stateCount{Mark: markOf(state, false, false), Jobs: g.Jobs})
-		if state == makegood.Error {
+		if state == makegood.JobError {
 			of.Errors += g.Jobs
 		}
 		all[what] = of

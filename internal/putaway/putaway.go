@@ -24,6 +24,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -173,7 +174,7 @@ func (b *Bundle) complete(want Wanted) bool {
 func (b *Bundle) receive(ctx context.Context, name string) ([]events.SQSMessage, error) {
 	within, cancel := context.WithTimeout(ctx, searchFor)
 	defer cancel()
-	records, err := b.office.Queues.Receive(within, name, makegood.MaxBatch)
+	records, err := b.office.Queues.Receive(within, name, limits.MaxBatch)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/putaway"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
@@ -132,21 +133,21 @@ var due = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 // charging is a job whose step charge is out, with an attempt.
 func charging(attempt int) makegood.Job {
 	return makegood.Job{
-		ID: "j", Round: 1, ProcessState: makegood.Processing, CompleteBy: &due,
-		Steps: []makegood.JobStep{{Name: "charge", Activity: makegood.Activity{State: makegood.Dispatched, Attempt: attempt}}},
+		ID: "j", Round: 1, ProcessState: makegood.JobProcessing, CompleteBy: &due,
+		Steps: []makegood.JobStep{{Name: "charge", Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: attempt}}},
 	}
 }
 
 // undoing is the job whose step is tried back, after it was forward.
 func undoing(forward, back int) makegood.Job {
 	j := charging(forward)
-	j.Steps[0].State, j.Steps[0].Undo = makegood.Done, &makegood.Activity{State: makegood.Dispatched, Attempt: back}
+	j.Steps[0].State, j.Steps[0].Undo = makegood.StepDone, &makegood.Activity{State: makegood.StepDispatched, Attempt: back}
 	return j
 }
 
 func done() makegood.Job {
 	j := charging(2)
-	j.Steps[0].State = makegood.Done
+	j.Steps[0].State = makegood.StepDone
 	return j
 }
 
@@ -229,7 +230,7 @@ func TestAMessageIsReplayedForWhatItWasSentForOrStays(t *testing.T) {
 		{name: "a reply on the submissions queue", box: putaway.Quarantine, from: "submissions", body: reply(), result: putaway.Refused, why: "is no submission"},
 		{name: "a tick", box: "sweeps-dead", body: `{}`, result: putaway.Refused, why: "a tick of the schedule"},
 		{name: "from a queue of nobody", box: putaway.Quarantine, from: "elsewhere", body: reply(), result: putaway.Refused, why: "no queue of this deployment"},
-		{name: "one that was cut", box: putaway.Quarantine, from: "events", body: strings.Repeat("x", makegood.MaxMessageBytes), result: putaway.Refused, why: "only its beginning was kept"},
+		{name: "one that was cut", box: putaway.Quarantine, from: "events", body: strings.Repeat("x", limits.MaxMessageBytes), result: putaway.Refused, why: "only its beginning was kept"},
 		{name: "what somebody put there", box: putaway.Quarantine, body: "hello", result: putaway.Refused, why: "no queue of this deployment"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

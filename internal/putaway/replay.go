@@ -163,7 +163,7 @@ func isOver(j makegood.Job, task makegood.Task) (why string, over bool) {
 			}
 			state, attempt = s.Undo.State, s.Undo.Attempt
 		}
-		if attempt == task.Attempt && state == makegood.Dispatched && j.Round == task.Round && j.CompleteBy != nil {
+		if attempt == task.Attempt && state == makegood.StepDispatched && j.Round == task.Round && j.CompleteBy != nil {
 			return "", false
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -21,8 +21,8 @@ func Check(m Message) error {
 	switch {
 	case m.Body == "":
 		return Refused("the body is empty")
-	case len(m.Body) > makegood.MaxMessageBytes:
-		return Refused("the body has %d bytes, the limit is %d", len(m.Body), makegood.MaxMessageBytes)
+	case len(m.Body) > limits.MaxMessageBytes:
+		return Refused("the body has %d bytes, the limit is %d", len(m.Body), limits.MaxMessageBytes)
 	case !utf8.ValidString(m.Body):
 		return Refused("the body is not UTF-8")
 	case m.Delay < 0 || m.Delay > MaxDelay:

@@ -18,7 +18,7 @@ var ErrNoQueue = errors.New("no such queue")
 
 // Message is something to send.
 type Message struct {
-	// Body is text of at most makegood.MaxMessageBytes, of characters that SQS takes: #x9 #xA #xD,
+	// Body is text of at most limits.MaxMessageBytes, of characters that SQS takes: #x9 #xA #xD,
 	// #x20 to #xD7FF, #xE000 to #xFFFD, #x10000 to #x10FFFF.
 	Body string
 	// Group may keep whom the message is for from crowding out the others: a tenant or a workflow with a task, a job with an

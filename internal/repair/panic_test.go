@@ -35,7 +35,7 @@ func TestARepairWhoseQuestionPanicsAsksAgainAndEndsNothingElse(t *testing.T) {
 		p := &panics{asked: make(chan string, 1)}
 		p.left.Store(2)
 		k := repair.New(p, slog.New(slog.DiscardHandler))
-		if _, err := k.Begin(repair.Order{Name: "r", Verb: makegood.Resubmit, By: "ada", PerSecond: 1, Jobs: []string{"j"}}); err != nil {
+		if _, err := k.Begin(repair.Order{Name: "r", Verb: makegood.VerbResubmit, By: "ada", PerSecond: 1, Jobs: []string{"j"}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

@@ -73,7 +73,7 @@ func (w *world) stand() {
 	w.t.Helper()
 	for _, id := range w.ids {
 		job, err := w.Wait(w.t.Context(), id)
-		if check(w.t, err); job.ProcessState != makegood.Error {
+		if check(w.t, err); job.ProcessState != makegood.JobError {
 			w.t.Fatalf("job %s is %s, want it in Error", id, job.ProcessState)
 		}
 	}
@@ -93,7 +93,7 @@ func (w *world) requests(id string) (granted int) {
 }
 
 func (w *world) order(name string) repair.Order {
-	return repair.Order{Name: name, Says: "order, charge", Verb: makegood.Resubmit, Reason: "the shop is open", PerSecond: 1000, BeganAt: time.Now(), Jobs: w.ids}
+	return repair.Order{Name: name, Says: "order, charge", Verb: makegood.VerbResubmit, Reason: "the shop is open", PerSecond: 1000, BeganAt: time.Now(), Jobs: w.ids}
 }
 
 // gate lets so many requests through, and answers others as somebody who is not there, or with an error of its own.
@@ -217,7 +217,7 @@ func TestAnOrderOfOneNameIsOne(t *testing.T) {
 // A refusal is counted and told with its reason, and the others go on.
 func TestARefusalIsTold(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.Ask(t.Context(), w.ids[3], makegood.Cancel, "")
+	_, err := w.Ask(t.Context(), w.ids[3], makegood.VerbCancel, "")
 	check(t, err)
 	_, err = w.Wait(t.Context(), w.ids[3])
 	check(t, err)
@@ -235,7 +235,7 @@ func TestARefusalIsTold(t *testing.T) {
 			t.Errorf("got %+v, want the job and the reason", r)
 		}
 	}
-	if job, err := w.Get(t.Context(), w.ids[0]); err != nil || job.ProcessState == makegood.Error {
+	if job, err := w.Get(t.Context(), w.ids[0]); err != nil || job.ProcessState == makegood.JobError {
 		t.Errorf("got %+v, %v, want that it went on", job, err)
 	}
 }
@@ -301,7 +301,7 @@ func TestAnotherProcessLooksOnAndTakesOver(t *testing.T) {
 // What cannot be an order begins nothing.
 func TestABadOrderIsRefused(t *testing.T) {
 	k := open(t, nil, "")
-	good := repair.Order{Name: "n", Verb: makegood.Resubmit, PerSecond: 1, Jobs: []string{"a"}}
+	good := repair.Order{Name: "n", Verb: makegood.VerbResubmit, PerSecond: 1, Jobs: []string{"a"}}
 	for what, spoil := range map[string]func(*repair.Order){
 		"a name with a slash": func(o *repair.Order) { o.Name = "../n" }, "no jobs": func(o *repair.Order) { o.Jobs = nil },
 		"too many": func(o *repair.Order) { o.Jobs = make([]string, repair.MaxJobs+1) }, "no speed": func(o *repair.Order) { o.PerSecond = 0 },

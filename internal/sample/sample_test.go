@@ -103,13 +103,13 @@ func TestTheFaultsShowWhatThereIsToSee(t *testing.T) {
 	for _, s := range Many() {
 		ends[script().Ends(s.ID)]++
 	}
-	if ends[makegood.Error] != 1 || ends[makegood.Undone] < 5 || ends[makegood.Processed] < 80 {
+	if ends[makegood.JobError] != 1 || ends[makegood.JobUndone] < 5 || ends[makegood.JobProcessed] < 80 {
 		t.Errorf("the orders of the file end %v", ends)
 	}
 	if lines := strings.Count(string(ordersFile()), "\n"); lines != Orders {
 		t.Errorf("the file has %d lines, want %d", lines, Orders)
 	}
-	if end, fault := script().Ends(First().ID), script().Fault(First().ID, "charge", 1); end != makegood.Processed || fault == "" {
+	if end, fault := script().Ends(First().ID), script().Fault(First().ID, "charge", 1); end != makegood.JobProcessed || fault == "" {
 		t.Errorf("o-1 ends %s, and its first charge meets fault %q", end, fault)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // searchYears is how far ahead a fire is looked for: longer than 29 February takes to fall on any day of the week.
@@ -54,8 +54,8 @@ var (
 
 // parseCron reads five fields, or a word for them.
 func parseCron(text string) (*cron, error) {
-	if len(text) > makegood.MaxCronBytes {
-		return nil, fmt.Errorf("has %d bytes, the limit is %d", len(text), makegood.MaxCronBytes)
+	if len(text) > limits.MaxCronBytes {
+		return nil, fmt.Errorf("has %d bytes, the limit is %d", len(text), limits.MaxCronBytes)
 	}
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "@") {

@@ -80,7 +80,7 @@ func TestTheOperatorHearsWhatComesBehindAnAnnouncementOfTheListener(t *testing.T
 	// It is time to tell the listener again.
 	w.now = w.now.Add(2 * time.Minute)
 	w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"}))
-	if len(w.told.notices) != 1 || w.told.notices[0].ProcessState != makegood.Error {
+	if len(w.told.notices) != 1 || w.told.notices[0].ProcessState != makegood.JobError {
 		t.Errorf("the operator was told %+v, want of the Error", w.told.notices)
 	}
 }

@@ -150,7 +150,7 @@ func TestWhoIsToldStopsNothing(t *testing.T) {
 				if again := w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"})); again != nil {
 					t.Errorf("comes again: %v", again)
 				}
-				if j := w.job("j"); j.ProcessState != makegood.Error || len(j.Untold) != 1 {
+				if j := w.job("j"); j.ProcessState != makegood.JobError || len(j.Untold) != 1 {
 					t.Errorf("got %s, %d untold, want Error, and the operator not told yet", j.ProcessState, len(j.Untold))
 				}
 			})

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -117,7 +117,7 @@ func (s *Scheduler) publishAll(ctx context.Context, list []*work) publishing {
 
 // soon reports whether somebody has to do with a job before its changes would be tried again.
 func (s *Scheduler) soon(j job.Job) bool {
-	return !j.CompleteBy.IsZero() && !j.CompleteBy.After(s.now().Add(makegood.MaxTellAgain))
+	return !j.CompleteBy.IsZero() && !j.CompleteBy.After(s.now().Add(limits.MaxTellAgain))
 }
 
 // saidOf is what a job is told of how the publishing of its changes went; nil: its next save knows, or whoever comes to it.

@@ -155,7 +155,7 @@ func TestWhoCannotBeToldHoldsNoJobUp(t *testing.T) {
 	w.handle(w.done("j", "first"))
 	w.handle(w.done("j", "second"))
 	j := w.job("j")
-	if j.ProcessState != makegood.Processed || j.CompleteBy.IsZero() || len(j.Changes.Pending) != 7 {
+	if j.ProcessState != makegood.JobProcessed || j.CompleteBy.IsZero() || len(j.Changes.Pending) != 7 {
 		t.Fatalf("%s, key %v, pending %d: want Processed, a key, 7", j.ProcessState, j.CompleteBy, len(j.Changes.Pending))
 	}
 	r.deaf = nil
@@ -247,7 +247,7 @@ func TestASaveWaitsOnceForWhoHears(t *testing.T) {
 	w.now = j.CompleteBy
 	w.handle(w.deadline("j"))
 	got := r.runs[len(r.runs)-1].Changes.Changes
-	if j.ProcessState != makegood.Processed || len(got) != makegood.MaxUnpublished || got[0].Lost != 83-63 || got[len(got)-1].Number != 83 {
+	if j.ProcessState != makegood.JobProcessed || len(got) != makegood.MaxUnpublished || got[0].Lost != 83-63 || got[len(got)-1].Number != 83 {
 		t.Errorf("%s, %d changes up to %d, the first of which stands for %d that are lost: want Processed, %d, 83, 20",
 			j.ProcessState, len(got), got[len(got)-1].Number, got[0].Lost, makegood.MaxUnpublished)
 	}
@@ -276,7 +276,7 @@ func TestWhatPeopleAskForIsPublished(t *testing.T) {
 	w, r := publishing(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
 	w.handle(w.done("j", "first"))
-	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbUndo, Request: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	want := "Pending first:dispatched first:done Processed Undoing first:dispatched"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -52,7 +53,7 @@ func TestAHeartbeatBetweenLookAndCloseIsSeen(t *testing.T) {
 	}
 	// Its success is taken.
 	w.handle(w.succeeded("j", "first", claim))
-	if got := w.job("j").ProcessState; got != makegood.Processed {
+	if got := w.job("j").ProcessState; got != makegood.JobProcessed {
 		t.Errorf("after the reply: got %s, want Processed", got)
 	}
 }
@@ -64,8 +65,8 @@ func TestACancelThatMeetsAClaimLetsItRun(t *testing.T) {
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
 	var claim job.Claim
 	w.before("Close", "j", func() { claim = w.claim("j", "first") })
-	j, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "r"})
-	if err != nil || j.ProcessState != makegood.Undoing || j.Steps[0].Forward.State != job.Dispatched {
+	j, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, Request: "r"})
+	if err != nil || j.ProcessState != makegood.JobUndoing || j.Steps[0].Forward.State != job.Dispatched {
 		t.Errorf("got %s with the step %q, %v, want Undoing, waiting for what was claimed", j.ProcessState, j.Steps[0].Forward.State, err)
 	}
 	if a := j.Steps[0].Forward; a.Closing || !a.LookAt.Equal(claim.CompleteBy) {
@@ -90,8 +91,8 @@ func TestACancelOfAHundredBranchesIsTwoSaves(t *testing.T) {
 	w.handle(w.done("j", "s0"))
 	w.claim("j", "s1")
 	w.forget()
-	j, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "r"})
-	if err != nil || j.ProcessState != makegood.Undoing {
+	j, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, Request: "r"})
+	if err != nil || j.ProcessState != makegood.JobUndoing {
 		t.Fatalf("got %s, %v, want Undoing", j.ProcessState, err)
 	}
 	w.checkCalls(map[string]int{"Save": 2, "Close": 99, "Look": 0})
@@ -118,7 +119,7 @@ steps:
 	if undo.State != job.Dispatched {
 		t.Fatalf("the undo is %s, want it out", undo.State)
 	}
-	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Pause, Request: "1"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbPause, Request: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	slot := w.slot("j", "first")
@@ -143,8 +144,8 @@ func TestClosingsThatWereNotMadeAreMadeAfterAMinute(t *testing.T) {
 		return faultstore.None
 	}
 	begin := w.now
-	j, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "r"})
-	if err != nil || v.Kind != machine.Applied || j.ProcessState != makegood.Undoing {
+	j, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, Request: "r"})
+	if err != nil || v.Kind != machine.Applied || j.ProcessState != makegood.JobUndoing {
 		t.Fatalf("got %s, %s, %v, want that it is Undoing", j.ProcessState, v.Kind, err)
 	}
 	w.strike = nil
@@ -152,8 +153,8 @@ func TestClosingsThatWereNotMadeAreMadeAfterAMinute(t *testing.T) {
 	for range 2 {
 		w.handle(w.deadline("j"))
 	}
-	if got := w.job("j").ProcessState; got != makegood.Cancelled || w.now.Sub(begin) > makegood.CloseAgain {
-		t.Errorf("got %s after %v, want Cancelled within %v", got, w.now.Sub(begin), makegood.CloseAgain)
+	if got := w.job("j").ProcessState; got != makegood.JobCancelled || w.now.Sub(begin) > limits.CloseAgain {
+		t.Errorf("got %s after %v, want Cancelled within %v", got, w.now.Sub(begin), limits.CloseAgain)
 	}
 }
 
@@ -167,7 +168,7 @@ func TestAClaimThatCannotBeTrueIsOverruled(t *testing.T) {
 			w := newWorld(t)
 			w.submit(w.define("name: one\nsteps: [{name: first, agent: a, retry: {backoff: 1ms, max: 1ms}}]"), "j")
 			lie.StartedAt = w.now
-			if err := w.file.Claim(t.Context(), w.slot("j", "first"), lie, w.now.Add(makegood.MaxClaimDelay)); err != nil {
+			if err := w.file.Claim(t.Context(), w.slot("j", "first"), lie, w.now.Add(limits.MaxClaimDelay)); err != nil {
 				t.Fatal(err)
 			}
 			w.handle(w.deadline("j"))
@@ -176,7 +177,7 @@ func TestAClaimThatCannotBeTrueIsOverruled(t *testing.T) {
 			}
 			w.handle(w.deadline("j"))
 			w.handle(w.done("j", "first"))
-			if got := w.job("j").ProcessState; got != makegood.Processed {
+			if got := w.job("j").ProcessState; got != makegood.JobProcessed {
 				t.Errorf("got %s, want Processed", got)
 			}
 		})
@@ -187,15 +188,15 @@ func TestAClaimThatCannotBeTrueIsOverruled(t *testing.T) {
 // take it for one of the last run, and send a second beside it.
 func TestAJobThatIsRevivedAfterARestartRunsItsFirstWaveOnce(t *testing.T) {
 	for verb, yaml := range map[makegood.Verb]string{
-		makegood.UndoJob:  "name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]",
-		makegood.Resubmit: "name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]",
+		makegood.VerbUndo:     "name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]",
+		makegood.VerbResubmit: "name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]",
 	} {
 		t.Run(string(verb), func(t *testing.T) {
 			w := newWorld(t)
 			w.submit(w.define(yaml), "j")
 			w.handle(w.done("j", "first"))
-			if verb == makegood.Resubmit {
-				if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
+			if verb == makegood.VerbResubmit {
+				if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbUndo, Request: "u"}); err != nil {
 					t.Fatal(err)
 				}
 				w.handle(w.done("j", "first"))

@@ -63,7 +63,7 @@ type Config struct {
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
-	// makegood.MaxEvaluationBytes says and more; default: DefaultEvaluations.
+	// limits.MaxEvaluationBytes says and more; default: DefaultEvaluations.
 	Evaluations int
 	// Instance names this process in LockedBy.
 	Instance string

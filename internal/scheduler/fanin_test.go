@@ -97,7 +97,7 @@ func TestAFanInThatReadsTooMuchFailsItsStepWithTheReason(t *testing.T) {
 	job := w.job("j")
 	step, _ := job.Step("join")
 	const want = `step "join": its expressions read more than 8388608 bytes of the outputs of other steps`
-	if job.ProcessState != makegood.Error || step.Forward.Error == nil || step.Forward.Error.Message != want {
+	if job.ProcessState != makegood.JobError || step.Forward.Error == nil || step.Forward.Error.Message != want {
 		t.Errorf("the job is %s, join says %v, want Error and %s", job.ProcessState, step.Forward.Error, want)
 	}
 }
@@ -159,7 +159,7 @@ func TestAnOpenStepWhoseExpressionsFailNowFailsForGood(t *testing.T) {
 	job := w.job("j")
 	step, _ := job.Step("first")
 	const want = `the task cannot be sent: step "first": with: the job's input: not JSON: unexpected EOF`
-	if job.ProcessState != makegood.Error || step.Forward.Error == nil || step.Forward.Error.Message != want {
+	if job.ProcessState != makegood.JobError || step.Forward.Error == nil || step.Forward.Error.Message != want {
 		t.Errorf("the job is %s, its step says %v, want Error and %s", job.ProcessState, step.Forward.Error, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -242,7 +243,7 @@ func TestARefusedTaskFailsItsStepAndNotItsRecord(t *testing.T) {
 	}
 	w.checkSends(send{"tasks-b", []string{"good", "bad"}})
 	j := w.job("bad")
-	if j.ProcessState != makegood.Error || j.Reason != "step second failed: the task cannot be sent: too heavy" || j.FailureCount != 0 {
+	if j.ProcessState != makegood.JobError || j.Reason != "step second failed: the task cannot be sent: too heavy" || j.FailureCount != 0 {
 		t.Errorf("got %s %q, %d failures, want Error with the reason, 0", j.ProcessState, j.Reason, j.FailureCount)
 	}
 	if len(w.told.notices) != 1 || w.told.notices[0].Job != "bad" {
@@ -290,13 +291,13 @@ steps:
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	j := w.job("j")
-	if j.ProcessState != makegood.Error || !strings.Contains(j.Reason, "no transition from  to Undoing") {
+	if j.ProcessState != makegood.JobError || !strings.Contains(j.Reason, "no transition from  to Undoing") {
 		t.Errorf("got %s (%s), want Error, saying what panicked", j.ProcessState, j.Reason)
 	}
-	if want := w.now.Add(makegood.FarKey); !j.CompleteBy.Equal(want) {
+	if want := w.now.Add(limits.FarKey); !j.CompleteBy.Equal(want) {
 		t.Errorf("got the key %s, want %s", j.CompleteBy, want)
 	}
-	if len(w.told.notices) != 1 || w.told.notices[0].ProcessState != makegood.Error {
+	if len(w.told.notices) != 1 || w.told.notices[0].ProcessState != makegood.JobError {
 		t.Errorf("told %+v, want one Error", w.told.notices)
 	}
 }
@@ -355,7 +356,7 @@ func TestAnAnnouncementIsMadeUntilItWasHeardAndThenNotedOnce(t *testing.T) {
 		t.Errorf("wants again: %v, want none: the job keeps what is to be told", failed)
 	}
 	w.checkCalls(map[string]int{"Save": 2}) // The failure, and that the bus, if there is one, has heard of it.
-	if j := w.job("j"); j.Told() || j.CompleteBy.After(w.now.Add(makegood.TellAgain)) {
+	if j := w.job("j"); j.Told() || j.CompleteBy.After(w.now.Add(limits.TellAgain)) {
 		t.Errorf("got told %t, key %s, want it to be told of within a minute", j.Told(), j.CompleteBy.Sub(w.now))
 	}
 	w.told.deaf = nil
@@ -465,11 +466,11 @@ func TestAListenerThatIsGoneDoesNotSilenceTheOperator(t *testing.T) {
 	if tries := len(w.heard.notices); tries < 10 || tries > 24 {
 		t.Errorf("the listener was tried %d times in half a day, want each hour, and more often at first", tries)
 	}
-	for w.now.Before(begin.Add(makegood.MaxTell + 2*makegood.MaxTellAgain)) {
+	for w.now.Before(begin.Add(limits.MaxTell + 2*limits.MaxTellAgain)) {
 		w.handle(w.deadline("j"))
 	}
 	if j := w.job("j"); !j.Told() || j.Unheard == 0 {
-		t.Errorf("after %v: told %t, %d given up, want that it was given up, and noted", makegood.MaxTell, j.Told(), j.Unheard)
+		t.Errorf("after %v: told %t, %d given up, want that it was given up, and noted", limits.MaxTell, j.Told(), j.Unheard)
 	}
 }
 

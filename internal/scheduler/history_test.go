@@ -58,7 +58,7 @@ func TestASaveThatNotesSomethingWritesOnePage(t *testing.T) {
 	if again, _ := w.history("ill"); len(again) != 2 {
 		t.Errorf("a failure that came again has left %d entries, want 2", len(again))
 	}
-	if _, _, err := w.s.Request(t.Context(), "ill", job.Requested{Verb: makegood.Cancel, Request: "c", By: "anna", Reason: "enough"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "ill", job.Requested{Verb: makegood.VerbCancel, Request: "c", By: "anna", Reason: "enough"}); err != nil {
 		t.Fatal(err)
 	}
 	entries, _ = w.history("ill")
@@ -89,7 +89,7 @@ func TestASaveThatWasLostLeavesNoEntry(t *testing.T) {
 		}
 		return faultstore.None
 	}
-	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Pause, Request: "p"}); !errors.Is(err, faultstore.ErrInjected) {
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbPause, Request: "p"}); !errors.Is(err, faultstore.ErrInjected) {
 		t.Errorf("got %v, want %v", err, faultstore.ErrInjected)
 	}
 	w.strike = nil
@@ -118,8 +118,8 @@ func TestALongHistoryIsBounded(t *testing.T) {
 				return faultstore.None
 			}
 		}
-		ask(makegood.Pause)
-		ask(makegood.Resume)
+		ask(makegood.VerbPause)
+		ask(makegood.VerbResume)
 	}
 	j := w.job("j")
 	pages, err := w.file.HistoryPages(t.Context(), "j")

@@ -82,14 +82,14 @@ func TestAnUndoHasTheInputThatItsStepHad(t *testing.T) {
 		for i, n := range []int{50, 75} {
 			w.handle(w.failed("j", "ship", w.claim("j", "ship"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
 			corrected := amount(n, bytes)
-			v := w.request("j", job.Requested{Verb: makegood.Resubmit, Request: fmt.Sprint(i), Input: &job.Payload{Inline: corrected, Bytes: len(corrected)}})
+			v := w.request("j", job.Requested{Verb: makegood.VerbResubmit, Request: fmt.Sprint(i), Input: &job.Payload{Inline: corrected, Bytes: len(corrected)}})
 			if v.Kind != machine.Applied {
 				t.Fatalf("resubmit with %d: got %+v", n, v)
 			}
 		}
 		w.handle(w.done("j", "ship"))
 		w.use(func(*scheduler.Config) {})
-		w.request("j", job.Requested{Verb: makegood.UndoJob, Request: "undo"})
+		w.request("j", job.Requested{Verb: makegood.VerbUndo, Request: "undo"})
 		if got := w.inputOf("a", "refund"); got != `{"amount":100}` {
 			t.Errorf("an input of %d bytes more: the undo was asked with %s, want 100", bytes, got)
 		}
@@ -114,7 +114,7 @@ func TestAPlanSaysWhatAnotherInputBrings(t *testing.T) {
 	w.handle(w.failed("j", "pack", pack, job.StepError{Message: "no", Applied: makegood.AppliedUnknown}))
 	for _, bytes := range []int{0, 1000} {
 		input := amount(50, bytes)
-		r := job.Requested{Verb: makegood.Resubmit, Request: "1", Input: &job.Payload{Inline: input, Bytes: len(input)}}
+		r := job.Requested{Verb: makegood.VerbResubmit, Request: "1", Input: &job.Payload{Inline: input, Bytes: len(input)}}
 		if _, v, err := w.s.Plan(t.Context(), "j", r); err != nil || v.Kind != machine.Refused || !strings.Contains(v.Reason, "the outcome of step pack is unknown") {
 			t.Errorf("got %+v, %v, want it refused because of pack", v, err)
 		}
@@ -123,15 +123,15 @@ func TestAPlanSaysWhatAnotherInputBrings(t *testing.T) {
 		t.Fatalf("settle: got %+v, %v", v, err)
 	}
 	input := amount(50, 0)
-	plan, v, err := w.s.Plan(t.Context(), "j", job.Requested{Verb: makegood.Resubmit, Request: "1", Input: &job.Payload{Inline: input, Bytes: len(input)}})
+	plan, v, err := w.s.Plan(t.Context(), "j", job.Requested{Verb: makegood.VerbResubmit, Request: "1", Input: &job.Payload{Inline: input, Bytes: len(input)}})
 	if err != nil || v.Kind != machine.Applied {
 		t.Fatalf("plan: got %+v, %v", v, err)
 	}
 	got := fmt.Sprintf("%+v", plan.Steps)
 	want := fmt.Sprintf("%+v", []makegood.PlannedStep{
-		{Name: "charge", State: makegood.Done, Fate: makegood.StepStays, FormerInput: true},
-		{Name: "ship", State: makegood.Failed, Fate: makegood.StepAgain},
-		{Name: "pack", State: makegood.Failed, Fate: makegood.StepAgain, SameKey: true},
+		{Name: "charge", State: makegood.StepDone, Fate: makegood.FateStays, FormerInput: true},
+		{Name: "ship", State: makegood.StepFailed, Fate: makegood.FateAgain},
+		{Name: "pack", State: makegood.StepFailed, Fate: makegood.FateAgain, SameKey: true},
 	})
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -148,7 +148,7 @@ func TestTheSameInputIsNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.handle(w.failed("j", "charge", w.claim("j", "charge"), job.StepError{Message: "no", Applied: makegood.AppliedUnknown}))
-		r := job.Requested{Verb: makegood.Resubmit, Request: "1", Input: &job.Payload{Inline: input, Bytes: len(input)}}
+		r := job.Requested{Verb: makegood.VerbResubmit, Request: "1", Input: &job.Payload{Inline: input, Bytes: len(input)}}
 		if plan, v, err := w.s.Plan(t.Context(), "j", r); err != nil || v.Kind != machine.Applied || plan.Steps[0].SameKey {
 			t.Errorf("%d bytes more: got the plan %+v, %+v, %v, want that it is asked for the same", bytes, plan, v, err)
 		}
@@ -210,7 +210,7 @@ func TestAJobIsNotMovedToWhereAnUndoAsksSomebodyUnregistered(t *testing.T) {
 	}
 	w.handle(w.done("j", "charge"))
 	w.handle(w.failed("j", "ship", w.claim("j", "ship"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
-	v := w.request("j", job.Requested{Verb: makegood.Resubmit, Request: "1", Definition: w.define(asks("boss")).Hash})
+	v := w.request("j", job.Requested{Verb: makegood.VerbResubmit, Request: "1", Definition: w.define(asks("boss")).Hash})
 	if v.Kind != machine.Refused || !strings.Contains(v.Reason, `nobody is registered as "boss"`) {
 		t.Errorf("got %+v, want it refused", v)
 	}

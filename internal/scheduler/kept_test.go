@@ -76,7 +76,7 @@ func TestAnIntentIsDueAtOnceAndHasNoAttempts(t *testing.T) {
 	if !job.CreatedAt.Equal(w.now) {
 		t.Errorf("got it created at %s, want whole milliseconds, as times are stored: %s", job.CreatedAt, w.now)
 	}
-	if !job.CompleteBy.Equal(w.now) || job.Steps[0].Attempt != 0 || job.Transitions != 0 || job.ProcessState != makegood.Pending {
+	if !job.CompleteBy.Equal(w.now) || job.Steps[0].Attempt != 0 || job.Transitions != 0 || job.ProcessState != makegood.JobPending {
 		t.Errorf("got %+v, want no attempts, Pending, and its key now", job)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -98,7 +99,7 @@ type renewals struct {
 func (r *renewals) due(id string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last, is := r.at[id]; is && now.Sub(last) < makegood.FarKey {
+	if last, is := r.at[id]; is && now.Sub(last) < limits.FarKey {
 		return false
 	}
 	if r.at == nil || len(r.at) >= renewed {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/mempayload"
@@ -139,11 +140,11 @@ func TestACompletionByMessageWithAMissingPayloadDoesNotCount(t *testing.T) {
 		t.Errorf("got %+v, want it failed because of what is missing", step.Forward)
 	}
 	_, there := s.write(t, payload.Place{Job: "j"}, "a film")
-	if v := w.request("j", job.Requested{Verb: makegood.Resubmit, Request: "1"}); v.Kind != machine.Applied {
+	if v := w.request("j", job.Requested{Verb: makegood.VerbResubmit, Request: "1"}); v.Kind != machine.Applied {
 		t.Fatalf("resubmit: got %+v", v)
 	}
 	w.handle(w.record("j", job.StepCompleted{Place: p, Output: wire.Inline(there)}))
-	if got := w.job("j").ProcessState; got != makegood.Processed {
+	if got := w.job("j").ProcessState; got != makegood.JobProcessed {
 		t.Errorf("with one that is there: the job is %s", got)
 	}
 }
@@ -155,12 +156,12 @@ func TestWhatRefersToAMissingPayloadIsRefused(t *testing.T) {
 	missing := refersTo(t, makegood.Payload{SHA256: strings.Repeat("0a", 32), Bytes: 7, By: "a"})
 	w.submit(c, "replied")
 	w.handle(w.says("replied", "first", w.claim("replied", "first"), missing))
-	if j := w.job("replied"); j.ProcessState != makegood.Error || !strings.Contains(j.Reason, "not there for this job") {
+	if j := w.job("replied"); j.ProcessState != makegood.JobError || !strings.Contains(j.Reason, "not there for this job") {
 		t.Errorf("a reply: the job is %s: %s", j.ProcessState, j.Reason)
 	}
 	rev := w.job("replied").Rev
 	input := &job.Payload{Inline: missing, Bytes: len(missing)}
-	_, _, input1 := w.s.Request(t.Context(), "replied", job.Requested{Verb: makegood.Resubmit, Request: "1", Input: input})
+	_, _, input1 := w.s.Request(t.Context(), "replied", job.Requested{Verb: makegood.VerbResubmit, Request: "1", Input: input})
 	_, _, settled := w.s.Settle(t.Context(), "replied", job.Settled{Place: job.Place{Step: "first"}, Done: true, Output: *input})
 	_, _, completed := w.s.Complete(t.Context(), "replied", job.StepCompleted{Place: job.Place{Step: "first"}, Output: *input})
 	for what, err := range map[string]error{"an input": input1, "a settlement": settled, "a completion": completed} {
@@ -202,7 +203,7 @@ func TestPayloadsOfAJobThatLivesLongAreKept(t *testing.T) {
 	w.handle(w.says("j", "first", w.claim("j", "first"), output))
 	w.handle(w.failed("j", "second", w.claim("j", "second"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
 	now, corrected := s.write(t, payload.Place{Job: "j"}, "another film")
-	w.request("j", job.Requested{Verb: makegood.Resubmit, Request: "1", Input: &job.Payload{Inline: corrected, Bytes: len(corrected)}})
+	w.request("j", job.Requested{Verb: makegood.VerbResubmit, Request: "1", Input: &job.Payload{Inline: corrected, Bytes: len(corrected)}})
 	s.since()
 	poke := func() int {
 		w.handle(w.record("j", job.DeadlinePassed{}))
@@ -225,7 +226,7 @@ func TestPayloadsOfAJobThatLivesLongAreKept(t *testing.T) {
 	if got := poke(); got != 0 {
 		t.Errorf("at the next event %d are kept once more", got)
 	}
-	w.now = w.now.Add(makegood.FarKey)
+	w.now = w.now.Add(limits.FarKey)
 	if got := poke(); got != 3 {
 		t.Errorf("a day later %d are kept, want 3", got)
 	}

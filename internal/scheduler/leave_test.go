@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -123,7 +124,7 @@ func TestAMessageIsLeftForLongerEachTimeAndNotForEver(t *testing.T) {
 		return nil
 	}
 	begin := w.now
-	for w.s.Stats().Poisoned == 0 && w.now.Before(begin.Add(2*makegood.MaxLeft)) {
+	for w.s.Stats().Poisoned == 0 && w.now.Before(begin.Add(2*limits.MaxLeft)) {
 		n := len(delays)
 		if failed := w.handle(w.raw(body)); failed != nil {
 			t.Fatalf("wants again: %v, want none", failed)
@@ -136,8 +137,8 @@ func TestAMessageIsLeftForLongerEachTimeAndNotForEver(t *testing.T) {
 	if len(delays) < len(want) || !slices.Equal(delays[:len(want)], want) {
 		t.Errorf("got the delays %v, want first %v", delays[:min(len(delays), len(want))], want)
 	}
-	if after := w.now.Sub(begin); after < makegood.MaxLeft || after > makegood.MaxLeft+time.Hour {
-		t.Errorf("it was given up after %s, want %s", after, makegood.MaxLeft)
+	if after := w.now.Sub(begin); after < limits.MaxLeft || after > limits.MaxLeft+time.Hour {
+		t.Errorf("it was given up after %s, want %s", after, limits.MaxLeft)
 	}
 	records, err := w.local.Receive(t.Context(), "quarantine", 10)
 	if err != nil || len(records) != 1 || !strings.Contains(records[0].Body, "no release that understands it came in 13 days: message of a newer release: version 2") {
@@ -285,7 +286,7 @@ func TestAJobThatANewerReleaseTakesWhileItIsToldOfIsLeft(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.wasLeft("events", reply)
-	if j := w.job("j"); j.ProcessState != makegood.Error || j.Told() || w.s.Stats().Parked != 0 {
+	if j := w.job("j"); j.ProcessState != makegood.JobError || j.Told() || w.s.Stats().Parked != 0 {
 		t.Errorf("got %s, told %t, %d parked; want it saved, to be told of again, and not parked", j.ProcessState, j.Told(), w.s.Stats().Parked)
 	}
 }
@@ -341,7 +342,7 @@ func TestTheSecretOfAJobIsNeverReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
 	longer := w.job("j")
-	longer.Secret = []byte(strings.Repeat("s", 2*makegood.SecretBytes))
+	longer.Secret = []byte(strings.Repeat("s", 2*limits.SecretBytes))
 	if err := w.file.Save(t.Context(), store.Change{Job: longer, Seen: longer.CompleteBy}); err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestAResubmitHoldsTheInputAgainstTheDefinitionThatTheJobWillHave(t *testing
 		{job.CurrentDefinition, `{"total": 1}`, "the input of job j does not fit workflow paid: /customer is missing"},
 		{job.CurrentDefinition, `{"total": 1, "customer": "` + strings.Repeat("y", makegood.MaxInlineBytes) + `"}`, ""},
 	} {
-		r := job.Requested{Verb: makegood.Resubmit, Request: ask.definition + ask.input, Definition: ask.definition}
+		r := job.Requested{Verb: makegood.VerbResubmit, Request: ask.definition + ask.input, Definition: ask.definition}
 		if ask.input != "" {
 			given, err := scheduler.CheckInput(input(ask.input))
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/spend"
@@ -108,7 +109,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		if len(m.entries) > 0 {
 			s.shorten(ctx, change.Job)
 		}
-		if loaded.ProcessState != makegood.Error && change.Job.ProcessState == makegood.Error {
+		if loaded.ProcessState != makegood.JobError && change.Job.ProcessState == makegood.JobError {
 			s.stats.Add(func(t *Stats) { t.Stopped++ })
 		}
 	}
@@ -216,7 +217,7 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 func (s *Scheduler) facts(k *knowledge, held job.Holds, j job.Job) machine.Facts {
 	return machine.Facts{
 		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(j),
-		Random: s.config.Random(), Secret: s.config.Bytes(makegood.SecretBytes), Found: k.found, Held: held,
+		Random: s.config.Random(), Secret: s.config.Bytes(limits.SecretBytes), Found: k.found, Held: held,
 		Period: s.config.Period, Incarnation: s.config.Incarnation,
 	}
 }
@@ -301,12 +302,12 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	if e.seen.IsZero() && !e.keyless {
 		return nil
 	}
-	reason, again := makegood.Clip(e.reason), s.now().Add(makegood.TellAgain)
+	reason, again := makegood.Clip(e.reason), s.now().Add(limits.TellAgain)
 	if won, err := s.parkUntil(ctx, id, e.seen, reason, again); !won {
 		return err
 	}
 	s.stats.Add(func(t *Stats) { t.Parked++ })
-	notice := job.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
+	notice := job.Announcement{ProcessState: makegood.JobError, Reason: reason, At: s.now()}
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	announce := func() error { return s.config.Notifier.Announce(within, notify.Notice{Job: id, Announcement: notice}) }
@@ -314,7 +315,7 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 		s.config.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
 		return nil
 	}
-	_, err := s.parkUntil(ctx, id, again, reason, s.now().Add(makegood.FarKey))
+	_, err := s.parkUntil(ctx, id, again, reason, s.now().Add(limits.FarKey))
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -72,7 +73,7 @@ func TestARefusalThatCouldNotBeSavedBringsItsRecordBack(t *testing.T) {
 		t.Errorf("wants again: %v, want the reply", failed)
 	}
 	w.strike, w.deny = nil, func(string, queue.Message) error { return queue.Refused("too heavy") }
-	if failed := w.handle(reply); failed != nil || w.job("bad").ProcessState != makegood.Error {
+	if failed := w.handle(reply); failed != nil || w.job("bad").ProcessState != makegood.JobError {
 		t.Errorf("delivered again: wants again %v, %s, want none, Error", failed, w.job("bad").ProcessState)
 	}
 }
@@ -106,7 +107,7 @@ func TestWhatIsDueLateIsNotRemindedOf(t *testing.T) {
 	w := newWorld(t)
 	w.use(func(c *scheduler.Config) { c.Reminders = true })
 	c := w.define(twoAgents)
-	for id, ahead := range map[string]time.Duration{"within": makegood.RemindWithin, "late": makegood.RemindWithin + time.Millisecond} {
+	for id, ahead := range map[string]time.Duration{"within": limits.RemindWithin, "late": limits.RemindWithin + time.Millisecond} {
 		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{
 			ID: id, Definition: c.Hash, Input: json.RawMessage(`{}`), StartAt: w.now.Add(ahead),
 		}); err != nil {
@@ -159,7 +160,7 @@ func TestAJobWhoseDefinitionIsBadIsParked(t *testing.T) {
 	if failed := w.handle(reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if j := w.job("j"); j.ProcessState != makegood.Error || !strings.HasPrefix(j.Reason, "definition bad: ") || w.s.Stats().Parked != 1 {
+	if j := w.job("j"); j.ProcessState != makegood.JobError || !strings.HasPrefix(j.Reason, "definition bad: ") || w.s.Stats().Parked != 1 {
 		t.Errorf("got %s (%s), %d parked, want Error that names the definition, and 1", j.ProcessState, j.Reason, w.s.Stats().Parked)
 	}
 }
@@ -172,13 +173,13 @@ func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
 	w.change("j", func(odd *job.Job) { odd.Definition = "gone" })
 	w.before("Park", "j", func() {
 		w.change("j", func(moved *job.Job) {
-			moved.ProcessState, moved.CompleteBy = makegood.Processing, moved.CompleteBy.Add(time.Second)
+			moved.ProcessState, moved.CompleteBy = makegood.JobProcessing, moved.CompleteBy.Add(time.Second)
 		})
 	})
 	if failed := w.handle(reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if w.job("j").ProcessState != makegood.Processing || len(w.told.notices) != 0 || w.s.Stats().Parked != 0 {
+	if w.job("j").ProcessState != makegood.JobProcessing || len(w.told.notices) != 0 || w.s.Stats().Parked != 0 {
 		t.Errorf("got %s, told %v, %d parked, want it as it was moved", w.job("j").ProcessState, w.told.notices, w.s.Stats().Parked)
 	}
 }
@@ -190,14 +191,14 @@ func TestAJobThatCannotBeReadIsParkedUnderTheKeyThatWasSeen(t *testing.T) {
 	w.submit(w.define(twoAgents), "j")
 	reply, due := w.done("j", "first"), w.deadline("j")
 	w.use(func(c *scheduler.Config) { c.Jobs = unreadable{c.Jobs} })
-	if failed := w.handle(reply); failed != nil || w.job("j").ProcessState == makegood.Error {
+	if failed := w.handle(reply); failed != nil || w.job("j").ProcessState == makegood.JobError {
 		t.Errorf("a reply: wants again %v, %s, want none, and it is not parked", failed, w.job("j").ProcessState)
 	}
 	if failed := w.handle(reply, due); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	j := w.job("j")
-	if j.ProcessState != makegood.Error || !j.CompleteBy.Equal(w.now.Add(makegood.FarKey)) || len(w.told.notices) != 1 {
+	if j.ProcessState != makegood.JobError || !j.CompleteBy.Equal(w.now.Add(limits.FarKey)) || len(w.told.notices) != 1 {
 		t.Errorf("got %s, key %s, told %v, want Error, a far key, and one to be told", j.ProcessState, j.CompleteBy, w.told.notices)
 	}
 }
@@ -233,7 +234,7 @@ func TestASubmissionThatComesAgainTellsWhatWasNotHeard(t *testing.T) {
 	}
 	w.heard.deaf = errBroken
 	submit()
-	w.heard.deaf, w.now = nil, w.now.Add(makegood.TellAgain)
+	w.heard.deaf, w.now = nil, w.now.Add(limits.TellAgain)
 	submit()
 	if n := len(w.heard.notices); n != 2 || w.heard.notices[1].Job != "j" || !w.job("j").Told() {
 		t.Errorf("told %+v, noted %t, want the same of job j twice, and that it is noted", w.heard.notices, w.job("j").Told())
@@ -249,10 +250,10 @@ func TestAJobWithoutAKeyThatCannotBeDecidedAboutIsParked(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	j := w.job("j")
-	if j.ProcessState != makegood.Error || !j.CompleteBy.Equal(w.now.Add(makegood.FarKey)) {
+	if j.ProcessState != makegood.JobError || !j.CompleteBy.Equal(w.now.Add(limits.FarKey)) {
 		t.Errorf("got %s, key %s, want Error and a far key", j.ProcessState, j.CompleteBy)
 	}
-	notice := notify.Notice{Job: "j", Announcement: job.Announcement{ProcessState: makegood.Error, Reason: j.Reason, At: w.now}}
+	notice := notify.Notice{Job: "j", Announcement: job.Announcement{ProcessState: makegood.JobError, Reason: j.Reason, At: w.now}}
 	if !slices.Equal(w.told.notices, []notify.Notice{notice}) || j.Reason == "" {
 		t.Errorf("told %+v, want %+v", w.told.notices, notice)
 	}
@@ -268,7 +269,7 @@ func TestAJobThatHasEndedIsNotParked(t *testing.T) {
 	if failed := w.handle(reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if j := w.job("j"); j.ProcessState != makegood.Processed || len(w.told.notices) != 0 {
+	if j := w.job("j"); j.ProcessState != makegood.JobProcessed || len(w.told.notices) != 0 {
 		t.Errorf("got %s, told %v, want Processed and nobody told", j.ProcessState, w.told.notices)
 	}
 }
@@ -348,7 +349,7 @@ func TestAnExpressionThatFailsFailsItsStep(t *testing.T) {
 		want := `step first failed: step "first": ` + what + ": ${ 1 | .id }: expected an object but got: number (1)"
 		w := newWorld(t)
 		j := w.submit(w.define("name: one\nsteps: [{name: first, agent: a, "+what+": \"${ 1 | .id }\"}]"), "j")
-		if j.ProcessState != makegood.Error || j.Reason != want || len(w.sends) != 0 {
+		if j.ProcessState != makegood.JobError || j.Reason != want || len(w.sends) != 0 {
 			t.Errorf("got %s %q, sent %v, want Error %q, and no task", j.ProcessState, j.Reason, w.sends, want)
 		}
 	}
@@ -361,7 +362,7 @@ func TestASubmissionThatComesAgainIsAnsweredWithTheJob(t *testing.T) {
 	w.submit(c, "j")
 	w.handle(w.done("j", "first"))
 	again, created, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`)})
-	if want := w.job("j"); err != nil || created || again.Rev != want.Rev || again.ProcessState != makegood.Processing {
+	if want := w.job("j"); err != nil || created || again.Rev != want.Rev || again.ProcessState != makegood.JobProcessing {
 		t.Errorf("got %s, revision %d, created %t, %v, want Processing, %d", again.ProcessState, again.Rev, created, err, want.Rev)
 	}
 }
@@ -389,7 +390,7 @@ func TestAPayloadThatIsGoneIsToldOf(t *testing.T) {
 	if failed := w.handle(w.deadline("j")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if j, want := w.job("j"), first.Forward.Output.Ref+" of the job is gone from the store"; j.ProcessState != makegood.Error || j.Reason != want {
+	if j, want := w.job("j"), first.Forward.Output.Ref+" of the job is gone from the store"; j.ProcessState != makegood.JobError || j.Reason != want {
 		t.Errorf("got %s %q, want Error %q", j.ProcessState, j.Reason, want)
 	}
 }

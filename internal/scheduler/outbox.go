@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/spend"
@@ -173,7 +173,7 @@ func sentBefore(of job.Job, d job.Dispatch) bool {
 // finds.
 func (s *Scheduler) remind(out *outbox, w *work, c job.Remind) error {
 	ahead := c.Key.Sub(s.now())
-	if !s.config.Reminders || ahead > makegood.RemindWithin {
+	if !s.config.Reminders || ahead > limits.RemindWithin {
 		return nil
 	}
 	body, err := wire.EncodeEvent(w.job, job.DeadlinePassed(c))

@@ -8,6 +8,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -98,13 +99,13 @@ func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
 		bytes int
 		state makegood.ProcessState
 	}{
-		{makegood.MaxInlineBytes, makegood.Processed},
-		{makegood.MaxInlineBytes + 1, makegood.Processed},
-		{most - 1, makegood.Processed},
-		{most, makegood.Processed},
-		{most + 1, makegood.Undoing},
-		{2 * most, makegood.Undoing},
-		{makegood.MaxMessageBytes - 500, makegood.Undoing},
+		{makegood.MaxInlineBytes, makegood.JobProcessed},
+		{makegood.MaxInlineBytes + 1, makegood.JobProcessed},
+		{most - 1, makegood.JobProcessed},
+		{most, makegood.JobProcessed},
+		{most + 1, makegood.JobUndoing},
+		{2 * most, makegood.JobUndoing},
+		{limits.MaxMessageBytes - 500, makegood.JobUndoing},
 	} {
 		w := newWorld(t)
 		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
@@ -119,7 +120,7 @@ func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
 			t.Errorf("an output of %d bytes: the job is %s (%s), want %s", c.bytes, j.ProcessState, j.Reason, c.state)
 			continue
 		}
-		if c.state == makegood.Processed {
+		if c.state == makegood.JobProcessed {
 			if got := len(w.output("j", "first")); got != c.bytes {
 				t.Errorf("an output of %d bytes: %d are kept", c.bytes, got)
 			}
@@ -140,7 +141,7 @@ func nested(depth int) json.RawMessage {
 
 // As deep as an input may be nested an output may be, too: what is deeper could not be told an undo.
 func TestAnOutputThatIsNestedTooDeepIsAFailureThatIsUndone(t *testing.T) {
-	for depth, state := range map[int]makegood.ProcessState{canonical.MaxDepth: makegood.Processed, canonical.MaxDepth + 1: makegood.Undoing, 9_990: makegood.Undoing} {
+	for depth, state := range map[int]makegood.ProcessState{canonical.MaxDepth: makegood.JobProcessed, canonical.MaxDepth + 1: makegood.JobUndoing, 9_990: makegood.JobUndoing} {
 		w := newWorld(t)
 		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
 		claim := w.claim("j", "first")
@@ -149,7 +150,7 @@ func TestAnOutputThatIsNestedTooDeepIsAFailureThatIsUndone(t *testing.T) {
 			t.Errorf("%d deep: wants again %v, want none", depth, failed)
 		}
 		j := w.job("j")
-		if step, _ := j.Step("first"); j.ProcessState != state || state == makegood.Undoing && !strings.Contains(step.Forward.Error.Message, "nested deeper than 500") {
+		if step, _ := j.Step("first"); j.ProcessState != state || state == makegood.JobUndoing && !strings.Contains(step.Forward.Error.Message, "nested deeper than 500") {
 			t.Errorf("%d deep: the job is %s, its step %+v, want %s", depth, j.ProcessState, step.Forward.Error, state)
 		}
 	}
@@ -175,7 +176,7 @@ func TestATaskThatHasNoFormOnTheWireIsRefused(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	j := w.job("j")
-	if step, _ := j.Step("first"); j.ProcessState != makegood.Error || step.Undo.Error == nil || step.Undo.Error.Kind != makegood.KindDispatch ||
+	if step, _ := j.Step("first"); j.ProcessState != makegood.JobError || step.Undo.Error == nil || step.Undo.Error.Kind != makegood.KindDispatch ||
 		!strings.Contains(j.Reason, "it has no form on the wire: ") {
 		t.Errorf("the job is %s (%s), the undo %+v, want it before a person, with why", j.ProcessState, j.Reason, step.Undo.Error)
 	}
@@ -206,7 +207,7 @@ func TestTheTaskOfAnUndoHasItsOwnInput(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, with: {go: 1}, undo: {agent: b, action: back, with: {back: 2}}}]"), "j")
 	w.handle(w.says("j", "first", w.claim("j", "first"), text(1000, "o")))
-	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "1"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbUndo, Request: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"tasks-a": `{"go":1}`, "tasks-b": `{"back":2}`} {

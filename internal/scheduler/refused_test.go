@@ -70,7 +70,7 @@ func TestAJobThatIsTooLargeToBeKeptIsParked(t *testing.T) {
 	if again := w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: strings.Repeat("x", 600)})); again != nil {
 		t.Errorf("comes again: %v", again)
 	}
-	if j := w.job("j"); j.ProcessState != makegood.Error || !strings.Contains(j.Reason, "too large to be kept: 500000 bytes") {
+	if j := w.job("j"); j.ProcessState != makegood.JobError || !strings.Contains(j.Reason, "too large to be kept: 500000 bytes") {
 		t.Errorf("got %s, %q, want Error, and that it is too large", j.ProcessState, j.Reason)
 	}
 	if len(w.told.notices) != 1 {

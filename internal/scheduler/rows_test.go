@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -46,13 +47,13 @@ func TestTheFirstOfTwoOutcomesOfAnAttemptHolds(t *testing.T) {
 		w := newWorld(t)
 		w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
 		c := w.claim("j", "first")
-		want := makegood.Processed
+		want := makegood.JobProcessed
 		said := []record{
 			w.succeeded("j", "first", c),
 			w.failed("j", "first", c, job.StepError{Message: "no"}),
 		}
 		if !successFirst {
-			said[0], said[1], want = said[1], said[0], makegood.Error
+			said[0], said[1], want = said[1], said[0], makegood.JobError
 		}
 		w.handle(said[0])
 		before := w.job("j")
@@ -109,11 +110,11 @@ func TestASkewedClockIsWastefulAndNotWrong(t *testing.T) {
 	}
 	before := w.job("j")
 	w.handle(w.succeeded("j", "first", zombie))
-	if got := w.job("j"); got.Rev != before.Rev || got.ProcessState != makegood.Processing {
+	if got := w.job("j"); got.Rev != before.Rev || got.ProcessState != makegood.JobProcessing {
 		t.Errorf("after the first agent's word: got %s, revision %d, want Processing, %d", got.ProcessState, got.Rev, before.Rev)
 	}
 	w.handle(w.succeeded("j", "first", second))
-	if got := w.job("j"); got.ProcessState != makegood.Processed || got.FailureCount != 1 {
+	if got := w.job("j"); got.ProcessState != makegood.JobProcessed || got.FailureCount != 1 {
 		t.Errorf("after the second's: got %s, %d failures, want Processed, 1", got.ProcessState, got.FailureCount)
 	}
 }
@@ -156,7 +157,7 @@ func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
 	if failed := w.handle(first, first, stranger, unknown, w.raw("{")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if _, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Resubmit, Request: "r"}); err != nil || v.Kind != machine.Refused {
+	if _, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbResubmit, Request: "r"}); err != nil || v.Kind != machine.Refused {
 		t.Errorf("a resubmit: got %s, %v, want it refused", v.Kind, err)
 	}
 	c := w.s.Stats()
@@ -171,14 +172,14 @@ func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
 func TestACancelThatOvertakesItsSubmissionIsToldSo(t *testing.T) {
 	w := newWorld(t)
 	c := w.define(twoAgents)
-	cancel := job.Requested{Verb: makegood.Cancel, Request: "r"}
+	cancel := job.Requested{Verb: makegood.VerbCancel, Request: "r"}
 	if _, _, err := w.s.Request(t.Context(), "j", cancel); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("before the submission: got %v, want %v", err, store.ErrNotFound)
 	}
-	if j := w.submit(c, "j"); j.ProcessState != makegood.Pending {
+	if j := w.submit(c, "j"); j.ProcessState != makegood.JobPending {
 		t.Errorf("got %s, want Pending", j.ProcessState)
 	}
-	if j, _, err := w.s.Request(t.Context(), "j", cancel); err != nil || j.ProcessState != makegood.Cancelled {
+	if j, _, err := w.s.Request(t.Context(), "j", cancel); err != nil || j.ProcessState != makegood.JobCancelled {
 		t.Errorf("after it: got %s, %v, want Cancelled", j.ProcessState, err)
 	}
 }
@@ -191,7 +192,7 @@ func TestAnEndThatWasSavedAndNotToldIsToldAfterTheNextSweep(t *testing.T) {
 	c := w.claim("bad", "first")
 	w.failing("Save", faultstore.FailAfter)
 	w.handle(w.failed("bad", "first", c, job.StepError{Message: "no"}))
-	if j := w.job("bad"); j.ProcessState != makegood.Error || j.Told() || len(w.told.notices) != 0 {
+	if j := w.job("bad"); j.ProcessState != makegood.JobError || j.Told() || len(w.told.notices) != 0 {
 		t.Fatalf("got %s, told %t, notices %+v, want an Error that nobody was told of", j.ProcessState, j.Told(), w.told.notices)
 	}
 	w.strike = nil
@@ -200,8 +201,8 @@ func TestAnEndThatWasSavedAndNotToldIsToldAfterTheNextSweep(t *testing.T) {
 	if j := w.job("bad"); !j.Told() || len(w.told.notices) != 1 {
 		t.Errorf("got told %t, notices %+v, want one", j.Told(), w.told.notices)
 	}
-	if waited := w.now.Sub(before); waited > makegood.TellAgain {
-		t.Errorf("the key was %v ahead, want at most %v", waited, makegood.TellAgain)
+	if waited := w.now.Sub(before); waited > limits.TellAgain {
+		t.Errorf("the key was %v ahead, want at most %v", waited, limits.TellAgain)
 	}
 }
 
@@ -229,7 +230,7 @@ func TestWhatABatchOpensIsNotClosedBeforeItWasSaved(t *testing.T) {
 	}
 	w.strike = nil
 	w.handle(due, late)
-	if lies := w.s.Stats().Lies; lies != 0 || w.job("j").ProcessState != makegood.Processed {
+	if lies := w.s.Stats().Lies; lies != 0 || w.job("j").ProcessState != makegood.JobProcessed {
 		t.Errorf("got %d lies and %s, want none and Processed", lies, w.job("j").ProcessState)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -98,7 +99,7 @@ func (g *gate) Create(ctx context.Context, j job.Job) error {
 	g.now++
 	if g.now > g.most {
 		g.most = g.now
-		if g.most == makegood.MaxBatch {
+		if g.most == limits.MaxBatch {
 			close(g.full)
 		}
 	}
@@ -124,8 +125,8 @@ func TestSubmissionsByMessageAreStoredSideBySide(t *testing.T) {
 	defer cancel()
 	g := &gate{Jobs: w.file, full: make(chan struct{}), over: over.Done()}
 	w.handleWith(w.with(func(c *scheduler.Config) { c.Jobs = g }), w.submissions("two", 35)...)
-	if g.most != makegood.MaxBatch {
-		t.Errorf("got %d at once, want %d", g.most, makegood.MaxBatch)
+	if g.most != limits.MaxBatch {
+		t.Errorf("got %d at once, want %d", g.most, limits.MaxBatch)
 	}
 	for i := range 35 {
 		if id := fmt.Sprint("job-", i); w.open(id, "first") != 1 {
@@ -281,7 +282,7 @@ func TestACallerThatHangsUpAfterTheSaveDelaysNoTask(t *testing.T) {
 	w.handle(w.done("j", "first"))
 	w.forget()
 	calls()
-	if _, _, err := s.Request(ctx, "j", job.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil || ctx.Err() == nil {
+	if _, _, err := s.Request(ctx, "j", job.Requested{Verb: makegood.VerbCancel, Request: "r"}); err != nil || ctx.Err() == nil {
 		t.Errorf("got %v, the caller is there: %t; want the cancel granted to one who has gone", err, ctx.Err() == nil)
 	}
 	w.checkSends(send{"tasks-a", []string{"j"}})

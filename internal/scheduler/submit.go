@@ -27,7 +27,7 @@ var ErrInvalid = errors.New("invalid")
 // MisfitError: the input of a job does not fit what its workflow says of it. It is an ErrInvalid.
 type MisfitError struct {
 	Job, Workflow string
-	// Misfits are the places, at most makegood.MaxMisfits.
+	// Misfits are the places, at most limits.MaxMisfits.
 	Misfits []makegood.Misfit
 }
 

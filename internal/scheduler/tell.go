@@ -137,7 +137,7 @@ func (s *Scheduler) announce(ctx context.Context, w *work, to recipient, theirs 
 // standsAt says where a job stands that an operator hears of, if it stands as it did when that was announced, and since when it
 // has stopped.
 func standsAt(j job.Job, a job.Announcement) (step, kind string, since time.Time) {
-	if stopped := a.ProcessState == makegood.Error && a.ExpectBy.IsZero(); stopped != (j.ProcessState == makegood.Error) {
+	if stopped := a.ProcessState == makegood.JobError && a.ExpectBy.IsZero(); stopped != (j.ProcessState == makegood.JobError) {
 		return "", "", since
 	}
 	listed := store.ListedOf(j)

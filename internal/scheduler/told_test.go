@@ -71,7 +71,7 @@ func TestAnUndoThatNobodyClaimsIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back, startBy: 10s, timeout: 10s}}]"), "j")
 	w.handle(w.done("j", "first"))
-	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbUndo, Request: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.s.Stats().Unstarted; got != 0 {
@@ -90,7 +90,7 @@ func TestOnlyAnswersAreBroughtToTheJob(t *testing.T) {
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "bad")
 	w.failing("Close", faultstore.FailBefore)
 	w.forget()
-	if _, _, err := w.s.Request(t.Context(), "bad", job.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "bad", job.Requested{Verb: makegood.VerbCancel, Request: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	w.checkCalls(map[string]int{"Load": 1, "Save": 1, "Close": 1})

@@ -27,7 +27,7 @@ func TestWhatFollowsOfAJobInARoundIsOneSave(t *testing.T) {
 		t.Errorf("got left %q, right %q, attempt %d, want that left failed, and the attempt of right was closed unstarted",
 			left.Forward.State, right.Forward.State, right.Attempt)
 	}
-	if j.ProcessState != makegood.Error || !j.Told() {
+	if j.ProcessState != makegood.JobError || !j.Told() {
 		t.Errorf("got %s, told %t, want Error, and that it was told", j.ProcessState, j.Told())
 	}
 }
@@ -49,7 +49,7 @@ func TestPeopleAreToldWhenTheTasksOfAllRoundsAreOut(t *testing.T) {
 			t.Error("the listener is told while the task of the undo has not been sent")
 		}
 	}
-	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, Request: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	w.checkSends(send{"tasks-a", []string{"j"}})

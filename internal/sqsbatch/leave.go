@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -40,7 +40,7 @@ type Left struct {
 	Again, Poisoned int
 }
 
-// Leave leaves records. One that was left for longer than makegood.MaxLeft, or cannot be sent again, goes into
+// Leave leaves records. One that was left for longer than limits.MaxLeft, or cannot be sent again, goes into
 // quarantine. Where it is unknown whether a record was sent, it fails, and may then be there twice.
 func (l Leaving) Leave(ctx context.Context, unread []Unread) (left Left) {
 	var again []Unread
@@ -49,9 +49,9 @@ func (l Leaving) Leave(ctx context.Context, unread []Unread) (left Left) {
 	for _, u := range unread {
 		body, since := wire.Leave(u.Record.Body, now)
 		switch waited := now.Sub(since); {
-		case waited > makegood.MaxLeft:
-			l.giveUp(ctx, &left, u, fmt.Sprintf("no release that understands it came in %d days: %v", makegood.MaxLeft/(24*time.Hour), u.Why))
-		case len(body) > makegood.MaxMessageBytes:
+		case waited > limits.MaxLeft:
+			l.giveUp(ctx, &left, u, fmt.Sprintf("no release that understands it came in %d days: %v", limits.MaxLeft/(24*time.Hour), u.Why))
+		case len(body) > limits.MaxMessageBytes:
 			l.giveUp(ctx, &left, u, fmt.Sprintf("too large to be left: %v", u.Why))
 		default:
 			again = append(again, u)
@@ -74,7 +74,7 @@ func (l Leaving) Leave(ctx context.Context, unread []Unread) (left Left) {
 
 // delay is how long a message stays hidden that was left for a while already.
 func delay(waited time.Duration) time.Duration {
-	return min(max(waited, makegood.LeaveFor), makegood.MaxLeaveFor).Truncate(time.Second)
+	return min(max(waited, limits.LeaveFor), limits.MaxLeaveFor).Truncate(time.Second)
 }
 
 // sent notes what became of a record that was sent again.

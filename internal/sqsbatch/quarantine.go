@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -37,7 +38,7 @@ type Quarantined struct {
 }
 
 // Quarantine sends a poison message to a quarantine queue, with the reason. The body is cut where the
-// whole would be above makegood.MaxMessageBytes, and CutFrom then says how long it was.
+// whole would be above limits.MaxMessageBytes, and CutFrom then says how long it was.
 //
 // After nil the record can be deleted, so it must not be reported as failed. After an error it is
 // unknown whether the message was sent: let the record fail, so that it is delivered again. It may
@@ -62,7 +63,7 @@ func Quarantine(ctx context.Context, sender queue.Sender, queueName string, reco
 // encodeFitting encodes q, with as much of its body as a message can hold.
 func encodeFitting(q Quarantined) (string, error) {
 	whole, err := encode(q)
-	if err != nil || len(whole) <= makegood.MaxMessageBytes {
+	if err != nil || len(whole) <= limits.MaxMessageBytes {
 		return whole, err
 	}
 	body := strings.ToValidUTF8(q.Body, "\uFFFD")
@@ -71,7 +72,7 @@ func encodeFitting(q Quarantined) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if q.Body, err = beginning(body, makegood.MaxMessageBytes-len(rest)); err != nil {
+	if q.Body, err = beginning(body, limits.MaxMessageBytes-len(rest)); err != nil {
 		return "", err
 	}
 	return encode(q)

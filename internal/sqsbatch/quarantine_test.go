@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -56,12 +56,12 @@ func TestABodyThatIsTooLongForQuarantineIsCut(t *testing.T) {
 		"four bytes": "😀", "refused ones": "\uFFFE", "mixed": "a\"é\x01\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := strings.Repeat(character, makegood.MaxMessageBytes/len(character))
+			body := strings.Repeat(character, limits.MaxMessageBytes/len(character))
 			var sent outbox
 			if err := Quarantine(t.Context(), &sent, "poison", poison(body), "too long"); err != nil {
 				t.Fatal(err)
 			}
-			if got, limit := len(sent.body), makegood.MaxMessageBytes; got > limit || got < limit-30 {
+			if got, limit := len(sent.body), limits.MaxMessageBytes; got > limit || got < limit-30 {
 				t.Errorf("%d bytes sent, want %d or a few less", got, limit)
 			}
 			var q Quarantined
@@ -91,7 +91,7 @@ func TestABodyThatJustFitsIsNotCut(t *testing.T) {
 		return q
 	}
 	send(0)
-	fits := makegood.MaxMessageBytes - len(sent.body)
+	fits := limits.MaxMessageBytes - len(sent.body)
 	if q := send(fits); q.CutFrom != 0 || len(q.Body) != fits {
 		t.Errorf("body of %d bytes: kept %d, cutFrom %d, want all of it", fits, len(q.Body), q.CutFrom)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Auditor reads all jobs and schedules, one after the other, to find those of which the index does not say what it should: they
@@ -39,7 +40,7 @@ type Audited struct {
 
 // auditFar is how far ahead a key is that an audit asks about: further than that of a job which waits for a person, and so
 // far that the sweep that finds it may be too late to be of use.
-const auditFar = makegood.FarKey + time.Hour
+const auditFar = limits.FarKey + time.Hour
 
 // scheduleFar is how far ahead the key of a schedule is that an audit asks about: most come sooner than the next audit.
 const scheduleFar = time.Hour

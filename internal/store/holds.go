@@ -56,7 +56,7 @@ func (h Held) PutOver(stored Held) (Held, error) {
 
 // HeldName returns what a job stands still for (job.Hold.String); empty: for nothing that holds it.
 func HeldName(j job.Job) string {
-	if !j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.Error {
+	if !j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 		return ""
 	}
 	return j.HeldBy

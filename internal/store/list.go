@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
@@ -71,7 +72,7 @@ type Filter struct {
 	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
-	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) has passed by makegood.LateGrace at Now or, while it goes
+	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) has passed by limits.LateGrace at Now or, while it goes
 	// forward and is not paused, its own timeout or the time by which its workflow expects it (job.Job.Expected).
 	Late bool
 	// LateWithin: that timeout, or that time, passes, or has passed, by that long after Now.
@@ -139,7 +140,7 @@ func ListedOf(j job.Job) Listed {
 		Tenant: j.Tenant, Labels: j.Labels, Reason: j.Reason, FirstReason: j.FirstReason, StoppedAt: j.PausedAt, Job: j,
 	}
 	switch {
-	case j.ProcessState == makegood.Error:
+	case j.ProcessState == makegood.JobError:
 		l.stopped(j)
 	case !j.ProcessState.Finished():
 		l.Stands = open(j)
@@ -149,7 +150,7 @@ func ListedOf(j job.Job) Listed {
 
 // stopped finds the step for which a job is in Error. What fails while it is, fails later, and changes nothing.
 func (l *Listed) stopped(j job.Job) {
-	undo := j.Desired != makegood.Processed
+	undo := j.Desired != makegood.JobProcessed
 	var first *job.Activity
 	for i := range j.Steps {
 		a := &j.Steps[i].Forward
@@ -233,7 +234,7 @@ func says(reason, words string) bool {
 // isAbout reports whether the times of a job are those that the filter wants.
 func (f Filter) isAbout(l Listed) bool {
 	passed := func(at time.Time, by time.Duration) bool { return !at.IsZero() && !at.After(f.Now.Add(by)) }
-	forward := !l.Paused && (l.ProcessState == makegood.Pending || l.ProcessState == makegood.Processing)
+	forward := !l.Paused && (l.ProcessState == makegood.JobPending || l.ProcessState == makegood.JobProcessing)
 	finished := l.ProcessState.Finished()
 	overdue := func(by time.Duration) bool {
 		return forward && passed(l.Deadline, by) || l.Job.Expected() && passed(l.Job.ExpectBy, by)
@@ -241,7 +242,7 @@ func (f Filter) isAbout(l Listed) bool {
 	switch {
 	case !f.Since.IsZero() && l.CreatedAt.Before(f.Since), !f.Until.IsZero() && !l.CreatedAt.Before(f.Until):
 		return false
-	case f.Late && (finished || !passed(l.CompleteBy, -makegood.LateGrace) && !overdue(0)):
+	case f.Late && (finished || !passed(l.CompleteBy, -limits.LateGrace) && !overdue(0)):
 		return false
 	case f.LateWithin > 0 && !overdue(f.LateWithin):
 		return false
@@ -275,7 +276,7 @@ func (f Filter) KeyBy() time.Time {
 }
 
 // InError reports whether none but jobs in Error can match.
-func (f Filter) InError() bool { return f.State == makegood.Error || f.ReasonKind != "" }
+func (f Filter) InError() bool { return f.State == makegood.JobError || f.ReasonKind != "" }
 
 // Unfinished reports whether none but jobs that are not at their end can match, whatever State says.
 func (f Filter) Unfinished() bool {
@@ -334,7 +335,7 @@ func (s *Sieve) agentsOf(l Listed) ([]string, error) {
 
 // asks reports whether an approval of a job waits for an answer, whose agents agentsOf has read.
 func (s *Sieve) asks(l Listed) bool {
-	if l.ProcessState == makegood.Error {
+	if l.ProcessState == makegood.JobError {
 		return false
 	}
 	return slices.ContainsFunc(l.Stands, func(at Standing) bool {

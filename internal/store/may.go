@@ -5,6 +5,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // What is here is the condition of every write, and what the write leaves, whoever the adapter is. SQLite and the store in
@@ -43,7 +44,7 @@ func Parked(stored job.Job, seen time.Time, reason string, completeBy time.Time)
 	if !stored.CompleteBy.Equal(seen) {
 		return stored, ErrConflict
 	}
-	stored.ProcessState, stored.Reason, stored.CompleteBy = makegood.Error, reason, completeBy
+	stored.ProcessState, stored.Reason, stored.CompleteBy = makegood.JobError, reason, completeBy
 	stored.Rev++
 	return stored, nil
 }
@@ -149,7 +150,7 @@ func closeHeld(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 		next.Closed = job.FoundReplied
 	case c.LockedBy == "" && !item.CompleteBy.After(c.Now):
 		next.Closed = job.FoundSilent
-	case c.LockedBy == "" && !c.Ends.IsZero() && item.Ends.IsZero() && len(item.LockedBy) <= makegood.MaxLockedByBytes:
+	case c.LockedBy == "" && !c.Ends.IsZero() && item.Ends.IsZero() && len(item.LockedBy) <= limits.MaxLockedByBytes:
 		next.Ends, next.Bytes = c.Ends, 0
 		if item.CompleteBy.After(c.Ends) {
 			next.Ends = item.CompleteBy
@@ -159,7 +160,7 @@ func closeHeld(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 		return item, job.Found{Finding: job.FoundHeld, Claim: item.Claim}
 	}
 	next.Bytes = 0
-	if len(next.LockedBy) > makegood.MaxLockedByBytes {
+	if len(next.LockedBy) > limits.MaxLockedByBytes {
 		// A name that fills the item would keep it from being written.
 		next.LockedBy = ""
 	}
@@ -213,7 +214,7 @@ func expiry(until, completeBy time.Time) time.Time {
 	if completeBy.After(until) {
 		until = completeBy
 	}
-	return until.Add(makegood.KeepClaim)
+	return until.Add(limits.KeepClaim)
 }
 
 func earliest(a, b time.Time) time.Time {

@@ -32,10 +32,10 @@ func TestOnlyWhatHasEndedAndHasNoKeyMayExpire(t *testing.T) {
 		key   time.Time
 		want  bool
 	}{
-		{makegood.Processed, time.Time{}, true},
-		{makegood.Processed, key, false},
-		{makegood.Processing, time.Time{}, false},
-		{makegood.Error, key, false},
+		{makegood.JobProcessed, time.Time{}, true},
+		{makegood.JobProcessed, key, false},
+		{makegood.JobProcessing, time.Time{}, false},
+		{makegood.JobError, key, false},
 	} {
 		if got := store.EndedAndTold(job.Job{ProcessState: row.state, CompleteBy: row.key}); got != row.want {
 			t.Errorf("%s with the key %v: got %t, want %t", row.state, row.key, got, row.want)

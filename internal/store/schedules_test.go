@@ -24,7 +24,7 @@ func TestWhatBeginsAtAKey(t *testing.T) {
 		"a wait":                       {job.Job{Steps: step(job.Activity{State: job.Waiting, LookAt: key})}, true},
 		"the look after an attempt":    {job.Job{Steps: step(job.Activity{State: job.Dispatched, At: key, LookAt: key})}, false},
 		"a start of a paused job":      {job.Job{StartAt: key, PausedAt: key}, false},
-		"an end that is to be told of": {job.Job{StartAt: key, ProcessState: makegood.Processed}, false},
+		"an end that is to be told of": {job.Job{StartAt: key, ProcessState: makegood.JobProcessed}, false},
 	} {
 		c.job.CompleteBy = key
 		if got := store.Begins(c.job); got != c.begins {

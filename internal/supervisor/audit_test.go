@@ -157,11 +157,11 @@ func TestTheAuditTellsOfWhatNoSweepFindsWithTheKeyThatItHas(t *testing.T) {
 	w := newWorld(t, 1)
 	key := noon.Add(time.Hour)
 	w.config.Auditor = page{
-		{Job: "unfinished", ProcessState: makegood.Processing, CompleteBy: key},
-		{Job: "untold", ProcessState: makegood.Processed, Untold: true},
-		{Job: "too-much", ProcessState: makegood.Processed, CompleteBy: key, Indexed: true, Told: true},
+		{Job: "unfinished", ProcessState: makegood.JobProcessing, CompleteBy: key},
+		{Job: "untold", ProcessState: makegood.JobProcessed, Untold: true},
+		{Job: "too-much", ProcessState: makegood.JobProcessed, CompleteBy: key, Indexed: true, Told: true},
 		{Job: "nothing", CompleteBy: key, Indexed: true, NoJob: true},
-		{Job: "fine", ProcessState: makegood.Processing, CompleteBy: key, Indexed: true},
+		{Job: "fine", ProcessState: makegood.JobProcessing, CompleteBy: key, Indexed: true},
 	}
 	w.walk(supervisor.New(w.config), supervisor.AuditResult{Audited: 5, Stray: 4, Sent: 2})
 	records, err := w.queue.Receive(t.Context(), "events", 10)
@@ -187,9 +187,9 @@ func TestTheAuditTellsOfWhatNoSweepWillLookAtForLong(t *testing.T) {
 	w := newWorld(t, 1)
 	far := noon.Add(26 * time.Hour)
 	w.config.Auditor, w.config.Now = page{
-		{Job: "far", ProcessState: makegood.Processing, CompleteBy: far, Indexed: true},
-		{Job: "near", ProcessState: makegood.Processing, CompleteBy: noon.Add(25 * time.Hour), Indexed: true},
-		{Job: "ended", ProcessState: makegood.Processed, CompleteBy: far, Indexed: true, Untold: true},
+		{Job: "far", ProcessState: makegood.JobProcessing, CompleteBy: far, Indexed: true},
+		{Job: "near", ProcessState: makegood.JobProcessing, CompleteBy: noon.Add(25 * time.Hour), Indexed: true},
+		{Job: "ended", ProcessState: makegood.JobProcessed, CompleteBy: far, Indexed: true, Untold: true},
 		{Job: "nothing", CompleteBy: far, Indexed: true, NoJob: true},
 	}, func() time.Time { return noon }
 	w.walk(supervisor.New(w.config), supervisor.AuditResult{Audited: 4, Stray: 1, Sent: 1})

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -199,7 +200,7 @@ func newStack(t *testing.T, random *rand.Rand) *stack {
 	s.table = timetable.New(timetable.Config{Schedules: s.store, Jobs: s.store, Submit: s.scheduler.SubmitCurrent, Stored: hint(sends), Logger: logger})
 	s.sweeps = supervisor.New(supervisor.Config{
 		Index: index, Queue: sends, Events: "events", Leases: s.store, Holder: "supervisor", Places: s.store, Unpolled: time.Second,
-		Ahead: makegood.RemindWithin, Logger: logger,
+		Ahead: limits.RemindWithin, Logger: logger,
 	})
 	runner := agentrun.New(agentrun.Config{Handlers: []agent.Handler{&s.began}, Claims: s.store, Queue: sends, Tasks: "tasks", Quarantine: "quarantine", Instance: "agent", Logger: logger})
 	s.define("name: ticking\nsteps: [{name: tick, agent: clock}]")
@@ -213,7 +214,7 @@ func newStack(t *testing.T, random *rand.Rand) *stack {
 func hint(sends queue.Sender) func(ctx context.Context, name string, key time.Time) {
 	return func(ctx context.Context, name string, key time.Time) {
 		ahead := max(0, time.Until(key))
-		if ahead > makegood.RemindWithin {
+		if ahead > limits.RemindWithin {
 			return
 		}
 		body, err := wire.EncodeScheduleDue(wire.ScheduleDue{Schedule: name, Key: key})
@@ -294,7 +295,7 @@ func (s *stack) wantOnce(want map[string]time.Time) []time.Duration {
 		if len(times) != 1 || times[0].Before(at) {
 			s.Fatalf("%s began at %v, want once, from %v on", id, times, at)
 		}
-		if j, _ := s.store.Stored(id); j.ProcessState != makegood.Processed {
+		if j, _ := s.store.Stored(id); j.ProcessState != makegood.JobProcessed {
 			s.Fatalf("%s is %s, want it Processed", id, j.ProcessState)
 		}
 		late = append(late, times[0].Sub(at))

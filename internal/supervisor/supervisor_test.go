@@ -85,7 +85,7 @@ func newWorld(t *testing.T, shardCount int) *world {
 func (w *world) job(shard int, id string, ahead time.Duration) {
 	w.t.Helper()
 	err := w.shards.stores[shard].Create(w.t.Context(), job.Job{
-		ID: id, ProcessState: makegood.Processing, CompleteBy: noon.Add(ahead), CreatedAt: noon.Add(-time.Hour),
+		ID: id, ProcessState: makegood.JobProcessing, CompleteBy: noon.Add(ahead), CreatedAt: noon.Add(-time.Hour),
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Other stands in metrics for the names beyond makegood.MaxMetricNames.
+// Other stands in metrics for the names beyond limits.MaxMetricNames.
 const Other = "other"
 
 // keyAgentQueue and keyOperationName are of OpenTelemetry's conventions for messaging.
@@ -99,14 +99,14 @@ type Names struct {
 	known map[string]bool
 }
 
-// Bound returns a name, or Other where there are makegood.MaxMetricNames others.
+// Bound returns a name, or Other where there are limits.MaxMetricNames others.
 func (n *Names) Bound(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case n.known[name]:
 		return name
-	case len(n.known) >= makegood.MaxMetricNames:
+	case len(n.known) >= limits.MaxMetricNames:
 		return Other
 	}
 	if n.known == nil {

@@ -76,8 +76,8 @@ type step struct {
 func observe(h job.Happened) (s seen) {
 	s.born = h.Before.ID == ""
 	s.finished = h.After.ProcessState.Finished() && !h.Before.ProcessState.Finished()
-	s.stopped = h.After.ProcessState == makegood.Error && h.Before.ProcessState != makegood.Error
-	s.turned = !s.born && h.Before.Desired == makegood.Processed && h.After.Desired != makegood.Processed
+	s.stopped = h.After.ProcessState == makegood.JobError && h.Before.ProcessState != makegood.JobError
+	s.turned = !s.born && h.Before.Desired == makegood.JobProcessed && h.After.Desired != makegood.JobProcessed
 	if !s.born && h.After.Round > h.Before.Round {
 		s.round = h.After.Round
 	}

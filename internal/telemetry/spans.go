@@ -157,7 +157,7 @@ func marks(h job.Happened, s seen) (all []span) {
 		mark("turn", "", keyState.String(string(j.Desired)))
 	}
 	if s.stopped {
-		mark("stop", "", keyState.String(string(j.ProcessState))).failure = string(makegood.Error)
+		mark("stop", "", keyState.String(string(j.ProcessState))).failure = string(makegood.JobError)
 	}
 	if s.finished {
 		mark("end "+j.Workflow, "", keyState.String(string(j.ProcessState)), keyFailures.Int(j.FailureCount), keyDuration.Float64(elapsed(j.CreatedAt, h.At)))

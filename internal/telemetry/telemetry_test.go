@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/telemetry"
 )
@@ -27,7 +28,7 @@ var order = makegood.Workflow{Name: "order", Steps: []makegood.Step{{Name: "char
 // with is a job of that workflow, its step as it is given.
 func with(step job.Activity) job.Job {
 	return job.Job{
-		ID: "a", Birth: "b", Workflow: "order", Round: 1, Rev: 7, CreatedAt: at.Add(-time.Hour), ProcessState: makegood.Processing, Desired: makegood.Processed,
+		ID: "a", Birth: "b", Workflow: "order", Round: 1, Rev: 7, CreatedAt: at.Add(-time.Hour), ProcessState: makegood.JobProcessing, Desired: makegood.JobProcessed,
 		Steps: []job.StepState{{Name: "charge", Forward: step}},
 	}
 }
@@ -90,16 +91,16 @@ func TestEachEndOfAnAttemptIsItsOutcome(t *testing.T) {
 func TestWhatBecomesOfAJobIsASpanOfOneMoment(t *testing.T) {
 	done := job.Activity{State: job.Done, Attempt: 1}
 	before, stopped, again, undone := with(done), with(done), with(done), with(done)
-	stopped.ProcessState = makegood.Error
+	stopped.ProcessState = makegood.JobError
 	again.Round = 2
-	undone.ProcessState, undone.Desired = makegood.Undone, makegood.Undone
+	undone.ProcessState, undone.Desired = makegood.JobUndone, makegood.JobUndone
 	for name, c := range map[string]struct {
 		h       job.Happened
 		want    []string
 		failure bool
 	}{
 		"stop":      {job.Happened{Before: before, After: stopped, Event: job.DeadlinePassed{}}, []string{"stop"}, true},
-		"request":   {job.Happened{Before: stopped, After: before, Event: job.Requested{}, Entries: []job.Entry{{Kind: makegood.EntryRequest, Verb: makegood.Resubmit}}}, []string{"request"}, false},
+		"request":   {job.Happened{Before: stopped, After: before, Event: job.Requested{}, Entries: []job.Entry{{Kind: makegood.EntryRequest, Verb: makegood.VerbResubmit}}}, []string{"request"}, false},
 		"settle":    {job.Happened{Before: stopped, After: before, Event: job.Settled{}, Entries: []job.Entry{{Kind: makegood.EntrySettled, Step: "charge"}}}, []string{"settle"}, false},
 		"round":     {job.Happened{Before: before, After: again, Event: job.Requested{}}, []string{"round"}, false},
 		"turn, end": {job.Happened{Before: before, After: undone, Event: job.DeadlinePassed{}}, []string{"turn", "end order"}, false},
@@ -133,7 +134,7 @@ func TestEveryMetricIsDescribed(t *testing.T) {
 	}
 	due := at.Add(-time.Minute)
 	ended := with(job.Activity{State: job.Done, Attempt: 1, StartedAt: at.Add(-time.Second)})
-	ended.ProcessState = makegood.Processed
+	ended.ProcessState = makegood.JobProcessed
 	_, samples := happened(t, job.Happened{Workflow: order, Before: with(job.Activity{}), After: ended, Event: job.DeadlinePassed{Key: due}, At: at},
 		job.Happened{Workflow: order, After: with(job.Activity{}), Event: job.Submitted{}, At: at})
 	want := map[watch.Metric]float64{watch.JobsEnded: 1, watch.JobDuration: 3600, watch.StepDuration: 1, watch.Lateness: 60, watch.JobsSubmitted: 1}
@@ -151,7 +152,7 @@ func TestEveryMetricIsDescribed(t *testing.T) {
 // A metric distinguishes MaxMetricNames names, and knows those for ever.
 func TestNamesAreBounded(t *testing.T) {
 	var n watch.Names
-	for i := range makegood.MaxMetricNames {
+	for i := range limits.MaxMetricNames {
 		if got := n.Bound(fmt.Sprint(i)); got != fmt.Sprint(i) {
 			t.Fatalf("got %s, want %d", got, i)
 		}

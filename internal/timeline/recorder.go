@@ -104,32 +104,32 @@ func orElse(text, instead string) string {
 func (r *recorder) latest(a makegood.Activity) {
 	told := a.Attempt > 0 && a.Attempt <= r.attempt
 	switch a.State {
-	case makegood.Dispatched:
+	case makegood.StepDispatched:
 		r.queued(a)
 		r.open(Queue, orNow(a.SentAt, r.now), a.Attempt, "")
-	case makegood.Claimed:
+	case makegood.StepClaimed:
 		r.queued(a)
 		start := orNow(a.LastStartedAt, r.now)
 		r.add(Queue, orNow(a.SentAt, start), start, a.Attempt, "")
 		r.open(Going, start, a.Attempt, "")
-	case makegood.Waiting:
+	case makegood.StepWaiting:
 		r.waited(a)
 		r.open(Wait, orNow(a.SentAt, r.now), a.Attempt, "")
-	case makegood.Backoff:
+	case makegood.StepBackoff:
 		if !r.free.IsZero() {
 			r.open(Backoff, r.free, 0, "")
 		}
-	case makegood.Done:
+	case makegood.StepDone:
 		r.done(a)
-	case makegood.Failed:
+	case makegood.StepFailed:
 		if !told && a.LastStartedAt != nil && a.FinishedAt != nil {
 			r.between(*a.LastStartedAt, a.Attempt)
 			r.add(Failed, *a.LastStartedAt, *a.FinishedAt, a.Attempt, message(a))
 		}
-		if a.FinishedAt != nil && r.job.ProcessState == makegood.Error && r.undo == (r.job.Desired != makegood.Processed) {
+		if a.FinishedAt != nil && r.job.ProcessState == makegood.JobError && r.undo == (r.job.Desired != makegood.JobProcessed) {
 			r.open(Person, *a.FinishedAt, 0, "")
 		}
-	case makegood.Skipped:
+	case makegood.StepSkipped:
 		if a.FinishedAt != nil && a.Settled == nil {
 			r.add(Passed, *a.FinishedAt, *a.FinishedAt, 0, "skipped")
 		}

@@ -50,63 +50,63 @@ func TestEveryStateOfAStepHasItsBars(t *testing.T) {
 		state   makegood.ProcessState
 		want    string
 	}{
-		{"not begun", makegood.JobStep{Activity: makegood.Activity{State: makegood.NotStarted}}, nil, makegood.Processing, "a:"},
-		{"in the queue", makegood.JobStep{Activity: makegood.Activity{State: makegood.Dispatched, Attempt: 1, SentAt: at(100)}}, nil, makegood.Processing, "a: queue#1 100-9000+"},
+		{"not begun", makegood.JobStep{Activity: makegood.Activity{State: makegood.StepNotStarted}}, nil, makegood.JobProcessing, "a:"},
+		{"in the queue", makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: 1, SentAt: at(100)}}, nil, makegood.JobProcessing, "a: queue#1 100-9000+"},
 		{
 			"at work",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Claimed, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300)}},
-			nil, makegood.Processing, "a: queue#1 100-300 going#1 300-9000+",
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepClaimed, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300)}},
+			nil, makegood.JobProcessing, "a: queue#1 100-300 going#1 300-9000+",
 		},
 		{
 			"done at once",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Done, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(900)}},
-			nil, makegood.Processed, "a: queue#1 100-300 work#1 300-900",
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(900)}},
+			nil, makegood.JobProcessed, "a: queue#1 100-300 work#1 300-900",
 		},
 		{
 			"done at the second try",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Done, Attempt: 2, SentAt: at(2000), StartedAt: at(300), LastStartedAt: at(2100), FinishedAt: at(2900)}},
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone, Attempt: 2, SentAt: at(2000), StartedAt: at(300), LastStartedAt: at(2100), FinishedAt: at(2900)}},
 			[]makegood.Entry{failed(1, 1, 300, 900, true)},
-			makegood.Processed,
+			makegood.JobProcessed,
 			"a: queue#1 0-300 failed#1 300-900 backoff#0 900-2000 queue#2 2000-2100 work#2 2100-2900",
 		},
 		{
 			"waits for the next try",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Backoff, Attempt: 1, StartedAt: at(300), LastStartedAt: at(300), NextAt: at(12000)}},
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepBackoff, Attempt: 1, StartedAt: at(300), LastStartedAt: at(300), NextAt: at(12000)}},
 			[]makegood.Entry{failed(1, 1, 300, 900, true)},
-			makegood.Processing, "a: queue#1 0-300 failed#1 300-900 backoff#0 900-9000+",
+			makegood.JobProcessing, "a: queue#1 0-300 failed#1 300-900 backoff#0 900-9000+",
 		},
 		{
 			"given up",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Failed, Attempt: 1, StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(900)}},
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepFailed, Attempt: 1, StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(900)}},
 			[]makegood.Entry{failed(1, 1, 300, 900, false)},
-			makegood.Error, "a: queue#1 0-300 final#1 300-900 person#0 900-9000+",
+			makegood.JobError, "a: queue#1 0-300 final#1 300-900 person#0 900-9000+",
 		},
 		{
 			"waits for somebody",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Waiting, Attempt: 1, SentAt: at(400), StartedAt: at(300), LastStartedAt: at(300)}},
-			nil, makegood.Processing, "a: queue#1 0-300 work#1 300-400 wait#1 400-9000+",
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepWaiting, Attempt: 1, SentAt: at(400), StartedAt: at(300), LastStartedAt: at(300)}},
+			nil, makegood.JobProcessing, "a: queue#1 0-300 work#1 300-400 wait#1 400-9000+",
 		},
 		{
 			"completed by somebody",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Done, Attempt: 1, SentAt: at(400), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(5000), CompletedBy: &by}},
-			nil, makegood.Processed, "a: queue#1 0-300 work#1 300-400 wait#1 400-5000",
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone, Attempt: 1, SentAt: at(400), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(5000), CompletedBy: &by}},
+			nil, makegood.JobProcessed, "a: queue#1 0-300 work#1 300-400 wait#1 400-5000",
 		},
 		{
 			"undone", makegood.JobStep{
-				Activity: makegood.Activity{State: makegood.Done, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(900)},
-				Undo:     &makegood.Activity{State: makegood.Done, Attempt: 2, SentAt: at(3000), StartedAt: at(3100), LastStartedAt: at(3100), FinishedAt: at(3900)},
-			}, nil, makegood.Undone, "a: queue#1 100-300 work#1 300-900 undo queue#2 3000-3100 undo work#2 3100-3900",
+				Activity: makegood.Activity{State: makegood.StepDone, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(900)},
+				Undo:     &makegood.Activity{State: makegood.StepDone, Attempt: 2, SentAt: at(3000), StartedAt: at(3100), LastStartedAt: at(3100), FinishedAt: at(3900)},
+			}, nil, makegood.JobUndone, "a: queue#1 100-300 work#1 300-900 undo queue#2 3000-3100 undo work#2 3100-3900",
 		},
 		{
 			"settled by hand",
-			makegood.JobStep{Activity: makegood.Activity{State: makegood.Done, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(5000), Settled: &makegood.Settlement{At: *at(5000)}}},
-			[]makegood.Entry{failed(1, 1, 300, 900, false), {N: 2, At: *at(5000), Kind: makegood.EntrySettled, Step: "a", As: makegood.Done}},
-			makegood.Processed,
+			makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone, Attempt: 1, SentAt: at(100), StartedAt: at(300), LastStartedAt: at(300), FinishedAt: at(5000), Settled: &makegood.Settlement{At: *at(5000)}}},
+			[]makegood.Entry{failed(1, 1, 300, 900, false), {N: 2, At: *at(5000), Kind: makegood.EntrySettled, Step: "a", As: makegood.StepDone}},
+			makegood.JobProcessed,
 			"a: queue#1 0-300 final#1 300-900 passed#0 5000-5000",
 		},
 	} {
 		c.step.Name = "a"
-		j := makegood.Job{Round: 1, CreatedAt: born, ProcessState: c.state, Desired: makegood.Processed, History: c.history, Steps: []makegood.JobStep{c.step}}
+		j := makegood.Job{Round: 1, CreatedAt: born, ProcessState: c.state, Desired: makegood.JobProcessed, History: c.history, Steps: []makegood.JobStep{c.step}}
 		line := timeline.Of(j, map[string][]string{"a": nil}, nil, *at(9000), false)
 		if got := strings.TrimSpace(told(line)); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
@@ -118,11 +118,11 @@ func TestEveryStateOfAStepHasItsBars(t *testing.T) {
 func TestWhatNobodyWorkedInIsFolded(t *testing.T) {
 	two := 2 * 3600_000
 	j := makegood.Job{
-		Round: 1, CreatedAt: born, ProcessState: makegood.Processed, Desired: makegood.Processed, FinishedAt: at(two + 4000),
+		Round: 1, CreatedAt: born, ProcessState: makegood.JobProcessed, Desired: makegood.JobProcessed, FinishedAt: at(two + 4000),
 		Steps: []makegood.JobStep{
-			{Name: "a", Activity: makegood.Activity{State: makegood.Done, Attempt: 1, SentAt: at(0), LastStartedAt: at(0), FinishedAt: at(3000)}},
-			{Name: "b", Activity: makegood.Activity{State: makegood.Done, Attempt: 1, SentAt: at(3000), LastStartedAt: at(3000), FinishedAt: at(two)}},
-			{Name: "c", Activity: makegood.Activity{State: makegood.Done, Attempt: 1, SentAt: at(two), LastStartedAt: at(two), FinishedAt: at(two + 4000)}},
+			{Name: "a", Activity: makegood.Activity{State: makegood.StepDone, Attempt: 1, SentAt: at(0), LastStartedAt: at(0), FinishedAt: at(3000)}},
+			{Name: "b", Activity: makegood.Activity{State: makegood.StepDone, Attempt: 1, SentAt: at(3000), LastStartedAt: at(3000), FinishedAt: at(two)}},
+			{Name: "c", Activity: makegood.Activity{State: makegood.StepDone, Attempt: 1, SentAt: at(two), LastStartedAt: at(two), FinishedAt: at(two + 4000)}},
 		},
 	}
 	line := timeline.Of(j, nil, map[string]bool{"b": true}, born.Add(time.Hour*9), false)
@@ -167,7 +167,7 @@ func TestWhatNobodyWorkedInIsFolded(t *testing.T) {
 
 // A job of which a thousand attempts failed has a row that says how many of them are not in it.
 func TestARowIsBounded(t *testing.T) {
-	j := makegood.Job{Round: 1, CreatedAt: born, ProcessState: makegood.Error, Desired: makegood.Processed, Steps: []makegood.JobStep{{Name: "a", Activity: makegood.Activity{State: makegood.Backoff, Attempt: 1000}}}}
+	j := makegood.Job{Round: 1, CreatedAt: born, ProcessState: makegood.JobError, Desired: makegood.JobProcessed, Steps: []makegood.JobStep{{Name: "a", Activity: makegood.Activity{State: makegood.StepBackoff, Attempt: 1000}}}}
 	for n := range 1000 {
 		j.History = append(j.History, makegood.Entry{At: *at(n*100 + 50), Kind: makegood.EntrySilent, Step: "a", Attempt: n + 1, StartedAt: at(n * 100)})
 	}

@@ -108,7 +108,7 @@ func (w *world) submit(ctx context.Context, workflow string, s scheduler.Submiss
 	if workflow == "gone" {
 		return job.Job{}, false, fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
 	}
-	j := job.Job{ID: s.ID, Workflow: workflow, InputHash: string(s.Input), ProcessState: makegood.Processing}
+	j := job.Job{ID: s.ID, Workflow: workflow, InputHash: string(s.Input), ProcessState: makegood.JobProcessing}
 	err := w.store.Create(ctx, j)
 	if err == nil {
 		w.mu.Lock()
@@ -178,7 +178,7 @@ func (w *world) ends() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	j.ProcessState = makegood.Processed
+	j.ProcessState = makegood.JobProcessed
 	if err := w.store.Save(w.Context(), store.Change{Job: j}); err != nil {
 		w.Fatal(err)
 	}

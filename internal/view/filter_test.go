@@ -17,7 +17,7 @@ import (
 func TestAFilterLosesNothingOnItsWay(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	samples := map[reflect.Type]any{
-		reflect.TypeFor[makegood.ProcessState](): makegood.Error, reflect.TypeFor[string](): "some", reflect.TypeFor[bool](): true,
+		reflect.TypeFor[makegood.ProcessState](): makegood.JobError, reflect.TypeFor[string](): "some", reflect.TypeFor[bool](): true,
 		reflect.TypeFor[map[string]string](): map[string]string{"a": "b"}, reflect.TypeFor[time.Time](): now.Add(-time.Hour),
 		reflect.TypeFor[time.Duration](): 90 * time.Second,
 	}

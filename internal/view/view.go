@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -36,7 +37,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
 		Steps: make([]makegood.JobStep, len(j.Steps)),
 	}
-	if j.Desired == makegood.Processed && !j.ProcessState.Finished() {
+	if j.Desired == makegood.JobProcessed && !j.ProcessState.Finished() {
 		v.Deadline = moment(j.Deadline)
 	}
 	if j.Paused() {
@@ -78,12 +79,12 @@ func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, fro
 	return v, nil
 }
 
-// Outlined returns a job, as WithPayloads does, but only those payloads that have at most makegood.MaxOutlineBytes, and no more of
-// them than makegood.MaxOutline bytes together.
+// Outlined returns a job, as WithPayloads does, but only those payloads that have at most limits.MaxOutlineBytes, and no more of
+// them than limits.MaxOutline bytes together.
 func Outlined(ctx context.Context, j job.Job, held map[string]job.Claim, from Source) (makegood.Job, error) {
-	left := makegood.MaxOutline
+	left := limits.MaxOutline
 	small := func(p *job.Payload) {
-		if p.Bytes > min(makegood.MaxOutlineBytes, left) {
+		if p.Bytes > min(limits.MaxOutlineBytes, left) {
 			*p = job.Payload{Bytes: p.Bytes}
 			return
 		}
@@ -208,7 +209,7 @@ func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt), OutputBytes: a.Output.Bytes,
 	}
 	if a.State == job.NotStarted {
-		v.State = makegood.NotStarted
+		v.State = makegood.StepNotStarted
 	}
 	if v.LastStartedAt = moment(a.LastStartedAt); v.LastStartedAt == nil {
 		v.LastStartedAt = v.StartedAt
@@ -232,7 +233,7 @@ func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 		v.Settled = &makegood.Settlement{By: text(was.By), Reason: was.Reason, At: was.At.UTC()}
 	}
 	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
-		v.State, v.LockedBy = makegood.Claimed, text(claim.LockedBy)
+		v.State, v.LockedBy = makegood.StepClaimed, text(claim.LockedBy)
 		v.CompleteBy = moment(claim.CompleteBy)
 		if p := claim.Reported(); p.Value != "" {
 			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *moment(p.At)}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
 )
@@ -21,8 +22,8 @@ var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // TestAJobInJSON holds the fields to design.md, section 5, and null to what is not there yet.
 func TestAJobInJSON(t *testing.T) {
 	j := job.Job{
-		ID: "j", Workflow: "order", Definition: "hash", Round: 1, ProcessState: makegood.Pending,
-		Desired: makegood.Processed, CreatedAt: base, CompleteBy: base.Add(time.Minute),
+		ID: "j", Workflow: "order", Definition: "hash", Round: 1, ProcessState: makegood.JobPending,
+		Desired: makegood.JobProcessed, CreatedAt: base, CompleteBy: base.Add(time.Minute),
 		Steps: []job.StepState{{Name: "a"}},
 	}
 	text, err := json.Marshal(view.Of(j, nil))
@@ -48,9 +49,9 @@ func TestAClaimIsShownWhereItIs(t *testing.T) {
 		step          job.StepState
 		forward, undo makegood.StepState
 	}{
-		{job.StepState{Name: "a", Forward: dispatched(2)}, makegood.Claimed, ""},
+		{job.StepState{Name: "a", Forward: dispatched(2)}, makegood.StepClaimed, ""},
 		{job.StepState{Name: "a", Forward: dispatched(3)}, "dispatched", ""},
-		{job.StepState{Name: "a", Forward: job.Activity{State: job.Done, Attempt: 1}, Undo: dispatched(2)}, "done", makegood.Claimed},
+		{job.StepState{Name: "a", Forward: job.Activity{State: job.Done, Attempt: 1}, Undo: dispatched(2)}, "done", makegood.StepClaimed},
 		{job.StepState{Name: "a", Forward: job.Activity{State: job.Failed, Attempt: 2}, Undo: job.Activity{State: job.Skipped}}, "failed", "skipped"},
 		{job.StepState{Name: "b", Forward: dispatched(2)}, "dispatched", ""},
 	} {
@@ -60,13 +61,13 @@ func TestAClaimIsShownWhereItIs(t *testing.T) {
 		if got.Undo != nil {
 			undo = got.Undo.State
 		}
-		if undo == makegood.Claimed {
+		if undo == makegood.StepClaimed {
 			held = got.Undo
 		}
 		if got.State != test.forward || undo != test.undo {
 			t.Errorf("%+v: got %s and undo %s, want %s and %s", test.step, got.State, undo, test.forward, test.undo)
 		}
-		claimed := held.State == makegood.Claimed
+		claimed := held.State == makegood.StepClaimed
 		if claimed != (held.LockedBy != nil) || claimed && (*held.LockedBy != claim.LockedBy || !held.CompleteBy.Equal(claim.CompleteBy) || !held.StartedAt.Equal(base)) {
 			t.Errorf("%+v: got the claim %+v", test.step, *held)
 		}
@@ -135,10 +136,10 @@ func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
 
 // An outline has the small payloads, reads no other, and says of all how large they are.
 func TestAnOutlineReadsWhatIsSmall(t *testing.T) {
-	large := job.Payload{Ref: "large", Bytes: makegood.MaxOutlineBytes + 1}
+	large := job.Payload{Ref: "large", Bytes: limits.MaxOutlineBytes + 1}
 	j := job.Job{ID: "j", Input: job.Payload{Ref: "input", Bytes: 7}, Steps: []job.StepState{{Name: "a", Forward: job.Activity{State: job.Done, Output: large}}}}
-	for range makegood.MaxOutline/makegood.MaxOutlineBytes + 3 {
-		full := job.Payload{Ref: "full", Bytes: makegood.MaxOutlineBytes}
+	for range limits.MaxOutline/limits.MaxOutlineBytes + 3 {
+		full := job.Payload{Ref: "full", Bytes: limits.MaxOutlineBytes}
 		j.Steps = append(j.Steps, job.StepState{Name: "b", Forward: job.Activity{State: job.Done, Output: full}})
 	}
 	read := 0
@@ -153,7 +154,7 @@ func TestAnOutlineReadsWhatIsSmall(t *testing.T) {
 	if err != nil || string(v.Input) != `"input"` || v.InputBytes != 7 || v.Steps[0].Output != nil || v.Steps[0].OutputBytes != large.Bytes {
 		t.Errorf("got the input %s of %d bytes, an output %s of %d bytes, %v", v.Input, v.InputBytes, v.Steps[0].Output, v.Steps[0].OutputBytes, err)
 	}
-	if want := makegood.MaxOutline / makegood.MaxOutlineBytes; read != want {
+	if want := limits.MaxOutline / limits.MaxOutlineBytes; read != want {
 		t.Errorf("%d payloads were read, want %d: the input, and what fits beside it", read, want)
 	}
 	if j.Input.Ref == "" || j.Steps[0].Forward.Output.Ref == "" {
@@ -184,7 +185,7 @@ func TestAHistoryIsShownAndCostsNothingWhereThereIsNone(t *testing.T) {
 	}
 	entries := []job.Entry{
 		{At: base, Kind: makegood.EntrySilent, Step: "a", Attempt: 2, StartedAt: base, LockedBy: "agent:1", Failure: 1, Error: &job.StepError{Message: "no reply"}},
-		{At: base, Kind: makegood.EntryRequest, Verb: makegood.Cancel, By: "anna", Reason: "enough"},
+		{At: base, Kind: makegood.EntryRequest, Verb: makegood.VerbCancel, By: "anna", Reason: "enough"},
 	}
 	var page job.Page
 	j.History, page = j.History.With(j.Birth, entries)
@@ -199,7 +200,7 @@ func TestAHistoryIsShownAndCostsNothingWhereThereIsNone(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Errorf("got\n%s, %v, want\n%s", text, err, want)
 	}
-	if e := v.History[1]; e.N != 2 || e.Verb != makegood.Cancel || e.By != "anna" || e.Reason != "enough" {
+	if e := v.History[1]; e.N != 2 || e.Verb != makegood.VerbCancel || e.By != "anna" || e.Reason != "enough" {
 		t.Errorf("got %+v", e)
 	}
 	delete(from.pages, page.Key)
@@ -216,7 +217,7 @@ func TestOneBrokenKeyDoesNotKeepAListFromBeingShown(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"completeBy":"9999-12-31T00:00:00Z"`) {
 		t.Errorf("got %s, %v, want both", text, err)
 	}
-	if _, err := json.Marshal(view.Strays([]store.Audited{{Job: "bad", ProcessState: makegood.Processed, CompleteBy: time.UnixMilli(1 << 60), Indexed: true, NoJob: true}})); err != nil {
+	if _, err := json.Marshal(view.Strays([]store.Audited{{Job: "bad", ProcessState: makegood.JobProcessed, CompleteBy: time.UnixMilli(1 << 60), Indexed: true, NoJob: true}})); err != nil {
 		t.Errorf("audit: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 func TestAnAnnouncementComesBackAsItWent(t *testing.T) {
 	want := job.Announcement{
-		Seq: 3, ProcessState: makegood.Error, Reason: "step <ship> gave up: \"\uFFFE\"",
+		Seq: 3, ProcessState: makegood.JobError, Reason: "step <ship> gave up: \"\uFFFE\"",
 		At: time.Date(2026, 11, 20, 10, 0, 0, 123e6, time.UTC),
 	}
 	body, err := wire.EncodeAnnouncement("order-1", "order", want)
@@ -31,7 +31,7 @@ func TestAnAnnouncementComesBackAsItWent(t *testing.T) {
 
 // Whoever reads announcements sees every field each time, the empty ones too.
 func TestAnAnnouncementHasAllItsFields(t *testing.T) {
-	got, err := wire.EncodeAnnouncement("a", "b", job.Announcement{Seq: 1, ProcessState: makegood.Processed, At: time.Unix(0, 0).UTC()})
+	got, err := wire.EncodeAnnouncement("a", "b", job.Announcement{Seq: 1, ProcessState: makegood.JobProcessed, At: time.Unix(0, 0).UTC()})
 	want := `{"v":1,"type":"Announcement","job":"a","workflow":"b","seq":1,"processState":"Processed","reason":"","at":"1970-01-01T00:00:00Z"}`
 	if got != want || err != nil {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -24,7 +24,7 @@ func leavable(t *testing.T, body string, decode func(string) error) {
 	first := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	left, _ := Leave(body, first)
 	again, since := Leave(left, first.Add(time.Hour))
-	if len(left) > makegood.MaxMessageBytes {
+	if len(left) > limits.MaxMessageBytes {
 		return
 	}
 	if err := decode(left); !errors.Is(err, ErrNewer) || again != left || since.After(first) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // While a deployment rolls, a later release may write more into a message than this one knows.
@@ -69,7 +69,7 @@ func TestALeftSinceOfTheSenderPutsNothingOff(t *testing.T) {
 		"behind the front": `{"v":2,"type":"X","leftSince":"2099-01-01T00:00:00Z"}`,
 	} {
 		left, since := Leave(body, now)
-		_, later := Leave(left, now.Add(makegood.MaxLeft))
+		_, later := Leave(left, now.Add(limits.MaxLeft))
 		if !since.Equal(now) || !later.Equal(now) {
 			t.Errorf("%s: got left since %s, and later since %s, want both times since %s", name, since, later, now)
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Version is the version of the messages that this code writes, and the only one that it reads.
@@ -458,8 +459,8 @@ type message interface{ said() head }
 
 // decode reads a message of one of these types into m, which points to it. ErrPoison, ErrNewer.
 func decode(body string, m message, types ...string) error {
-	if len(body) > makegood.MaxMessageBytes {
-		return poison("%d bytes, the limit is %d", len(body), makegood.MaxMessageBytes)
+	if len(body) > limits.MaxMessageBytes {
+		return poison("%d bytes, the limit is %d", len(body), limits.MaxMessageBytes)
 	}
 	if !utf8.ValidString(body) {
 		return poison("not UTF-8")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Every example in docs/messages.md is read by the code that reads the queues, and written the same.
@@ -122,7 +123,7 @@ func TestWhatIsNotAMessageIsPoisonAndSaysWhy(t *testing.T) {
 		{"a request", `{"v":1,"type":"Requested","job":"j"}`, `"Requested"`},
 		{"the answer to a closing", `{"v":1,"type":"AttemptClosed","job":"j"}`, `"AttemptClosed"`},
 		{"a task that was refused", `{"v":1,"type":"DispatchRefused","job":"j"}`, `"DispatchRefused"`},
-		{"too large", `{"v":1,"type":"Submitted","job":"` + strings.Repeat("j", makegood.MaxMessageBytes) + `"}`, "limit"},
+		{"too large", `{"v":1,"type":"Submitted","job":"` + strings.Repeat("j", limits.MaxMessageBytes) + `"}`, "limit"},
 	} {
 		_, _, err := DecodeEvent(c.body)
 		if !errors.Is(err, ErrPoison) || !strings.Contains(err.Error(), c.why) {
@@ -221,7 +222,7 @@ func TestAPayloadWithinItsLimitFitsIntoAMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(body) > makegood.MaxMessageBytes || strings.ContainsAny(body, "\uFFFE\uFFFF") {
+		if len(body) > limits.MaxMessageBytes || strings.ContainsAny(body, "\uFFFE\uFFFF") {
 			t.Errorf("%q: got %d bytes, raw %v", c, len(body), strings.ContainsAny(body, "\uFFFE\uFFFF"))
 		}
 		_, e, err := DecodeEvent(body)

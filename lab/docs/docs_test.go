@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -85,7 +86,7 @@ func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
 		fmt.Sprintf("the job waits (%s, unless it says", "10s"),
 		fmt.Sprintf("as JSON | %d bytes each |", makegood.MaxPayloadBytes),
 		fmt.Sprintf("| lists and objects in one another, in each of them | %d deep |", canonical.MaxDepth),
-		fmt.Sprintf("| an evaluation | %d steps of jq, %d bytes read and made |", makegood.MaxEvaluationSteps, makegood.MaxEvaluationBytes),
+		fmt.Sprintf("| an evaluation | %d steps of jq, %d bytes read and made |", limits.MaxEvaluationSteps, limits.MaxEvaluationBytes),
 		fmt.Sprintf("| what the expressions of a step read of outputs, together | %d bytes of JSON", makegood.MaxOutputsBytes),
 		fmt.Sprintf("| routes of `onError`, and the output of one | %d, %d bytes |", makegood.MaxRoutes, makegood.MaxInlineBytes),
 		fmt.Sprintf("| repetitions of a step | %d |", makegood.MaxRepeats),

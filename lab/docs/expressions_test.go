@@ -44,11 +44,11 @@ func TestTheExampleOfASecretSendsIt(t *testing.T) {
 		return job, sent
 	}
 	job, sent := post(map[string]string{"chat_token": token})
-	if want := `Bearer ` + token + ` {"text":"hello"}`; job.ProcessState != makegood.Processed || len(sent) != 1 || sent[0] != want {
+	if want := `Bearer ` + token + ` {"text":"hello"}`; job.ProcessState != makegood.JobProcessed || len(sent) != 1 || sent[0] != want {
 		t.Errorf("got %s after %q, want one request %q", job.ProcessState, sent, want)
 	}
 	job, sent = post(nil)
-	if job.ProcessState != makegood.Error || len(sent) != 0 || !strings.Contains(job.Reason, `secret "chat_token": there is no such secret`) || job.FailureCount != 1 {
+	if job.ProcessState != makegood.JobError || len(sent) != 0 || !strings.Contains(job.Reason, `secret "chat_token": there is no such secret`) || job.FailureCount != 1 {
 		t.Errorf("without the secret: got %s, %q, after %q and %d failures", job.ProcessState, job.Reason, sent, job.FailureCount)
 	}
 }
@@ -73,7 +73,7 @@ func TestTheExampleOfAnErrorSaysIt(t *testing.T) {
 		},
 	})
 	want := []string{began.Add(time.Hour).UTC().Format(time.RFC3339), "no_courier"}
-	if job.ProcessState != makegood.Undone || !slices.Equal(asked, want) {
+	if job.ProcessState != makegood.JobUndone || !slices.Equal(asked, want) {
 		t.Errorf("got %s after %q, want it undone after %q", job.ProcessState, asked, want)
 	}
 	if got := job.Steps[0].Error; got == nil || got.Kind != "no_courier" {
@@ -107,7 +107,7 @@ func TestTheExampleOfRoutesGoesBothWays(t *testing.T) {
 	for declined, want := range map[bool]string{true: "charge invoice thank", false: "charge pack thank"} {
 		c := makegoodtest.Case{YAML: example(t, "purchase"), Input: map[string]string{"order": "o-1"}, Services: shop(declined)}
 		job := makegoodtest.Run(t, c)
-		if job.ProcessState != makegood.Processed || job.Order() != want {
+		if job.ProcessState != makegood.JobProcessed || job.Order() != want {
 			t.Errorf("declined %v: got %s after %s, want %s", declined, job.ProcessState, job.Order(), want)
 		}
 		if got := string(job.Output("thank")); got != `{"sent":false}` {
@@ -146,7 +146,7 @@ func TestTheExampleOfAnyTakesTheFirst(t *testing.T) {
 			quoting("north", 10*time.Second), quoting("south", time.Second), agent.New("desk", agent.Do("order", desk)),
 		}}
 	}})
-	if job.ProcessState != makegood.Processed || !slices.Equal(ordered, []string{"south", "south"}) {
+	if job.ProcessState != makegood.JobProcessed || !slices.Equal(ordered, []string{"south", "south"}) {
 		t.Errorf("got %s after %q, want two attempts at an order from the south", job.ProcessState, ordered)
 	}
 }
@@ -169,7 +169,7 @@ func TestTheExampleOfRepeatWaitsUntilItIsReady(t *testing.T) {
 	job := makegoodtest.Run(t, makegoodtest.Case{YAML: example(t, "render"), Input: map[string]string{"film": "f"}, Services: func() makegoodtest.Services {
 		return makegoodtest.Services{HTTP: render}
 	}})
-	if want := []string{"job/film/1", "job/film/1/2", "job/film/1/3"}; job.ProcessState != makegood.Processed || !slices.Equal(keys, want) {
+	if want := []string{"job/film/1", "job/film/1/2", "job/film/1/3"}; job.ProcessState != makegood.JobProcessed || !slices.Equal(keys, want) {
 		t.Errorf("got %s after the keys %q, want %q", job.ProcessState, keys, want)
 	}
 	if got := string(job.Output("film")); got != `{"state":"ready","path":"/films/7"}` || job.FailureCount != 0 {

@@ -49,7 +49,7 @@ var anOrder = makegoodtest.Case{
 			Ledger: shop.Ledger,
 			Check: func(job makegoodtest.Job) error {
 				n := shop.Stands("charge")
-				if n > 1 || n == 0 && job.ProcessState == makegood.Processed {
+				if n > 1 || n == 0 && job.ProcessState == makegood.JobProcessed {
 					return fmt.Errorf("the order is %s, and charge stands %d times", job.ProcessState, n)
 				}
 				return nil

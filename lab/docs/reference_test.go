@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
@@ -102,12 +102,18 @@ func parsed(t *testing.T, name string) *ast.File {
 	return file
 }
 
-// drawLimits draws the constants of limits.go, with the values that the compiler sees.
+// drawLimits draws the constants of limits.go and of internal/limits, with the values that the compiler sees.
 func drawLimits(t *testing.T) string {
-	values := constantsOf(t)
-	page := "# Limits\n\nGenerated from `limits.go` by `go generate ./lab/docs`. What is over a limit is refused at the door, with a message that\n" +
-		"names it. In Go each is a constant of package `makegood`.\n\n| name | value | |\n|---|---|---|\n"
-	for _, limit := range commentsOf(parsed(t, "limits.go"), "") {
+	return "# Limits\n\nGenerated from `limits.go` and `internal/limits` by `go generate ./lab/docs`. What is over a limit is refused at the door, with\n" +
+		"a message that names it. In Go each is a constant of package `makegood`.\n\n" + limitsOf(t, "limits.go", constantsOf(t, "../../*.go")) +
+		"\n## Of the engine\n\nNo user sets these, and no program of a user can name them.\n\n" +
+		limitsOf(t, "internal/limits/limits.go", constantsOf(t, "../../internal/limits/*.go"))
+}
+
+// limitsOf draws the constants of a file as a table.
+func limitsOf(t *testing.T, file string, values map[string]constant.Value) string {
+	page := "| name | value | |\n|---|---|---|\n"
+	for _, limit := range commentsOf(parsed(t, file), "") {
 		var names, shown []string
 		for _, name := range limit.names {
 			if ast.IsExported(name) {
@@ -130,11 +136,11 @@ func withoutName(e explained) string {
 	return capital(about)
 }
 
-// constantsOf asks the compiler for the constants of the root package.
-func constantsOf(t *testing.T) map[string]constant.Value {
+// constantsOf asks the compiler for the constants of the package whose files these are.
+func constantsOf(t *testing.T, pattern string) map[string]constant.Value {
 	t.Helper()
 	fset := token.NewFileSet()
-	names, err := filepath.Glob("../../*.go")
+	names, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +231,8 @@ func drawEvents(t *testing.T) string {
 	if len(events) > 0 {
 		t.Errorf("these events have no comment of their own: %v", slices.Sorted(maps.Keys(events)))
 	}
-	page += fmt.Sprintf("\n## Entries of a job's history\n\nOf a job that goes well there are none. The first %d and the last %d are kept.\n\n| kind | |\n|---|---|\n", makegood.MaxHistoryFirst, makegood.MaxHistoryLast)
-	values := constantsOf(t)
+	page += fmt.Sprintf("\n## Entries of a job's history\n\nOf a job that goes well there are none. The first %d and the last %d are kept.\n\n| kind | |\n|---|---|\n", limits.MaxHistoryFirst, limits.MaxHistoryLast)
+	values := constantsOf(t, "../../*.go")
 	for _, kind := range commentsOf(parsed(t, "history.go"), "Entry") {
 		page += fmt.Sprintf("| `%s` | %s |\n", constant.StringVal(values[kind.names[0]]), cell(capital(strings.TrimPrefix(kind.about, kind.names[0]+": "))))
 	}

@@ -46,7 +46,7 @@ func TestTheExampleOfASchedulePutsItsJobsThrough(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		job, err := eng.Wait(t.Context(), makegood.FireID("nightly", fires[0]))
-		if err != nil || job.ProcessState != makegood.Processed || len(days) == 0 || days[len(days)-1] != fires[0].Format(time.DateOnly) {
+		if err != nil || job.ProcessState != makegood.JobProcessed || len(days) == 0 || days[len(days)-1] != fires[0].Format(time.DateOnly) {
 			t.Errorf("got %s, %v, and %q", job.ProcessState, err, days)
 		}
 		s, err := eng.GetSchedule(t.Context(), "poll")

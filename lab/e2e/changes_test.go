@@ -129,7 +129,7 @@ func differs(changes []makegood.Change, is makegood.Job) string {
 	states := map[string]string{}
 	for _, c := range changes {
 		of := fmt.Sprint(c.Step, c.Undo)
-		if was := states[of]; c.From != was && !(was == "" && c.From == string(makegood.NotStarted)) {
+		if was := states[of]; c.From != was && !(was == "" && c.From == string(makegood.StepNotStarted)) {
 			return fmt.Sprintf("change %d goes from %q, and it was %q", c.Number, c.From, was)
 		}
 		states[of] = c.To

@@ -155,12 +155,12 @@ func TestJobsSubmittedToAServerThatIsKilledAllEnd(t *testing.T) {
 			t.Fatalf("a job that was answered is not there, or does not end: %v", err)
 		}
 		ends[job.ID] = job.ProcessState
-		if job.ProcessState != makegood.Processed {
+		if job.ProcessState != makegood.JobProcessed {
 			t.Errorf("job %s: got %s (%s), want Processed", job.ID, job.ProcessState, job.Reason)
 		}
 	}
 	listed := 0
-	for _, err := range c.List(t.Context(), client.Filter{State: makegood.Processed, Workflow: "order"}) {
+	for _, err := range c.List(t.Context(), client.Filter{State: makegood.JobProcessed, Workflow: "order"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func smallJobs() []Config {
 			Heartbeats: true, Single: true, Resends: 1,
 		},
 		{
-			Name: "cancel", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "cancel", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Fails: true, Single: true, Wipe: true,
 		},
 		{
@@ -111,7 +111,7 @@ func smallJobs() []Config {
 			Fails: true, Single: true,
 		},
 		{
-			Name: "stop and resubmit", Period: sweep, Workflow: one.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "stop and resubmit", Period: sweep, Workflow: one.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Final: true, Refusals: true, Single: true,
 		},
 		{
@@ -119,7 +119,7 @@ func smallJobs() []Config {
 			Single: true,
 		},
 		{
-			Name: "rounds", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "rounds", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Unknown: true, Single: true,
 		},
 		{
@@ -143,7 +143,7 @@ func smallJobs() []Config {
 			Final: true, Single: true,
 		},
 		{
-			Name: "pause", Period: sweep, Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Wipe: true, Single: true,
+			Name: "pause", Period: sweep, Workflow: two.workflow(), Verbs: verbs(makegood.VerbPause, makegood.VerbResume), Wipe: true, Single: true,
 		},
 		{
 			Name: "the job's timeout", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1, timeout: 2 * tick}.workflow(),
@@ -178,7 +178,7 @@ func smallExpected() []Config {
 			Fails: true, Single: true,
 		},
 		{
-			Name: "expected, paused", Period: sweep, Workflow: shape{steps: 1, attempts: 1, expect: 5 * tick}.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume),
+			Name: "expected, paused", Period: sweep, Workflow: shape{steps: 1, attempts: 1, expect: 5 * tick}.workflow(), Verbs: verbs(makegood.VerbPause, makegood.VerbResume),
 			Fails: true, Single: true,
 		},
 	}
@@ -195,7 +195,7 @@ func largeExpected() []Config {
 			Final: true, Single: true,
 		},
 		{
-			Name: "expected, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true, expect: 5 * tick}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "expected, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true, expect: 5 * tick}.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Final: true, Single: true,
 		},
 	}
@@ -209,7 +209,7 @@ func smallWorlds() []Config {
 			Fails: true, Weeks: 2, Single: true,
 		},
 		{
-			Name: "restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Name: "restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbUndo),
 			Restarts: 1, Power: true, Single: true,
 		},
 		{
@@ -225,7 +225,7 @@ func smallWorlds() []Config {
 			Folds: true, Single: true,
 		},
 		{
-			Name: "cancel, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "cancel, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Heartbeats: true, Slow: true, Single: true,
 		},
 		{
@@ -233,7 +233,7 @@ func smallWorlds() []Config {
 			Waits: true, Words: []Word{{}, {}}, Single: true,
 		},
 		{
-			Name: "waits, an answer by address, cancelled", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "waits, an answer by address, cancelled", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Waits: true, Words: []Word{{}, {Address: true}}, Single: true,
 		},
 		{
@@ -246,11 +246,11 @@ func smallWorlds() []Config {
 func largeJobs() []Config {
 	return []Config{
 		{
-			Name: "cancel, two schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "cancel, two schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Fails: true, Unknown: true,
 		},
 		{
-			Name: "two in a chain, cancelled, two schedulers", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "two in a chain, cancelled, two schedulers", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Final: true,
 		},
 		{
@@ -258,7 +258,7 @@ func largeJobs() []Config {
 			Single: true,
 		},
 		{
-			Name: "two side by side, cancelled", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "two side by side, cancelled", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Single: true,
 		},
 		{
@@ -266,11 +266,11 @@ func largeJobs() []Config {
 			Final: true,
 		},
 		{
-			Name: "two rounds, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, rounds: 2}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Name: "two rounds, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, rounds: 2}.workflow(), Verbs: verbs(makegood.VerbUndo),
 			Unknown: true, Single: true,
 		},
 		{
-			Name: "three in a chain", Period: sweep, Workflow: shape{steps: 3, attempts: 1, undo: 3}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "three in a chain", Period: sweep, Workflow: shape{steps: 3, attempts: 1, undo: 3}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Final: true, Single: true,
 		},
 		{
@@ -278,7 +278,7 @@ func largeJobs() []Config {
 			Final: true, Single: true,
 		},
 		{
-			Name: "undos that fail", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit, makegood.Cancel),
+			Name: "undos that fail", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbResubmit, makegood.VerbCancel),
 			Final: true, UndoFails: true, Single: true,
 		},
 		{
@@ -286,19 +286,19 @@ func largeJobs() []Config {
 			Fails: true, Slow: true,
 		},
 		{
-			Name: "pause, resume, cancel", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume, makegood.Cancel),
+			Name: "pause, resume, cancel", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel),
 			Single: true,
 		},
 		{
-			Name: "the job's timeout, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, timeout: 2 * tick}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "the job's timeout, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, timeout: 2 * tick}.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Fails: true,
 		},
 		{
 			Name: "stopped, undone on request, refusals", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, stop: true}.workflow(),
-			Verbs: verbs(makegood.UndoJob), Refusals: true, Single: true,
+			Verbs: verbs(makegood.VerbUndo), Refusals: true, Single: true,
 		},
 		{
-			Name: "stop and resubmit, side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, parallel: true}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "stop and resubmit, side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, parallel: true}.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Single: true,
 		},
 	}
@@ -316,22 +316,22 @@ func largeWorlds() []Config {
 		},
 		{
 			Name: "waits, paused and cancelled", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(),
-			Verbs: verbs(makegood.Pause, makegood.Resume, makegood.Cancel), Waits: true, Words: []Word{{}}, Single: true,
+			Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel), Waits: true, Words: []Word{{}}, Single: true,
 		},
 		{
-			Name: "waits, restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Name: "waits, restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbUndo),
 			Waits: true, Words: []Word{{}}, Restarts: 1, Power: true, Single: true,
 		},
 		{
-			Name: "weeks, undone", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "weeks, undone", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Weeks: 2, Single: true,
 		},
 		{
-			Name: "lies, undone, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "lies, undone, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Fails: true, Lies: 1, Slow: true, Single: true,
 		},
 		{
-			Name: "restarts, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Name: "restarts, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbUndo),
 			Restarts: 2, Power: true, Single: true,
 		},
 		{
@@ -357,11 +357,11 @@ func smallSettlements() []Config {
 			Final: true, Settlements: []Settlement{{}, {Skip: true}}, Single: true,
 		},
 		{
-			Name: "settled, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "settled, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true}.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Final: true, Settlements: []Settlement{{}, {Skip: true}}, Single: true,
 		},
 		{
-			Name: "settled, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Name: "settled, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbUndo),
 			Settlements: []Settlement{{Skip: true}, {Undo: true}}, Single: true,
 		},
 		{
@@ -369,11 +369,11 @@ func smallSettlements() []Config {
 			Unknown: true, Slow: true, Settlements: []Settlement{{}}, Single: true,
 		},
 		{
-			Name: "settled, and a new round", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "settled, and a new round", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Settlements: []Settlement{{}}, Single: true,
 		},
 		{
-			Name: "settled as not done", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "settled as not done", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true}.workflow(), Verbs: verbs(makegood.VerbResubmit),
 			Unknown: true, Settlements: []Settlement{{NotDone: true, Attempt: 1}}, Single: true,
 		},
 	}
@@ -387,10 +387,10 @@ func largeSettlements() []Config {
 		},
 		{
 			Name: "settled as not done, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, stop: true}.workflow(),
-			Verbs: verbs(makegood.Resubmit, makegood.Cancel), Unknown: true, Settlements: []Settlement{{NotDone: true, Attempt: 1}}, Single: true,
+			Verbs: verbs(makegood.VerbResubmit, makegood.VerbCancel), Unknown: true, Settlements: []Settlement{{NotDone: true, Attempt: 1}}, Single: true,
 		},
 		{
-			Name: "settled, undos that fail", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "settled, undos that fail", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Fails: true, UndoFails: true, Settlements: []Settlement{{Skip: true}, {Undo: true}}, Single: true,
 		},
 		{
@@ -402,7 +402,7 @@ func largeSettlements() []Config {
 			Waits: true, Words: []Word{{}}, Settlements: []Settlement{{}, {Skip: true}}, Single: true,
 		},
 		{
-			Name: "settled, restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "settled, restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.VerbCancel),
 			Restarts: 1, Power: true, Settlements: []Settlement{{Skip: true}, {Undo: true}}, Single: true,
 		},
 		{

@@ -221,7 +221,7 @@ func (m *model) judge(before, after job.Job, e job.Event, facts machine.Facts) s
 	if _, v := m.apply(after, e, facts); v.Kind == machine.Applied && !m.overdue(facts) && !keepsKey(before, after, e) {
 		return fmt.Sprintf("%T is applied twice", e)
 	}
-	if before.Desired != makegood.Processed && after.Desired == makegood.Processed && after.Round == before.Round {
+	if before.Desired != makegood.JobProcessed && after.Desired == makegood.JobProcessed && after.Round == before.Round {
 		return "what was given up is wanted again in the same round"
 	}
 	for _, broken := range []string{judgeWords(before, after, e), m.judgeExpected(before, after)} {

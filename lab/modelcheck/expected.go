@@ -20,7 +20,7 @@ func (m *model) judgeExpected(before, after job.Job) string {
 	switch {
 	case told > 0 && (m.w.Expect == 0 || !after.WarnAt.IsZero()):
 		return "an operator is told that a job is late, and is to be told of it again"
-	case told > 0 && after.Desired != makegood.Processed && !after.AnotherRound:
+	case told > 0 && after.Desired != makegood.JobProcessed && !after.AnotherRound:
 		return "an operator is told that a job is late, and it is being undone"
 	case told > 1 || told > 0 && warned && after.Round == before.Round:
 		return fmt.Sprintf("an operator is told again in round %d that a job is late", after.Round)

@@ -19,10 +19,10 @@ func (m *model) violation(s *state) string {
 
 // live reports whether a job is to be moved on without a person.
 func (j *record) live() bool {
-	return !states[j.state].Finished() && !j.is(makegood.Error) && !j.paused
+	return !states[j.state].Finished() && !j.is(makegood.JobError) && !j.paused
 }
 
-func (j *record) forwards() bool { return states[j.desired] == makegood.Processed }
+func (j *record) forwards() bool { return states[j.desired] == makegood.JobProcessed }
 
 // steps: what the job says of its attempts agrees with who ever started.
 func (m *model) steps(s *state) string {
@@ -103,7 +103,7 @@ func (m *model) index(s *state) string {
 	if j.live() && (j.forwards() || j.another) {
 		due = min(due, j.warn)
 	}
-	if j.is(makegood.Error) {
+	if j.is(makegood.JobError) {
 		due = min(due, j.remind)
 	}
 	// Once the key has passed, the Supervisor looks: by how much it has is of no interest.
@@ -131,7 +131,7 @@ func (m *model) forgets(a *activity) bool {
 // ledger: what the job says agrees with what the remote services did, by idempotency key.
 func (m *model) ledger(s *state) string {
 	j := &s.job
-	undone := j.is(makegood.Undone) || j.is(makegood.Cancelled)
+	undone := j.is(makegood.JobUndone) || j.is(makegood.JobCancelled)
 	for i, def := range m.w.Steps {
 		st := &j.steps[i]
 		for round := uint8(1); round <= j.round; round++ {
@@ -151,7 +151,7 @@ func (m *model) ledger(s *state) string {
 				return fmt.Sprintf("s%d is said to be done, and is not", i)
 			case current && st.undo.state == stDone && ledger&(ledgerUndone|ledgerUndoSettled) == 0:
 				return fmt.Sprintf("s%d is said to be undone, and is not", i)
-			case current && j.is(makegood.Processed) && st.forward.state != stDone && st.forward.state != stSkipped:
+			case current && j.is(makegood.JobProcessed) && st.forward.state != stDone && st.forward.state != stSkipped:
 				return fmt.Sprintf("the job is Processed without s%d", i)
 			}
 		}
@@ -168,5 +168,5 @@ func (s *state) ended() bool {
 			return false
 		}
 	}
-	return j.untold == 0 && (states[j.state].Finished() || j.is(makegood.Error)) || j.paused
+	return j.untold == 0 && (states[j.state].Finished() || j.is(makegood.JobError)) || j.paused
 }

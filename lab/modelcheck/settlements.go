@@ -174,7 +174,7 @@ func judgeSettled(before, after job.Job, e job.Event) string {
 	if before.Round != is.Round {
 		return fmt.Sprintf("a settlement of round %d is taken in round %d", is.Round, before.Round)
 	}
-	if before.ProcessState == makegood.Error && after.ProcessState == makegood.Error && failed(before) && !failed(after) {
+	if before.ProcessState == makegood.JobError && after.ProcessState == makegood.JobError && failed(before) && !failed(after) {
 		return "what had failed is settled, and the job does not go on"
 	}
 	return ""
@@ -184,7 +184,7 @@ func judgeSettled(before, after job.Job, e job.Event) string {
 func failed(j job.Job) bool {
 	for _, s := range j.Steps {
 		a := s.Forward
-		if j.Desired != makegood.Processed {
+		if j.Desired != makegood.JobProcessed {
 			a = s.Undo
 		}
 		if a.State == job.Failed {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -15,7 +16,7 @@ import (
 // tick is one unit of the clock of a model; a model's workflow counts in it.
 const tick = makegood.Millisecond
 
-// weeks is how long passes at once where weeks pass: longer than makegood.MaxUnclaimed. After two of them no attempt
+// weeks is how long passes at once where weeks pass: longer than limits.MaxUnclaimed. After two of them no attempt
 // can be claimed, and its item may be gone.
 const weeks = 8 * 24 * time.Hour
 
@@ -62,9 +63,9 @@ func timeOf(at when) time.Time {
 	case never:
 		return time.Time{}
 	case far:
-		return base.Add(makegood.FarKey)
+		return base.Add(limits.FarKey)
 	case minute:
-		return base.Add(makegood.TellAgain)
+		return base.Add(limits.TellAgain)
 	default:
 		return base.Add(time.Duration(at) * time.Millisecond)
 	}
@@ -75,7 +76,7 @@ func whenOf(at time.Time) when {
 	switch {
 	case at.IsZero():
 		return never
-	case ticks >= makegood.FarKey.Milliseconds()/2:
+	case ticks >= limits.FarKey.Milliseconds()/2:
 		return far
 	case ticks >= 1000:
 		return minute
@@ -89,7 +90,7 @@ func whenOf(at time.Time) when {
 // openedAt is when an attempt of this age was opened, claimUntil until when it can be claimed.
 func openedAt(age uint8) time.Time { return base.Add(-time.Duration(age) * weeks) }
 
-func claimUntil(age uint8) time.Time { return openedAt(age).Add(makegood.MaxClaimDelay) }
+func claimUntil(age uint8) time.Time { return openedAt(age).Add(limits.MaxClaimDelay) }
 
 func stepName(i int) string { return fmt.Sprintf("s%d", i) }
 
@@ -342,7 +343,7 @@ func (m *model) full(c record) job.Job {
 	}
 	for seq := c.seq - c.untold; seq < c.seq; seq++ {
 		j.Untold = append(j.Untold, job.Announcement{
-			Seq: int(seq) + 1, ProcessState: makegood.Error, At: base, Operator: true, Listener: true,
+			Seq: int(seq) + 1, ProcessState: makegood.JobError, At: base, Operator: true, Listener: true,
 		})
 	}
 	for i := range m.w.Steps {
@@ -400,7 +401,7 @@ func (m *model) compact(j job.Job) record {
 	if !j.ExpectBy.IsZero() && j.WarnAt.IsZero() {
 		c.warned, c.expect, c.warn = true, never, never
 	}
-	if j.ProcessState == makegood.Error {
+	if j.ProcessState == makegood.JobError {
 		c.remind = whenOf(j.RemindAt)
 	}
 	for _, name := range j.Requests {

@@ -160,7 +160,7 @@ func judgeWords(before, after job.Job, e job.Event) string {
 			return fmt.Sprintf("%s was completed, and then otherwise", s.Name)
 		case isWord && c.Step == s.Name && is.State == job.Done && !bytes.Equal(is.Output.Inline, c.Output.Inline):
 			return fmt.Sprintf("%s was completed with %s, and gave %s", s.Name, c.Output.Inline, is.Output.Inline)
-		case is.State == job.Waiting && after.Desired != makegood.Processed:
+		case is.State == job.Waiting && after.Desired != makegood.JobProcessed:
 			return fmt.Sprintf("%s waits in a job that is to be %s", s.Name, after.Desired)
 		}
 	}

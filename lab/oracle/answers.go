@@ -26,7 +26,7 @@ func (j *Job) endsWith(side *Side, answer, output string, now time.Time) {
 		j.finish(side, output, now)
 	case do.Action == makegood.AnswerUndo:
 		j.finish(side, output, now)
-		j.turn(makegood.Undone)
+		j.turn(makegood.JobUndone)
 	case do.Action == makegood.AnswerGoto:
 		j.finish(side, output, now)
 		side.Phase, side.WentTo = Skipped, do.Step
@@ -38,7 +38,7 @@ func (j *Job) endsWith(side *Side, answer, output string, now time.Time) {
 	default:
 		j.count(side, false)
 		side.Phase, side.FinishedAt = GivenUp, now
-		if j.State != makegood.Error {
+		if j.State != makegood.JobError {
 			j.stop(now)
 		}
 	}

@@ -35,7 +35,7 @@ func (j *Job) Differences(got job.Job, now time.Time) (all []string) {
 	if j.forwards() && !j.State.Finished() {
 		differs("deadline", got.Deadline, j.Deadline)
 	}
-	if j.State == makegood.Error {
+	if j.State == makegood.JobError {
 		differs("remindAt", got.RemindAt, j.RemindAt)
 	}
 	if told := notices(got); !slices.Equal(told, j.Untold) {
@@ -169,7 +169,7 @@ func (j *Job) key(got job.Job) []string {
 }
 
 func (j *Job) dues() (all []time.Time) {
-	if j.State == makegood.Error {
+	if j.State == makegood.JobError {
 		all = append(all, j.RemindAt)
 	}
 	if !j.live() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Facts about attempts: what agents did, and what was found out about them. Each says so of one that is out, or of
@@ -46,7 +47,7 @@ func (j *Job) lateSide(s *Step, attempt int) *Side {
 		side = &s.Undo
 	}
 	waits := side.Phase == Resting || side.Phase == Idle || side.Phase == Waits || side.Phase == Out && !side.Claimed && !side.def.Shared
-	if attempt == 0 || side.Silent != attempt || !waits || j.State == makegood.Error || j.State.Finished() {
+	if attempt == 0 || side.Silent != attempt || !waits || j.State == makegood.JobError || j.State.Finished() {
 		return nil
 	}
 	return side
@@ -63,8 +64,8 @@ func (j *Job) answered(side *Side, began time.Time) {
 
 // heeded: a job of which something was heard, or that the Supervisor has looked at, is not Pending any more.
 func (j *Job) heeded() {
-	if j.State == makegood.Pending {
-		j.State = makegood.Processing
+	if j.State == makegood.JobPending {
+		j.State = makegood.JobProcessing
 	}
 }
 
@@ -219,7 +220,7 @@ func (j *Job) interrupt(side *Side, now time.Time) {
 	switch {
 	case !j.wants(side):
 		side.Phase = TakenBack
-	case side.Interrupted > makegood.MaxInterruptions && j.State != makegood.Error:
+	case side.Interrupted > limits.MaxInterruptions && j.State != makegood.JobError:
 		side.Phase = GivenUp
 		j.stop(now)
 	}
@@ -267,11 +268,11 @@ func (j *Job) Clock(now time.Time, found ...Finding) {
 
 // remind: a person who was told of an Error hears of it once a day again, one who was not has yet to.
 func (j *Job) remind(now time.Time) {
-	if j.State != makegood.Error || now.Before(j.RemindAt) {
+	if j.State != makegood.JobError || now.Before(j.RemindAt) {
 		return
 	}
 	if !slices.ContainsFunc(j.Untold, func(n Notice) bool { return n.Operator }) {
-		j.announce(Notice{State: makegood.Error, Operator: true})
+		j.announce(Notice{State: makegood.JobError, Operator: true})
 	}
 	j.RemindAt = now.Add(remindEvery)
 }

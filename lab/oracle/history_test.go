@@ -30,7 +30,7 @@ func (x *world) grants(kind makegood.EntryKind, what makegood.Verb, answer oracl
 // compareHistory wants that what the core has noted since it was last compared is what the oracle knows to have changed: who
 // failed, which requests and answers were granted, and that the job turned, stopped, or began again.
 func (x *world) compareHistory() {
-	was, now := x.told, told{failures: x.want.Failures, round: x.want.Round, state: x.want.State, forwards: x.want.Wanted == makegood.Processed}
+	was, now := x.told, told{failures: x.want.Failures, round: x.want.Round, state: x.want.State, forwards: x.want.Wanted == makegood.JobProcessed}
 	x.told = now
 	n, forward, failures, granted := map[makegood.EntryKind]int{}, 0, was.failures, []string(nil)
 	for _, e := range was.noted {
@@ -43,7 +43,7 @@ func (x *world) compareHistory() {
 		if e.Kind == makegood.EntryRequest || e.Kind == makegood.EntryCompleted || e.Kind == makegood.EntrySettled {
 			granted = append(granted, string(e.Kind)+" "+string(e.Verb))
 		}
-		if e.Kind == makegood.EntryTurned && e.State == makegood.Processed {
+		if e.Kind == makegood.EntryTurned && e.State == makegood.JobProcessed {
 			forward++
 		}
 	}
@@ -63,7 +63,7 @@ func (x *world) compareHistory() {
 		x.fail("it goes from round %d to %d, and %d are noted", was.round, now.round, n[makegood.EntryRound])
 	case n[makegood.EntryTurned]-2*forward-n[makegood.EntryRound] != turned:
 		x.fail("it was wanted done: %t, and is: %t, and it is noted that it turned %d times", was.forwards, now.forwards, n[makegood.EntryTurned])
-	case was.state != makegood.Error && (now.state == makegood.Error) != (n[makegood.EntryStopped] > 0):
+	case was.state != makegood.JobError && (now.state == makegood.JobError) != (n[makegood.EntryStopped] > 0):
 		x.fail("it was %s and is %s, and it is noted that it stopped %d times", was.state, now.state, n[makegood.EntryStopped])
 	}
 }

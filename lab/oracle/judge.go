@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // The rules of the referee about two saves of a job, one after the other.
@@ -43,10 +44,10 @@ func (r *Referee) outOfTime(before job.Job, now time.Time) bool {
 func (r *Referee) granted(before, j job.Job, now time.Time) {
 	timeout, asked := r.timeout(j), !slices.Equal(before.Requests, j.Requests)
 	from, to := later(r.savedAt, j.StartAt), later(now, j.StartAt)
-	forward := before.Desired != makegood.Processed && j.Desired == makegood.Processed && j.Round == before.Round
-	resubmitted := forward || j.Round != before.Round && !began(before, j) || before.ProcessState == makegood.Error && j.ProcessState != makegood.Error
+	forward := before.Desired != makegood.JobProcessed && j.Desired == makegood.JobProcessed && j.Round == before.Round
+	resubmitted := forward || j.Round != before.Round && !began(before, j) || before.ProcessState == makegood.JobError && j.ProcessState != makegood.JobError
 	switch {
-	case timeout == 0 || !r.Exact || j.Desired != makegood.Processed:
+	case timeout == 0 || !r.Exact || j.Desired != makegood.JobProcessed:
 	case resubmitted && (j.Deadline.Before(from.Add(timeout)) || j.Deadline.After(to.Add(timeout))):
 		r.wrong("it goes on, and has until %v, with a timeout of %s from between %v and %v", j.Deadline, timeout, from, to)
 	case resubmitted: // or settled, which need not be named among the requests
@@ -62,7 +63,7 @@ func (r *Referee) granted(before, j job.Job, now time.Time) {
 // turned: a job is undone because somebody asked for it, because a step was given up and onFailure is undo, or because
 // its time is over and onFailure is not stop.
 func (r *Referee) turned(before, j job.Job, now time.Time) {
-	if r.asked || before.Desired != makegood.Processed || j.Desired == makegood.Processed {
+	if r.asked || before.Desired != makegood.JobProcessed || j.Desired == makegood.JobProcessed {
 		return
 	}
 	failed := false
@@ -115,10 +116,10 @@ func (r *Referee) round(before, j job.Job, now time.Time) {
 // stopped: a job waits for a person because a step or an undo was given up, or because its time is over. One that was
 // parked says so in its own way, and one that makes attempts without end was stopped for that.
 func (r *Referee) stopped(before, j job.Job, now time.Time) {
-	if j.ProcessState != makegood.Error || before.ProcessState == makegood.Error || before.LockedBy == j.LockedBy {
+	if j.ProcessState != makegood.JobError || before.ProcessState == makegood.JobError || before.LockedBy == j.LockedBy {
 		return
 	}
-	undo, made := j.Desired != makegood.Processed, 0
+	undo, made := j.Desired != makegood.JobProcessed, 0
 	for _, s := range j.Steps {
 		made += s.Attempt
 		if activity(s, undo).State == job.Failed {
@@ -143,7 +144,7 @@ func (r *Referee) times(before, j job.Job) {
 	if before.ProcessState == j.ProcessState && before.Round == j.Round && before.ProcessState.Finished() && !before.FinishedAt.Equal(j.FinishedAt) {
 		r.wrong("it finished at %v, and now at %v", before.FinishedAt, j.FinishedAt)
 	}
-	if j.ProcessState == makegood.Error && before.LockedBy != j.LockedBy && j.Paused() {
+	if j.ProcessState == makegood.JobError && before.LockedBy != j.LockedBy && j.Paused() {
 		r.wrong("it is in Error, and paused")
 	}
 }
@@ -162,7 +163,7 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 		r.wrong("%s had failed %d times, and now %d", m.step, m.was.FailureCount, m.is.FailureCount)
 	}
 	opened := m.is.State == job.Dispatched && m.is.Attempt != m.was.Attempt
-	still := j.ProcessState == makegood.Error || j.Paused()
+	still := j.ProcessState == makegood.JobError || j.Paused()
 	switch {
 	case opened && still && !m.is.Closing && !r.def(m.step).Shared:
 		r.wrong("attempt %d of %s is made in a job that is %s (paused: %v)", m.is.Attempt, m.step, j.ProcessState, j.Paused())
@@ -172,7 +173,7 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 		r.rests(m, now)
 	}
 	// What runs out in a job that was turned round is not given up, though it has failed; turned judges those.
-	wanted := m.undo || j.Desired == makegood.Processed
+	wanted := m.undo || j.Desired == makegood.JobProcessed
 	if wanted && m.is.State == job.Failed && m.was.State != job.Failed && !r.usedUp(m, now) {
 		r.wrong("%s is given up after %d of %d attempts", m.step, len(r.tally(m.step, m.undo).claimed), retryOf(r.def(m.step), m.undo).Attempts)
 	}
@@ -225,5 +226,5 @@ func (r *Referee) usedUp(m move, now time.Time) bool {
 		// Nobody replies: it ends by its deadline, or by an answer that says no more than the job keeps of it.
 		return m.is.Tries >= r.def(m.step).Retry.Attempts || m.is.Error != nil && !m.is.Error.Retryable
 	}
-	return len(t.claimed) >= retryOf(r.def(m.step), m.undo).Attempts || t.final || t.refused || r.lied || m.is.Interruptions > makegood.MaxInterruptions
+	return len(t.claimed) >= retryOf(r.def(m.step), m.undo).Attempts || t.final || t.refused || r.lied || m.is.Interruptions > limits.MaxInterruptions
 }

@@ -9,7 +9,7 @@ import (
 
 // settle begins whatever may begin, until nothing more can.
 func (j *Job) settle(now time.Time) {
-	for j.State != makegood.Error && !j.State.Finished() && j.begin(now) {
+	for j.State != makegood.JobError && !j.State.Finished() && j.begin(now) {
 	}
 }
 
@@ -46,7 +46,7 @@ func (j *Job) beginForward(now time.Time) bool {
 		all = all && (s.Forward.Phase == Done || s.Forward.Phase == Skipped)
 	}
 	if all {
-		j.end(makegood.Processed, now)
+		j.end(makegood.JobProcessed, now)
 	}
 	return all
 }
@@ -162,7 +162,7 @@ func (j *Job) betweenRounds(now time.Time) bool {
 func (j *Job) nextRound(now time.Time) {
 	if j.live() && j.AskedFor && !j.NextRoundAt.IsZero() && !now.Before(j.NextRoundAt) {
 		j.newRound()
-		j.State = makegood.Processing
+		j.State = makegood.JobProcessing
 		j.grantTime(now)
 		return
 	}
@@ -171,7 +171,7 @@ func (j *Job) nextRound(now time.Time) {
 	}
 	again := j.Again + 1
 	j.newRound()
-	j.State, j.Again = makegood.Processing, again
+	j.State, j.Again = makegood.JobProcessing, again
 }
 
 // undone: nothing more will be done about a step.
@@ -220,14 +220,14 @@ func (j *Job) end(state makegood.ProcessState, now time.Time) {
 // stop puts the job before a person, who is told, as is whoever listens; and once a day again.
 func (j *Job) stop(now time.Time) {
 	j.unpause(now)
-	j.State = makegood.Error
-	j.announce(Notice{State: makegood.Error, Operator: true, Listener: true})
+	j.State = makegood.JobError
+	j.announce(Notice{State: makegood.JobError, Operator: true, Listener: true})
 	j.RemindAt = now.Add(remindEvery)
 }
 
 // turn: what was done is to be undone. What rests is taken back; what is out runs to its end.
 func (j *Job) turn(wanted makegood.ProcessState) {
-	j.Wanted, j.State = wanted, makegood.Undoing
+	j.Wanted, j.State = wanted, makegood.JobUndoing
 	j.noOther()
 	for _, s := range j.Steps {
 		if s.Forward.Phase == Resting {
@@ -243,7 +243,7 @@ func (j *Job) turn(wanted makegood.ProcessState) {
 func (j *Job) giveUp(side *Side, kind string, now time.Time) {
 	side.Phase, side.FinishedAt = GivenUp, now
 	switch {
-	case j.State == makegood.Error || !j.wants(side):
+	case j.State == makegood.JobError || !j.wants(side):
 		// Its job was turned round, or has stopped, already.
 	case side.undo:
 		j.stop(now)
@@ -251,11 +251,11 @@ func (j *Job) giveUp(side *Side, kind string, now time.Time) {
 	case stopsFor(side, kind):
 		j.stop(now)
 	case j.workflow.OnFailure.Action == makegood.FailureUndo:
-		j.turn(makegood.Undone)
+		j.turn(makegood.JobUndone)
 	case j.workflow.OnFailure.Action == makegood.FailureStop:
 		j.stop(now)
 	case j.workflow.OnFailure.Action == makegood.FailureRestart:
-		j.turn(makegood.Undone)
+		j.turn(makegood.JobUndone)
 		j.Another = j.Again+1 < j.workflow.OnFailure.Rounds
 	default:
 		side.Phase, side.FinishedAt = Resting, time.Time{}
@@ -271,7 +271,7 @@ func (j *Job) timeOut(now time.Time) {
 		j.stop(now)
 		return
 	}
-	j.turn(makegood.Undone)
+	j.turn(makegood.JobUndone)
 }
 
 // Longest is the longest wait after the n-th failure: the backoff, doubled each time, up to max.

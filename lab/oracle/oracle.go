@@ -152,14 +152,14 @@ type Order struct {
 
 // Submitted: the job is stored. Its first attempts are out, unless it starts later.
 func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
-	j := &Job{State: makegood.Pending, Wanted: makegood.Processed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
+	j := &Job{State: makegood.JobPending, Wanted: makegood.JobProcessed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
 	for _, def := range w.Steps {
 		s := &Step{def: def}
 		s.Forward, s.Undo = Side{Phase: Idle, def: def}, Side{Phase: Idle, def: def, undo: true}
 		j.Steps = append(j.Steps, s)
 	}
 	j.grantTime(now)
-	j.announce(Notice{State: makegood.Pending, Listener: o.Listens})
+	j.announce(Notice{State: makegood.JobPending, Listener: o.Listens})
 	j.tell(func() { j.settle(now) })
 	return j
 }
@@ -192,7 +192,7 @@ func later(a, b time.Time) time.Time {
 func (j *Job) tell(happen func()) {
 	before := j.State
 	happen()
-	if j.State != before && j.State != makegood.Error {
+	if j.State != before && j.State != makegood.JobError {
 		j.announce(Notice{State: j.State, Listener: j.order.Listens})
 	}
 }
@@ -221,10 +221,10 @@ func (j *Job) Heard(seq int, operator, listener bool) {
 
 // live: something may begin.
 func (j *Job) live() bool {
-	return !j.Paused && j.State != makegood.Error && !j.State.Finished()
+	return !j.Paused && j.State != makegood.JobError && !j.State.Finished()
 }
 
-func (j *Job) forwards() bool { return j.Wanted == makegood.Processed }
+func (j *Job) forwards() bool { return j.Wanted == makegood.JobProcessed }
 
 // MaySend reports whether the task of an attempt may be on its way to its agent now: it is out, nothing stands still,
 // and it is wanted.

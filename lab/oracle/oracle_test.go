@@ -255,25 +255,25 @@ func (x *world) silentSince(task makegood.Task) time.Time {
 
 // verbs are those of jobs that nobody repairs.
 func verbs() []makegood.Verb {
-	return slices.DeleteFunc(makegood.Verbs(), func(v makegood.Verb) bool { return v == makegood.Edit })
+	return slices.DeleteFunc(makegood.Verbs(), func(v makegood.Verb) bool { return v == makegood.VerbEdit })
 }
 
 // request asks for a verb.
 func (x *world) request(verb makegood.Verb) {
 	x.requests++
 	e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
-	if verb == makegood.Reschedule {
+	if verb == makegood.VerbReschedule {
 		e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 120).Draw(x.t, "startAt")) * time.Second)
 	}
-	if verb == makegood.Edit {
+	if verb == makegood.VerbEdit {
 		e.Timeout = x.drawTimeout()
 	}
 	v, _ := x.decide(e)
 	var answer oracle.Answer
 	switch verb {
-	case makegood.Reschedule:
+	case makegood.VerbReschedule:
 		answer = x.want.Rescheduled(e.StartAt, x.now)
-	case makegood.Edit:
+	case makegood.VerbEdit:
 		answer = x.want.Edited(e.Timeout, x.now)
 	default:
 		answer = x.want.Asked(verb, x.now)

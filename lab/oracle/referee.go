@@ -155,12 +155,12 @@ func (r *Referee) Died() {
 
 // Asks: somebody asks for something, and may ask again until there is an answer.
 func (r *Referee) Asks(verb makegood.Verb) {
-	r.asked = r.asked || verb == makegood.Cancel || verb == makegood.UndoJob || verb == makegood.Redo
+	r.asked = r.asked || verb == makegood.VerbCancel || verb == makegood.VerbUndo || verb == makegood.VerbRedo
 }
 
 // Sends: a process sends a task, and this is the job as it knows it.
 func (r *Referee) Sends(step string, attempt int, knows job.Job) {
-	if knows.ProcessState == makegood.Error || knows.ProcessState.Finished() || knows.Paused() {
+	if knows.ProcessState == makegood.JobError || knows.ProcessState.Finished() || knows.Paused() {
 		r.wrong("the task of attempt %d of %s is sent by who knows that the job is %s (paused: %v)", attempt, step, knows.ProcessState, knows.Paused())
 	}
 }

@@ -15,7 +15,7 @@ func TestTheSameAttemptAgainIsNoAttemptMore(t *testing.T) {
 	}}}
 	var wrongs int
 	r := Watch(w, func(string, ...any) { wrongs++ })
-	j := job.Job{ID: "j", Round: 1, ProcessState: makegood.Processing, Desired: makegood.Processed, Steps: []job.StepState{{
+	j := job.Job{ID: "j", Round: 1, ProcessState: makegood.JobProcessing, Desired: makegood.JobProcessed, Steps: []job.StepState{{
 		Name: "s", Attempt: 1, Forward: job.Activity{State: job.Dispatched, Attempt: 1},
 	}}}
 	r.Saved(j, j.CreatedAt)

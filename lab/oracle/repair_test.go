@@ -15,7 +15,7 @@ import (
 // repair lets a person settle a step, or edit the timeout of the job.
 func (x *world) repair() {
 	if oneIn(x.t, 4, "edit") {
-		x.request(makegood.Edit)
+		x.request(makegood.VerbEdit)
 		return
 	}
 	x.settle()

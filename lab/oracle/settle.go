@@ -164,7 +164,7 @@ func (j *Job) dealtWith(side *Side, s Settlement, now time.Time) {
 	switch {
 	case j.State.Finished():
 		j.announce(Notice{State: j.State, Listener: j.order.Listens}) // What was not undone is another now.
-	case j.State == makegood.Error && was == GivenUp && !j.waitsForAnother():
+	case j.State == makegood.JobError && was == GivenUp && !j.waitsForAnother():
 		j.resubmit(now)
 	}
 }

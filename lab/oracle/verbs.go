@@ -19,33 +19,33 @@ const (
 
 // answers is the table of docs/states.md, read by hand.
 var answers = map[makegood.Verb]map[makegood.ProcessState]Answer{
-	makegood.Cancel: {
-		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Refused, makegood.Error: Granted,
-		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: So,
+	makegood.VerbCancel: {
+		makegood.JobPending: Granted, makegood.JobProcessing: Granted, makegood.JobProcessed: Refused, makegood.JobError: Granted,
+		makegood.JobUndoing: Granted, makegood.JobUndone: Refused, makegood.JobCancelled: So,
 	},
-	makegood.UndoJob: {
-		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Granted, makegood.Error: Granted,
-		makegood.Undoing: Granted, makegood.Undone: So, makegood.Cancelled: Refused,
+	makegood.VerbUndo: {
+		makegood.JobPending: Granted, makegood.JobProcessing: Granted, makegood.JobProcessed: Granted, makegood.JobError: Granted,
+		makegood.JobUndoing: Granted, makegood.JobUndone: So, makegood.JobCancelled: Refused,
 	},
-	makegood.Resubmit: {
-		makegood.Pending: Refused, makegood.Processing: Refused, makegood.Processed: Refused, makegood.Error: Granted,
-		makegood.Undoing: Refused, makegood.Undone: Granted, makegood.Cancelled: Refused,
+	makegood.VerbResubmit: {
+		makegood.JobPending: Refused, makegood.JobProcessing: Refused, makegood.JobProcessed: Refused, makegood.JobError: Granted,
+		makegood.JobUndoing: Refused, makegood.JobUndone: Granted, makegood.JobCancelled: Refused,
 	},
-	makegood.Pause: {
-		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Refused, makegood.Error: Refused,
-		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: Refused,
+	makegood.VerbPause: {
+		makegood.JobPending: Granted, makegood.JobProcessing: Granted, makegood.JobProcessed: Refused, makegood.JobError: Refused,
+		makegood.JobUndoing: Granted, makegood.JobUndone: Refused, makegood.JobCancelled: Refused,
 	},
-	makegood.Resume: {
-		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Refused, makegood.Error: Refused,
-		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: Refused,
+	makegood.VerbResume: {
+		makegood.JobPending: Granted, makegood.JobProcessing: Granted, makegood.JobProcessed: Refused, makegood.JobError: Refused,
+		makegood.JobUndoing: Granted, makegood.JobUndone: Refused, makegood.JobCancelled: Refused,
 	},
-	makegood.Redo: {
-		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Granted, makegood.Error: Granted,
-		makegood.Undoing: Granted, makegood.Undone: Granted, makegood.Cancelled: Refused,
+	makegood.VerbRedo: {
+		makegood.JobPending: Granted, makegood.JobProcessing: Granted, makegood.JobProcessed: Granted, makegood.JobError: Granted,
+		makegood.JobUndoing: Granted, makegood.JobUndone: Granted, makegood.JobCancelled: Refused,
 	},
-	makegood.Forward: {
-		makegood.Pending: Refused, makegood.Processing: Refused, makegood.Processed: Refused, makegood.Error: Granted,
-		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: Refused,
+	makegood.VerbForward: {
+		makegood.JobPending: Refused, makegood.JobProcessing: Refused, makegood.JobProcessed: Refused, makegood.JobError: Granted,
+		makegood.JobUndoing: Granted, makegood.JobUndone: Refused, makegood.JobCancelled: Refused,
 	},
 }
 
@@ -53,7 +53,7 @@ var answers = map[makegood.Verb]map[makegood.ProcessState]Answer{
 func (j *Job) Rescheduled(to, now time.Time) Answer {
 	to = later(to, now)
 	switch {
-	case j.State != makegood.Pending && j.State != makegood.Processing || j.begun() || to.Sub(now) > makegood.MaxStartDelay:
+	case j.State != makegood.JobPending && j.State != makegood.JobProcessing || j.begun() || to.Sub(now) > makegood.MaxStartDelay:
 		return Refused
 	case to.Equal(j.order.StartAt):
 		return So
@@ -79,7 +79,7 @@ func (j *Job) Edited(timeout makegood.Duration, now time.Time) Answer {
 	}
 	j.tell(func() {
 		j.timeout = max(0, timeout.Std())
-		if j.State != makegood.Error { // In Error it counts from the resubmit.
+		if j.State != makegood.JobError { // In Error it counts from the resubmit.
 			j.grantTime(now)
 		}
 		j.settle(now)
@@ -108,21 +108,21 @@ func (j *Job) Asked(verb makegood.Verb, now time.Time) Answer {
 
 func (j *Job) answer(verb makegood.Verb) Answer {
 	switch {
-	case verb == makegood.Pause && j.Paused:
+	case verb == makegood.VerbPause && j.Paused:
 		return So
-	case verb == makegood.Resume && !j.Paused:
+	case verb == makegood.VerbResume && !j.Paused:
 		return Refused
-	case (verb == makegood.UndoJob || verb == makegood.Redo) && j.State == makegood.Processed && !j.workflow.HasUndo():
+	case (verb == makegood.VerbUndo || verb == makegood.VerbRedo) && j.State == makegood.JobProcessed && !j.workflow.HasUndo():
 		return Refused
-	case verb == makegood.Redo && j.Wanted == makegood.Cancelled, verb == makegood.Redo && j.State == makegood.Undone && slices.ContainsFunc(j.Steps, stands):
+	case verb == makegood.VerbRedo && j.Wanted == makegood.JobCancelled, verb == makegood.VerbRedo && j.State == makegood.JobUndone && slices.ContainsFunc(j.Steps, stands):
 		return Refused
-	case verb == makegood.Redo && j.State == makegood.Undoing && j.Another && j.AskedFor:
+	case verb == makegood.VerbRedo && j.State == makegood.JobUndoing && j.Another && j.AskedFor:
 		return So
-	case verb == makegood.Forward && (j.forwards() || slices.ContainsFunc(j.Steps, undoBegan)):
+	case verb == makegood.VerbForward && (j.forwards() || slices.ContainsFunc(j.Steps, undoBegan)):
 		return Refused
-	case verb == makegood.Cancel && j.Wanted == makegood.Cancelled && j.State == makegood.Undoing:
+	case verb == makegood.VerbCancel && j.Wanted == makegood.JobCancelled && j.State == makegood.JobUndoing:
 		return So
-	case verb == makegood.UndoJob && j.State == makegood.Undoing && !j.Another:
+	case verb == makegood.VerbUndo && j.State == makegood.JobUndoing && !j.Another:
 		return So
 	}
 	return answers[verb][j.State]
@@ -130,24 +130,24 @@ func (j *Job) answer(verb makegood.Verb) Answer {
 
 func (j *Job) grant(verb makegood.Verb, now time.Time) {
 	switch verb {
-	case makegood.Cancel:
-		j.goBack(makegood.Cancelled, now)
-	case makegood.UndoJob:
-		j.goBack(makegood.Undone, now)
-	case makegood.Resubmit:
+	case makegood.VerbCancel:
+		j.goBack(makegood.JobCancelled, now)
+	case makegood.VerbUndo:
+		j.goBack(makegood.JobUndone, now)
+	case makegood.VerbResubmit:
 		j.resubmit(now)
-	case makegood.Redo:
-		if j.State == makegood.Undone {
+	case makegood.VerbRedo:
+		if j.State == makegood.JobUndone {
 			j.resubmit(now)
 			return
 		}
-		j.goBack(makegood.Undone, now)
+		j.goBack(makegood.JobUndone, now)
 		j.Another, j.AskedFor = true, true
-	case makegood.Forward:
+	case makegood.VerbForward:
 		j.forwardAgain(now)
-	case makegood.Pause:
+	case makegood.VerbPause:
 		j.Paused, j.pausedAt = true, now
-	case makegood.Resume:
+	case makegood.VerbResume:
 		j.unpause(now)
 		if from := later(j.pausedAt, j.order.StartAt); !j.Deadline.IsZero() && now.After(from) {
 			j.Deadline = j.Deadline.Add(now.Sub(from))
@@ -164,14 +164,14 @@ func (j *Job) grant(verb makegood.Verb, now time.Time) {
 
 // goBack undoes what was done. It ends a pause, and the wait for a person.
 func (j *Job) goBack(wanted makegood.ProcessState, now time.Time) {
-	stoodStill := j.Paused || j.State == makegood.Error
+	stoodStill := j.Paused || j.State == makegood.JobError
 	j.unpause(now)
 	j.FinishedAt = time.Time{}
 	if j.forwards() {
 		j.turn(wanted)
 		return
 	}
-	j.State, j.Wanted = makegood.Undoing, wanted
+	j.State, j.Wanted = makegood.JobUndoing, wanted
 	j.noOther()
 	j.grantAfresh()
 	if stoodStill {
@@ -183,12 +183,12 @@ func (j *Job) goBack(wanted makegood.ProcessState, now time.Time) {
 // resubmit goes on in the direction that stopped, from what failed; an undone job starts again in a new round.
 func (j *Job) resubmit(now time.Time) {
 	j.Paused, j.FinishedAt = false, time.Time{}
-	if j.State == makegood.Undone {
+	if j.State == makegood.JobUndone {
 		j.newRound()
 	}
-	j.State = makegood.Undoing
+	j.State = makegood.JobUndoing
 	if j.forwards() {
-		j.State = makegood.Processing
+		j.State = makegood.JobProcessing
 		j.grantTime(now)
 	}
 	j.grantAfresh()
@@ -205,7 +205,7 @@ func undoBegan(s *Step) bool {
 // forwardAgain: nothing was undone, and the job is what it was before it was turned round. What was given up, or taken back, begins again.
 func (j *Job) forwardAgain(now time.Time) {
 	j.noOther()
-	j.Paused, j.Wanted = false, makegood.Processed
+	j.Paused, j.Wanted = false, makegood.JobProcessed
 	for _, s := range j.Steps {
 		s.Undo = Side{Phase: Idle, def: s.def, undo: true, Failures: s.Undo.Failures}
 		if s.Forward.Phase == TakenBack {
@@ -221,7 +221,7 @@ func (j *Job) newRound() {
 	j.noOther()
 	j.Round++
 	j.Again = 0
-	j.Wanted = makegood.Processed
+	j.Wanted = makegood.JobProcessed
 	for _, s := range j.Steps {
 		s.Forward = Side{Phase: Idle, def: s.def, Failures: s.Forward.Failures}
 		s.Undo = Side{Phase: Idle, def: s.def, undo: true, Failures: s.Undo.Failures}

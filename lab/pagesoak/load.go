@@ -33,7 +33,7 @@ const (
 
 // watchedVerbs are what is asked of the watched job, in turn, and watchedStates what it then reads as.
 var (
-	watchedVerbs  = [2]makegood.Verb{makegood.Pause, makegood.Resume}
+	watchedVerbs  = [2]makegood.Verb{makegood.VerbPause, makegood.VerbResume}
 	watchedStates = [2]string{"Paused", "Waiting"}
 )
 

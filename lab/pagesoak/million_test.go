@@ -141,10 +141,10 @@ var seeds = []struct {
 	name, input string
 	stops       makegood.ProcessState
 }{
-	{"processed", `{"total": 12}`, makegood.Processed},
-	{"error", `{"total": 12, "fail": "ship", "keep": "refund"}`, makegood.Error},
-	{"waiting", `{"total": 12, "ask": true}`, makegood.Processing},
-	{"undone", `{"total": 12, "fail": "ship"}`, makegood.Undone},
+	{"processed", `{"total": 12}`, makegood.JobProcessed},
+	{"error", `{"total": 12, "fail": "ship", "keep": "refund"}`, makegood.JobError},
+	{"waiting", `{"total": 12, "ask": true}`, makegood.JobProcessing},
+	{"undone", `{"total": 12, "fail": "ship"}`, makegood.JobUndone},
 }
 
 // fill makes the file: it has jobs of each kind worked, and copies their rows.
@@ -195,7 +195,7 @@ func rests(b *testing.B, eng *engine.Engine, id string, state makegood.ProcessSt
 	b.Helper()
 	for j, err := range eng.Watch(b.Context(), id) {
 		check(b, err)
-		if j.ProcessState == state && (state != makegood.Processing || waits(j)) {
+		if j.ProcessState == state && (state != makegood.JobProcessing || waits(j)) {
 			return
 		}
 	}
@@ -205,7 +205,7 @@ func rests(b *testing.B, eng *engine.Engine, id string, state makegood.ProcessSt
 
 // waits reports whether a step of the job waits for somebody.
 func waits(j makegood.Job) bool {
-	return slices.ContainsFunc(j.Steps, func(s makegood.JobStep) bool { return s.State == makegood.Waiting })
+	return slices.ContainsFunc(j.Steps, func(s makegood.JobStep) bool { return s.State == makegood.StepWaiting })
 }
 
 func check(b *testing.B, err error) {

@@ -241,7 +241,7 @@ func (c change) replay(s *stream, one makegood.Change) {
 	side := sideOf{one.Step, one.Undo}
 	was, known := s.state.sides[side]
 	if !known {
-		was.state = string(makegood.NotStarted)
+		was.state = string(makegood.StepNotStarted)
 	}
 	if one.From != was.state {
 		c.wrong("CHG-3: change %d of %s goes from %s, and it was %s", one.Number, one.Step, one.From, was.state)
@@ -273,7 +273,7 @@ func knownOf(j job.Job) heardOf {
 			}
 			state := string(is.State)
 			if is.State == job.NotStarted {
-				state = string(makegood.NotStarted)
+				state = string(makegood.StepNotStarted)
 			}
 			a.sides[sideOf{s.Name, undo}] = sideIs{state, is.Attempt}
 		}
@@ -286,7 +286,7 @@ func (a heardOf) same(is heardOf) bool {
 	for side, want := range is.sides {
 		got, known := a.sides[side]
 		if !known {
-			got = sideIs{state: string(makegood.NotStarted)}
+			got = sideIs{state: string(makegood.StepNotStarted)}
 		}
 		if got != want {
 			return false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -127,8 +128,8 @@ func (w *world) mayOverrule(slot store.Slot, j job.Job, before store.ClaimItem) 
 	s, _ := j.Step(slot.Step)
 	def, _ := w.stepOf(slot.Job, slot.Step)
 	forward, undo := planOf(def, false), planOf(def, true)
-	longest := max(forward.silence, undo.silence) + makegood.MaxClaimAhead
-	if total := max(forward.total, undo.total); total > 0 && before.CompleteBy.After(before.StartedAt.Add(total+makegood.MaxClaimAhead)) {
+	longest := max(forward.silence, undo.silence) + limits.MaxClaimAhead
+	if total := max(forward.total, undo.total); total > 0 && before.CompleteBy.After(before.StartedAt.Add(total+limits.MaxClaimAhead)) {
 		return
 	}
 	// A clock that is wrong by an hour and another that is wrong the other way take each other for liars.
@@ -149,7 +150,7 @@ func (w *world) stepOf(job, step string) (makegood.Step, bool) {
 // unwanted reports whether a job, as it is stored, does not want an attempt any more: it has ended, or goes the other way.
 func (w *world) unwanted(j job.Job, step string, attempt int) bool {
 	s, _ := j.Step(step)
-	forwards := j.Desired == makegood.Processed
+	forwards := j.Desired == makegood.JobProcessed
 	return s.Forward.State != job.Dispatched && s.Undo.State != job.Dispatched ||
 		!forwards && s.Forward.Attempt == attempt || s.Attempt > attempt || s.Forward.Held() || s.Undo.Held()
 }
@@ -334,14 +335,14 @@ func (c change) silenceSeen(a job.Activity, step string, undo bool, p plan) time
 	switch {
 	case item.Attempt > a.Attempt:
 		// A liar has written over what the job goes by. A clock may be an hour ahead without being one's lie.
-		return latest(at, time.Now().Add(10*p.silence+makegood.MaxClaimAhead))
+		return latest(at, time.Now().Add(10*p.silence+limits.MaxClaimAhead))
 	case item.Attempt != a.Attempt || item.LockedBy == "":
 		return at
 	}
 	if !c.exact {
 		// Whose clock was wrong how much is not asked: a Scheduler's may have set the look, and a save by a right one
 		// kept it.
-		return latest(at, item.CompleteBy.Add(10*p.silence+makegood.MaxClaimAhead))
+		return latest(at, item.CompleteBy.Add(10*p.silence+limits.MaxClaimAhead))
 	}
 	// A claim may be written long after it was begun: before that there is no silence to be seen.
 	silent := latest(item.CompleteBy, c.written[on(c.after.ID, step, a.Attempt)])

@@ -117,10 +117,10 @@ func (w *world) derived(j job.Job, cause string) {
 			}
 		}
 	}
-	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.Error {
+	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 		return
 	}
-	forwards := j.Desired == makegood.Processed
+	forwards := j.Desired == makegood.JobProcessed
 	for _, s := range j.Steps {
 		a := s.Forward
 		if !forwards {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // history: HIST. With every write a job's history can be read whole, and what the write adds to it is what it changed: each
@@ -24,7 +25,7 @@ func (c change) history() {
 	}
 	entries, gaps := after.Read(c.after.Birth, pages)
 	for _, g := range gaps {
-		if g.Why != "not kept" || g.From <= makegood.MaxHistoryFirst || g.To > after.Count-makegood.MaxHistoryLast {
+		if g.Why != "not kept" || g.From <= limits.MaxHistoryFirst || g.To > after.Count-limits.MaxHistoryLast {
 			c.wrong("HIST: of %d entries %d to %d are %s", after.Count, g.From, g.To, g.Why)
 		}
 	}
@@ -46,7 +47,7 @@ func (c change) tells(added []job.Entry) {
 	failures, forward := c.before.FailureCount, 0
 	for _, e := range added {
 		n[e.Kind]++
-		if e.Kind == makegood.EntryTurned && e.State == makegood.Processed {
+		if e.Kind == makegood.EntryTurned && e.State == makegood.JobProcessed {
 			forward++
 		}
 		if e.Failure == 0 {
@@ -66,7 +67,7 @@ func (c change) tells(added []job.Entry) {
 		c.wrong("HIST: is wanted %s, then %s, and turns %d times and begins %d rounds", c.before.Desired, c.after.Desired, n[makegood.EntryTurned], n[makegood.EntryRound])
 	case n[makegood.EntryLate] != newlyLate(c.before, c.after):
 		c.wrong("HIST: %d times it is told that it will be late, and %d are noted", newlyLate(c.before, c.after), n[makegood.EntryLate])
-	case c.before.ProcessState != makegood.Error && c.after.ProcessState == makegood.Error && n[makegood.EntryStopped] == 0:
+	case c.before.ProcessState != makegood.JobError && c.after.ProcessState == makegood.JobError && n[makegood.EntryStopped] == 0:
 		c.wrong("HIST: stopped, and it is not noted")
 	}
 }
@@ -84,7 +85,7 @@ func newlyLate(before, after job.Job) int {
 
 // direction is 1 for a job that is wanted done.
 func direction(j job.Job) int {
-	if j.Rev == 0 || j.Desired == makegood.Processed {
+	if j.Rev == 0 || j.Desired == makegood.JobProcessed {
 		return 1
 	}
 	return 0

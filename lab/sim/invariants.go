@@ -88,15 +88,15 @@ func (c change) state() {
 		return
 	case from != to && !slices.Contains(machine.Transitions(from), to) && !c.interruptedTo(from, to):
 		c.wrong("I3: goes from %s to %s", from, to)
-	case from == makegood.Undone && to != from && c.after.Round != c.before.Round+1:
+	case from == makegood.JobUndone && to != from && c.after.Round != c.before.Round+1:
 		c.wrong("I3: leaves Undone in round %d, and began none", c.after.Round)
-	case c.before.Desired != makegood.Processed && c.after.Desired == makegood.Processed && c.after.Round == c.before.Round && c.undoneOfRound():
+	case c.before.Desired != makegood.JobProcessed && c.after.Desired == makegood.JobProcessed && c.after.Round == c.before.Round && c.undoneOfRound():
 		c.wrong("I3: is wanted undone, and then done, in one round of which something is undone")
 	case c.after.FailureCount < c.before.FailureCount:
 		c.wrong("I9: FailureCount goes from %d to %d", c.before.FailureCount, c.after.FailureCount)
 	case c.after.Seq < c.before.Seq:
 		c.wrong("NTF-2: announcement %d comes behind %d", c.after.Seq, c.before.Seq)
-	case from != to && to == makegood.Error && c.after.Seq == c.before.Seq:
+	case from != to && to == makegood.JobError && c.after.Seq == c.before.Seq:
 		c.wrong("I13: is in Error, and nobody is told")
 	}
 }
@@ -137,11 +137,11 @@ func (c change) due() (due time.Time, what string) {
 			due, what = at, of
 		}
 	}
-	still := j.ProcessState == makegood.Error || j.Paused()
-	if !still && j.Desired == makegood.Processed && !j.Deadline.IsZero() {
+	still := j.ProcessState == makegood.JobError || j.Paused()
+	if !still && j.Desired == makegood.JobProcessed && !j.Deadline.IsZero() {
 		sooner(j.Deadline, "its end")
 	}
-	if !still && (j.Desired == makegood.Processed || j.AnotherRound) && !j.WarnAt.IsZero() {
+	if !still && (j.Desired == makegood.JobProcessed || j.AnotherRound) && !j.WarnAt.IsZero() {
 		sooner(j.WarnAt, "telling that it is late")
 	}
 	for n, s := range j.Steps {

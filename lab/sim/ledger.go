@@ -164,11 +164,11 @@ func (c change) ledger() {
 			c.wrong("I11: is %s in round %d, and %s by %s of round %d stands", j.ProcessState, j.Round, a.key, a.body.agent, a.round)
 		case !there:
 			c.wrong("I11: %s by %s stands, and its step is gone", a.key, a.body.agent)
-		case (j.ProcessState == makegood.Undone || j.ProcessState == makegood.Cancelled) && !named(s, defOf(c.w, a.step)):
+		case (j.ProcessState == makegood.JobUndone || j.ProcessState == makegood.JobCancelled) && !named(s, defOf(c.w, a.step)):
 			c.wrong("I11: is %s, and %s by %s stands and is not listed", j.ProcessState, a.key, a.body.agent)
 		}
 	}
-	if j.ProcessState == makegood.Processed {
+	if j.ProcessState == makegood.JobProcessed {
 		c.processed()
 	}
 }
@@ -186,7 +186,7 @@ func named(s job.StepState, def makegood.Step) bool {
 // cutOff reports whether a step of a job that is undone was cut off by the death of the engine within this save: its round ended by that,
 // in the same save in which somebody had a new one begin, and no save says what it named.
 func (c change) cutOff(was job.StepState, def makegood.Step) bool {
-	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.Undoing && was.Forward.State == job.Dispatched && !def.CanUndo()
+	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.JobUndoing && was.Forward.State == job.Dispatched && !def.CanUndo()
 }
 
 func defOf(w makegood.Workflow, step string) makegood.Step {

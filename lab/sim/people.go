@@ -221,9 +221,9 @@ func (w *world) attend(j job.Job, n int) {
 	case j.HeldBy != "" && !j.PausedToo:
 		return // It goes on when what holds it does.
 	case j.Paused():
-		verb = makegood.Resume
-	case j.ProcessState == makegood.Error:
-		verb = makegood.Resubmit
+		verb = makegood.VerbResume
+	case j.ProcessState == makegood.JobError:
+		verb = makegood.VerbResubmit
 	default:
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -172,7 +172,7 @@ func (q *simQueue) visible() []*message {
 			continue
 		}
 		live = append(live, m)
-		if m.visibleAt.After(time.Now()) || len(visible) == makegood.MaxBatch || submitted[m.workflow] {
+		if m.visibleAt.After(time.Now()) || len(visible) == limits.MaxBatch || submitted[m.workflow] {
 			continue
 		}
 		visible = append(visible, m)

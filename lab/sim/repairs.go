@@ -132,7 +132,7 @@ func (w *world) repairOf(l *life, id, name string) func(*scheduler.Scheduler, *l
 		e := w.resubmitOf(r, j, name)
 		return func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, id, e) }
 	case 3:
-		e := job.Requested{Verb: makegood.Edit, Request: name, Reason: "sim", Timeout: makegood.Duration(between(r, time.Minute, 10*time.Minute).Truncate(time.Second))}
+		e := job.Requested{Verb: makegood.VerbEdit, Request: name, Reason: "sim", Timeout: makegood.Duration(between(r, time.Minute, 10*time.Minute).Truncate(time.Second))}
 		if oneIn(r, 3) {
 			e.Timeout = makegood.NoTimeout
 		}
@@ -145,7 +145,7 @@ func (w *world) repairOf(l *life, id, name string) func(*scheduler.Scheduler, *l
 
 // resubmitOf is a resubmit by another definition, with another input, or with both.
 func (w *world) resubmitOf(r *rand.Rand, j job.Job, name string) job.Requested {
-	e := job.Requested{Verb: makegood.Resubmit, Request: name, Reason: "sim"}
+	e := job.Requested{Verb: makegood.VerbResubmit, Request: name, Reason: "sim"}
 	if corrections := w.load.corrections[j.Workflow]; len(corrections) > 0 && !oneIn(r, 4) {
 		e.Definition = pick(r, corrections...).Hash
 		if oneIn(r, 3) {
@@ -239,7 +239,7 @@ func (w *world) keeper(l *life) *holds.Keeper {
 func (w *world) mend(j job.Job, n int) bool {
 	r := w.chance.of("mend", j.ID, strconv.Itoa(n))
 	name := "mend" + strconv.Itoa(n)
-	if !w.repairs || j.ProcessState != makegood.Error || oneIn(r, 2) {
+	if !w.repairs || j.ProcessState != makegood.JobError || oneIn(r, 2) {
 		return false
 	}
 	<-w.process("operator", func(l *life) {

@@ -112,7 +112,7 @@ func TestWhateverGoesWrongEveryJobEnds(t *testing.T) {
 			t.Errorf("no fault %s in %d seeds", kind, s.seeds)
 		}
 	}
-	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Undone, makegood.Cancelled} {
+	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
 		if s.ends[state] < 50 {
 			t.Errorf("got %d jobs %s in %d seeds, want many", s.ends[state], state, s.seeds)
 		}

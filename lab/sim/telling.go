@@ -25,7 +25,7 @@ func (c change) announced() {
 		}
 		c.lateness(a)
 		c.owed[c.after.ID+"/"+strconv.Itoa(a.Seq)] = map[string]bool{"operator": a.Operator, "listener": a.Listener}
-		again := c.before.ProcessState == makegood.Error && c.after.ProcessState == makegood.Error && a.Operator
+		again := c.before.ProcessState == makegood.JobError && c.after.ProcessState == makegood.JobError && a.Operator
 		if again && c.writer != nil && !c.writer.asks && c.writer.looked.Before(c.before.RemindAt) {
 			c.wrong("NTF-5: the operator is told of an Error again, %s before its time", c.before.RemindAt.Sub(c.writer.looked))
 		}
@@ -102,11 +102,11 @@ func (w *world) hears(who string, n notify.Notice) {
 
 // untried returns an attempt that an event made due, and whose task nobody tried to send; empty: there is none.
 func (w *world) untried(j job.Job, cause string) string {
-	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.Error {
+	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 		return ""
 	}
 	for _, s := range j.Steps {
-		a := activity(s, j.Desired != makegood.Processed)
+		a := activity(s, j.Desired != makegood.JobProcessed)
 		name := on(j.ID, s.Name, a.Attempt)
 		if a.State == job.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {
 			return name

@@ -109,7 +109,7 @@ func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Option
 		one.other = one.at + between(r, 0, pick(r, 20*time.Millisecond, time.Minute))
 	}
 	for oneIn(r, 2) {
-		verb := pick(r, makegood.Cancel, makegood.UndoJob, makegood.Resubmit, makegood.Pause, makegood.Resume)
+		verb := pick(r, makegood.VerbCancel, makegood.VerbUndo, makegood.VerbResubmit, makegood.VerbPause, makegood.VerbResume)
 		at := one.at + between(r, 0, pick(r, 100*time.Millisecond, 10*time.Second, 3*time.Minute))
 		if !o.quietOperators {
 			one.requests = append(one.requests, request{at: at, verb: verb})
@@ -118,11 +118,11 @@ func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Option
 	// A stream of its own: what is rolled beside it stays as it is.
 	if r := c.of("reschedule", id); one.startAt > 0 && oneIn(r, 2) && !o.quietOperators {
 		at := one.at + between(r, 0, 3*time.Minute)
-		one.requests = append(one.requests, request{at: at, verb: makegood.Reschedule, startAt: between(r, time.Second, 10*time.Minute)})
+		one.requests = append(one.requests, request{at: at, verb: makegood.VerbReschedule, startAt: between(r, time.Second, 10*time.Minute)})
 	}
 	if r := c.of("around", id); oneIn(r, 6) && !o.quietOperators {
 		at := one.at + between(r, 0, pick(r, 10*time.Second, 3*time.Minute, 10*time.Minute))
-		one.requests = append(one.requests, request{at: at, verb: pick(r, makegood.Redo, makegood.Forward)})
+		one.requests = append(one.requests, request{at: at, verb: pick(r, makegood.VerbRedo, makegood.VerbForward)})
 	}
 	if one.once = one.byMessage && c.of("once", id).IntN(2) == 0; one.once {
 		one.again, one.other = nil, 0

@@ -53,7 +53,7 @@ func send(t *testing.T, e *export.Export, jobs int) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job, err = eng.Wait(ctx, job.ID); err != nil || job.ProcessState != makegood.Processed {
+		if job, err = eng.Wait(ctx, job.ID); err != nil || job.ProcessState != makegood.JobProcessed {
 			t.Fatalf("got %s, %v, want a note that was sent", job.ProcessState, err)
 		}
 	}

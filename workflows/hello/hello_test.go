@@ -15,8 +15,8 @@ func TestTheFirstJobNeedsNoService(t *testing.T) {
 		ends  makegood.ProcessState
 		order string
 	}{
-		"posted":  {map[string]any{"name": "Ada"}, makegood.Processed, "write post"},
-		"refused": {map[string]any{"name": "Ada", "refuse": true}, makegood.Undone, "write post shred"},
+		"posted":  {map[string]any{"name": "Ada"}, makegood.JobProcessed, "write post"},
+		"refused": {map[string]any{"name": "Ada", "refuse": true}, makegood.JobUndone, "write post shred"},
 	} {
 		job := makegoodtest.Run(t, makegoodtest.Case{YAML: hello.YAML, Input: c.input, Services: func() makegoodtest.Services {
 			return makegoodtest.Services{Agents: hello.Agents()}

@@ -46,9 +46,9 @@ func isGood(job makegoodtest.Job, shop *makegoodtest.Fake) error {
 		switch {
 		case n < 0 || n > 1:
 			return fmt.Errorf("the order is %s, and %s stands %d times", job.ProcessState, action, n)
-		case job.ProcessState == makegood.Processed && n == 0:
+		case job.ProcessState == makegood.JobProcessed && n == 0:
 			return fmt.Errorf("the order is Processed, and there is no %s", action)
-		case job.ProcessState == makegood.Undone && n == 1:
+		case job.ProcessState == makegood.JobUndone && n == 1:
 			return fmt.Errorf("the order is Undone, and the %s stands", action)
 		}
 	}
@@ -57,7 +57,7 @@ func isGood(job makegoodtest.Job, shop *makegoodtest.Fake) error {
 
 func TestAnOrderIsReservedChargedAndShipped(t *testing.T) {
 	job := makegoodtest.Run(t, sample(nil, nil))
-	if job.ProcessState != makegood.Processed || job.Order() != "reserve charge ship" {
+	if job.ProcessState != makegood.JobProcessed || job.Order() != "reserve charge ship" {
 		t.Errorf("got %s after %s, want Processed after reserve charge ship", job.ProcessState, job.Order())
 	}
 	if got := string(job.Output("charge")); got != `{"action":"charge"}` {
@@ -68,7 +68,7 @@ func TestAnOrderIsReservedChargedAndShipped(t *testing.T) {
 // Nothing is left of an order that cannot be shipped. The undo of charge names no action, so it is undo.
 func TestAnOrderThatCannotBeShippedIsUndone(t *testing.T) {
 	job := makegoodtest.Run(t, sample(func(shop *makegoodtest.Fake) { shop.Refuse("ship") }, nil))
-	if job.ProcessState != makegood.Undone || job.Order() != "reserve charge ship undo release" {
+	if job.ProcessState != makegood.JobUndone || job.Order() != "reserve charge ship undo release" {
 		t.Errorf("got %s after %s", job.ProcessState, job.Order())
 	}
 }
@@ -76,7 +76,7 @@ func TestAnOrderThatCannotBeShippedIsUndone(t *testing.T) {
 // The shop does what it is asked, and its answers are lost: the same key goes out again.
 func TestAnAnswerThatIsLostCostsAnAttemptAndNoMoney(t *testing.T) {
 	job := makegoodtest.Run(t, sample(func(shop *makegoodtest.Fake) { shop.LoseAnswers("charge", 3) }, nil))
-	if job.ProcessState != makegood.Processed || job.Order() != "reserve charge charge charge charge ship" {
+	if job.ProcessState != makegood.JobProcessed || job.Order() != "reserve charge charge charge charge ship" {
 		t.Errorf("got %s after %s", job.ProcessState, job.Order())
 	}
 }
@@ -120,7 +120,7 @@ func TestWhatGoesWrongIsFoundAndTold(t *testing.T) {
 				makegoodtest.CrashEverywhere(t, test.planted)
 				return
 			}
-			if job := makegoodtest.Run(t, test.planted); job.ProcessState != makegood.Processed {
+			if job := makegoodtest.Run(t, test.planted); job.ProcessState != makegood.JobProcessed {
 				t.Errorf("without faults: got %s, want Processed", job.ProcessState)
 			}
 			said := runPlanted(t, "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")

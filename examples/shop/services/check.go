@@ -78,15 +78,15 @@ func run(l Ledger) map[string][]string {
 // checkEnd compares the sums of an order with the state in which its job ended.
 func checkEnd(o Order, state makegood.ProcessState) []string {
 	switch state {
-	case makegood.Processed:
+	case makegood.JobProcessed:
 		return nets(o, 1)
-	case makegood.Undone, makegood.Cancelled:
+	case makegood.JobUndone, makegood.JobCancelled:
 		found := nets(o, 0)
 		if o.Amount != 0 {
 			found = append(found, fmt.Sprintf("%d cents charged net, want 0", o.Amount))
 		}
 		return found
-	case makegood.Error:
+	case makegood.JobError:
 		return checkError(o)
 	default:
 		return []string{"the job has not ended"}

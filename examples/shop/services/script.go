@@ -120,11 +120,11 @@ var (
 func (s Script) Ends(order string) makegood.ProcessState {
 	switch f := s.fate(order); f {
 	case delivered:
-		return makegood.Processed
+		return makegood.JobProcessed
 	case outOfStock, declined, addressUnknown, carrierDown:
-		return makegood.Undone
+		return makegood.JobUndone
 	case refundRefused:
-		return makegood.Error
+		return makegood.JobError
 	default:
 		panic(fmt.Sprintf("services: fate %q", f))
 	}

@@ -81,7 +81,7 @@ func TestTheProfilesMeanWhatTheySay(t *testing.T) {
 				kinds[fault] = true
 				faults++
 			}
-			if s.Ends(orderID(n)) == makegood.Processed {
+			if s.Ends(orderID(n)) == makegood.JobProcessed {
 				processed++
 			}
 		}
@@ -106,12 +106,12 @@ func TestAnOrderIsRefusedWhereItsFateSays(t *testing.T) {
 		refused string
 		ends    makegood.ProcessState
 	}{
-		delivered:      {"", makegood.Processed},
-		outOfStock:     {"reserve 422 ", makegood.Undone},
-		declined:       {"charge 402 ", makegood.Undone},
-		addressUnknown: {"ship 422 ", makegood.Undone},
-		refundRefused:  {"refund 422 ship 422 ", makegood.Error},
-		carrierDown:    {"", makegood.Undone},
+		delivered:      {"", makegood.JobProcessed},
+		outOfStock:     {"reserve 422 ", makegood.JobUndone},
+		declined:       {"charge 402 ", makegood.JobUndone},
+		addressUnknown: {"ship 422 ", makegood.JobUndone},
+		refundRefused:  {"refund 422 ship 422 ", makegood.JobError},
+		carrierDown:    {"", makegood.JobUndone},
 	}
 	seen := map[fate]bool{}
 	for n := range manyOrders {

@@ -42,17 +42,17 @@ func (s *saga) run() makegood.ProcessState {
 		}
 		return s.unwind(begun)
 	}
-	return makegood.Processed
+	return makegood.JobProcessed
 }
 
 func (s *saga) unwind(undos []Action) makegood.ProcessState {
 	for _, undo := range slices.Backward(undos) {
 		forward := s.key(undo.Undoes())
 		if status, _ := s.try(call{action: undo, key: forward + "/undo", forwardKey: forward}); status != 200 {
-			return makegood.Error
+			return makegood.JobError
 		}
 	}
-	return makegood.Undone
+	return makegood.JobUndone
 }
 
 func (s *saga) key(action Action) string { return fmt.Sprintf("%s/%s/1", s.order, action) }

@@ -134,13 +134,13 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		state makegood.ProcessState
 		wrong int
 	}{
-		"booked whole":        {whole("t"), makegood.Processed, 0},
-		"nothing is booked":   {nil, makegood.Undone, 0},
-		"booked, and undone":  {whole("t"), makegood.Undone, 4},
-		"booked twice":        {append(whole("t"), Line{Service: "cars", Trip: "t"}), makegood.Processed, 1},
-		"of a trip unknown":   {whole("u"), makegood.Undone, 4},
-		"booked half":         {whole("t")[:2], makegood.Processed, 2},
-		"canceled as it must": {[]Line{{Service: "cars", Trip: "t", Canceled: true}}, makegood.Undone, 0},
+		"booked whole":        {whole("t"), makegood.JobProcessed, 0},
+		"nothing is booked":   {nil, makegood.JobUndone, 0},
+		"booked, and undone":  {whole("t"), makegood.JobUndone, 4},
+		"booked twice":        {append(whole("t"), Line{Service: "cars", Trip: "t"}), makegood.JobProcessed, 1},
+		"of a trip unknown":   {whole("u"), makegood.JobUndone, 4},
+		"booked half":         {whole("t")[:2], makegood.JobProcessed, 2},
+		"canceled as it must": {[]Line{{Service: "cars", Trip: "t", Canceled: true}}, makegood.JobUndone, 0},
 	} {
 		if got := Check(c.lines, map[string]makegood.ProcessState{"t": c.state}); len(got) != c.wrong {
 			t.Errorf("%s: got %q, want %d of them", name, got, c.wrong)

@@ -26,7 +26,7 @@ func Check(lines []Line, ends map[string]makegood.ProcessState) []string {
 	}
 	for _, trip := range slices.Sorted(maps.Keys(ends)) {
 		want := 0
-		if ends[trip] == makegood.Processed {
+		if ends[trip] == makegood.JobProcessed {
 			want = 1
 		}
 		for _, service := range Services {

@@ -17,7 +17,7 @@ import (
 
 // A trip above 5,000 EUR waits until somebody has said yes; a no books nothing.
 func TestAnExpensiveTripWaitsForAPerson(t *testing.T) {
-	for answer, want := range map[string]makegood.ProcessState{"approve": makegood.Processed, "reject": makegood.Undone} {
+	for answer, want := range map[string]makegood.ProcessState{"approve": makegood.JobProcessed, "reject": makegood.JobUndone} {
 		inOffice(t, func(o office) {
 			o.book("cheap", Trip{"Ada", "LH 400", "Ritz", "Mini", 500000})
 			o.book("dear", Trip{"Ada", "LH 400", "Ritz", "Mini", 500001})
@@ -29,7 +29,7 @@ func TestAnExpensiveTripWaitsForAPerson(t *testing.T) {
 			if _, err := o.engine.Complete(o.t.Context(), "dear", client.Place{Step: "approve"}, output); err != nil {
 				o.t.Fatal(err)
 			}
-			got, wants := o.ends([]string{"cheap", "dear"}), map[makegood.ProcessState]int{makegood.Processed: 1}
+			got, wants := o.ends([]string{"cheap", "dear"}), map[makegood.ProcessState]int{makegood.JobProcessed: 1}
 			wants[want]++
 			if !maps.Equal(got, wants) {
 				t.Errorf("answer %s: got %v, want %v", answer, got, wants)
@@ -42,7 +42,7 @@ func TestAnExpensiveTripWaitsForAPerson(t *testing.T) {
 func TestAnExpensiveTripIsNotBookedWhereNobodyAnswers(t *testing.T) {
 	c := trip(t, "Mini")
 	c.Input, c.Within = Trip{"Ada", "LH 400", "Ritz", "Mini", 500001}, 72*time.Hour
-	if job := makegoodtest.Run(t, c); job.ProcessState != makegood.Undone || job.Order() != "" {
+	if job := makegoodtest.Run(t, c); job.ProcessState != makegood.JobUndone || job.Order() != "" {
 		t.Errorf("got %s after %q, want Undone, and nothing asked of a service", job.ProcessState, job.Order())
 	}
 }
@@ -75,10 +75,10 @@ func TestTheNightBeginsAtHalfPastTwoInBerlin(t *testing.T) {
 		time.Sleep(time.Until(first.Add(5 * time.Minute)))  // The engine looks at what lives, and finds it claimed.
 		id := "nightly:" + first.UTC().Format(time.RFC3339)
 		job, err := o.engine.Get(o.t.Context(), id)
-		if err != nil || job.ProcessState != makegood.Processing {
+		if err != nil || job.ProcessState != makegood.JobProcessing {
 			o.t.Fatalf("at 02:35 the job %s is %s, %v, want Processing", id, job.ProcessState, err)
 		}
-		if job, err = o.engine.Wait(o.t.Context(), id); err != nil || job.ProcessState != makegood.Processed || job.FailureCount != 0 {
+		if job, err = o.engine.Wait(o.t.Context(), id); err != nil || job.ProcessState != makegood.JobProcessed || job.FailureCount != 0 {
 			o.t.Errorf("got %s with %d failures, %v, want Processed with none", job.ProcessState, job.FailureCount, err)
 		}
 		if took := time.Since(first); took < 40*time.Minute || took > 42*time.Minute {
@@ -133,15 +133,15 @@ func TestAWrongWorkflowIsCorrectedAndTripsGoOn(t *testing.T) {
 		}
 		for _, id := range ids {
 			job, err := o.engine.Get(o.t.Context(), id)
-			if err != nil || job.ProcessState != makegood.Error {
+			if err != nil || job.ProcessState != makegood.JobError {
 				o.t.Fatalf("%s is %s (%s), %v, want Error", id, job.ProcessState, job.Reason, err)
 			}
-			again := client.Request{Verb: makegood.Resubmit, Reason: "the expression is corrected", Definition: client.CurrentDefinition}
+			again := client.Request{Verb: makegood.VerbResubmit, Reason: "the expression is corrected", Definition: client.CurrentDefinition}
 			if _, err := o.engine.Request(o.t.Context(), id, again); err != nil {
 				o.t.Fatal(err)
 			}
 		}
-		if got := o.ends(ids); got[makegood.Processed] != len(ids) || len(o.agency.Ledger()) != 4*len(ids) {
+		if got := o.ends(ids); got[makegood.JobProcessed] != len(ids) || len(o.agency.Ledger()) != 4*len(ids) {
 			o.t.Errorf("got %v and %d lines, want all Processed and 4 lines each", got, len(o.agency.Ledger()))
 		}
 	})

@@ -71,7 +71,7 @@ func (o office) ends(ids []string) map[makegood.ProcessState]int {
 		if err != nil {
 			o.t.Fatal(err)
 		}
-		if job.ProcessState != makegood.Processed {
+		if job.ProcessState != makegood.JobProcessed {
 			o.t.Logf("%s is %s: %s", id, job.ProcessState, job.Reason)
 		}
 		ends[id] = job.ProcessState
@@ -100,7 +100,7 @@ func TestAnOutageOfTenMinutesUndoesNoTrip(t *testing.T) {
 					time.Sleep(10 * time.Second)
 				}
 				got := o.ends(ids)
-				if want := map[makegood.ProcessState]int{makegood.Processed: trips}; !maps.Equal(got, want) {
+				if want := map[makegood.ProcessState]int{makegood.JobProcessed: trips}; !maps.Equal(got, want) {
 					t.Errorf("ends: got %v, want %v", got, want)
 				}
 				for _, line := range o.agency.Ledger() {

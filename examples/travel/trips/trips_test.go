@@ -50,7 +50,7 @@ func trip(t *testing.T, car string) makegoodtest.Case {
 }
 
 func TestATripIsBookedWholeOrNotAtAll(t *testing.T) {
-	for car, want := range map[string]makegood.ProcessState{"Mini": makegood.Processed, agency.SoldOut: makegood.Undone} {
+	for car, want := range map[string]makegood.ProcessState{"Mini": makegood.JobProcessed, agency.SoldOut: makegood.JobUndone} {
 		if job := makegoodtest.Run(t, trip(t, car)); job.ProcessState != want {
 			t.Errorf("car %s: got %s (%s), want %s", car, job.ProcessState, job.Reason, want)
 		}

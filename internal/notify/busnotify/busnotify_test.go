@@ -27,7 +27,7 @@ func newClient(endpoint string) *eventbridge.Client {
 }
 
 var notice = notify.Notice{Job: "order-1", Workflow: "order", Announcement: job.Announcement{
-	Seq: 2, ProcessState: makegood.Processed, At: time.Unix(1000, 0).UTC(),
+	Seq: 2, ProcessState: makegood.JobProcessed, At: time.Unix(1000, 0).UTC(),
 }}
 
 // serve returns a bus that answers with this, and what it was last asked.

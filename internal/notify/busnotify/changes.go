@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -58,7 +58,7 @@ func fitting(entries []types.PutEventsRequestEntry, due []int) int {
 	bytes := 0
 	for n, i := range due {
 		bytes += len(*entries[i].Detail)
-		if n > 0 && (n == makegood.MaxBatch || bytes > maxEntriesBytes) {
+		if n > 0 && (n == limits.MaxBatch || bytes > maxEntriesBytes) {
 			return n
 		}
 	}

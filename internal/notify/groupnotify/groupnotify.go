@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -29,7 +29,7 @@ const (
 	// claimed is for how long a process that is sending an alert keeps others from it; it may die meanwhile.
 	claimed = 20 * time.Second
 	// fresh is how long after it was made an announcement is brought for the first time. Brought later, it was counted.
-	fresh = makegood.TellAgain * 3 / 4
+	fresh = limits.TellAgain * 3 / 4
 	// skew is how far the clocks of two processes may be apart.
 	skew = 5 * time.Second
 	// conflicts is how often it is tried to count announcements while others do, too.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
 )
@@ -54,7 +55,7 @@ func process(p *pager, places groupnotify.Places) *groupnotify.Grouped {
 func stopped(from, to int) (all []notify.Notice) {
 	for i := from; i < to; i++ {
 		all = append(all, notify.Notice{Job: fmt.Sprintf("o-%d", i), Workflow: "order", Step: "charge", ErrorKind: "declined", Announcement: job.Announcement{
-			Seq: 1, ProcessState: makegood.Error, Reason: "too dear", At: time.Now(), Operator: true,
+			Seq: 1, ProcessState: makegood.JobError, Reason: "too dear", At: time.Now(), Operator: true,
 		}})
 	}
 	return all
@@ -111,7 +112,7 @@ func TestWhatFollowsIsToldTogetherWhenTheWindowIsOver(t *testing.T) {
 			if waiting = announce(t, g, waiting); i < 5 && len(waiting) != 10*i+10 {
 				t.Errorf("minute %d: %d wait, want %d", i, len(waiting), 10*i+10)
 			}
-			time.Sleep(makegood.TellAgain)
+			time.Sleep(limits.TellAgain)
 		}
 		if waiting = announce(t, g, waiting); len(waiting) > 0 {
 			t.Errorf("%d wait still", len(waiting))
@@ -161,7 +162,7 @@ func TestAParkedJobIsCountedOnce(t *testing.T) {
 			if minute > 10 {
 				t.Fatal("they are never told of")
 			}
-			time.Sleep(makegood.TellAgain)
+			time.Sleep(limits.TellAgain)
 		}
 		if got := p.counts(); !slices.Equal(got, []int{1, 3}) {
 			t.Errorf("alerts of %v jobs, want 1, then 3", got)
@@ -177,7 +178,7 @@ func TestWhatCouldNotBeToldIsToldWithTheNext(t *testing.T) {
 		if len(again) != 10 {
 			t.Errorf("%d are brought again, want all", len(again))
 		}
-		time.Sleep(makegood.TellAgain)
+		time.Sleep(limits.TellAgain)
 		p.deaf = false
 		if again = announce(t, g, append(again, stopped(10, 15)...)); len(again) > 0 {
 			t.Errorf("%d wait still", len(again))
@@ -195,7 +196,7 @@ func TestADeathLosesNothing(t *testing.T) {
 		dying := process(p, groupnotify.NewPlaces())
 		announce(t, dying, stopped(0, 1))
 		waiting := announce(t, dying, stopped(1, 21))
-		time.Sleep(makegood.TellAgain)
+		time.Sleep(limits.TellAgain)
 		if again := announce(t, process(p, groupnotify.NewPlaces()), waiting); len(again) > 0 {
 			t.Errorf("%d wait still", len(again))
 		}
@@ -211,8 +212,8 @@ func TestEachCauseIsAnAlertAndAnAgentOneAnHour(t *testing.T) {
 		g := process(p, groupnotify.NewPlaces())
 		all := stopped(0, 3)
 		all[1].Step, all[1].ErrorKind = "ship", "timeout"
-		all[2].ProcessState, all[2].ExpectBy = makegood.Processing, time.Now().Add(time.Minute)
-		announce(t, g, append(all, notify.Notice{Job: "well", Announcement: job.Announcement{ProcessState: makegood.Processed}}))
+		all[2].ProcessState, all[2].ExpectBy = makegood.JobProcessing, time.Now().Add(time.Minute)
+		announce(t, g, append(all, notify.Notice{Job: "well", Announcement: job.Announcement{ProcessState: makegood.JobProcessed}}))
 		for range 4 {
 			if err := g.AgentSilent(t.Context(), "payments"); err != nil {
 				t.Error(err)

@@ -16,7 +16,7 @@ import (
 
 func notice(replyTo string) notify.Notice {
 	return notify.Notice{Job: "order-1", Workflow: "order", ReplyTo: replyTo, Announcement: job.Announcement{
-		Seq: 2, ProcessState: makegood.Undone, Reason: "no stock", At: time.Unix(0, 0).UTC(),
+		Seq: 2, ProcessState: makegood.JobUndone, Reason: "no stock", At: time.Unix(0, 0).UTC(),
 	}}
 }
 

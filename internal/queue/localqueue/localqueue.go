@@ -21,7 +21,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -204,7 +204,7 @@ func (q *Queues) Oldest(name string) (time.Time, error) {
 	return l.oldest(), nil
 }
 
-// Receive receives as queue.Receiver says, at most makegood.MaxBatch at once. It takes what is there
+// Receive receives as queue.Receiver says, at most limits.MaxBatch at once. It takes what is there
 // and does not wait for more. When ctx ends first its error is that of ctx.
 func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.SQSMessage, error) {
 	l, err := q.line(name)
@@ -217,7 +217,7 @@ func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("receive from %s: %w", name, ctx.Err())
 	}
-	w := &waiter{limit: min(limit, makegood.MaxBatch)}
+	w := &waiter{limit: min(limit, limits.MaxBatch)}
 	for {
 		if taken := q.takeOrWait(l, w); len(taken) > 0 {
 			return l.render(taken), nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
@@ -34,7 +34,7 @@ type Poller struct {
 	// Concurrency is how many invocations of Handler there are at once, at most; at least 1. Nothing
 	// is received that could not be handled at once.
 	Concurrency int
-	// Batch is how many records an invocation gets at most. Zero: makegood.MaxBatch.
+	// Batch is how many records an invocation gets at most. Zero: limits.MaxBatch.
 	Batch   int
 	Handler queue.Handler
 	// Logger hears of batches that failed as a whole and of a queue that fails. Default: slog.Default().
@@ -92,7 +92,7 @@ func (p Poller) Run(ctx context.Context) error {
 
 // receive takes a batch. One that came in the moment in which ctx ended goes back at once.
 func (p Poller) receive(ctx context.Context) ([]events.SQSMessage, error) {
-	records, err := p.Receiver.Receive(ctx, p.Queue, cmp.Or(p.Batch, makegood.MaxBatch))
+	records, err := p.Receiver.Receive(ctx, p.Queue, cmp.Or(p.Batch, limits.MaxBatch))
 	if err != nil || ctx.Err() == nil || len(records) == 0 {
 		return records, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -140,7 +140,7 @@ func (h Harness) receiveFrom(t *testing.T, name string, bodies ...string) map[st
 	got := make(map[string]events.SQSMessage, len(bodies))
 	until := time.Now().Add(h.Patience)
 	for len(got) < len(wanted) {
-		records := h.receive(t, name, makegood.MaxBatch, time.Until(until))
+		records := h.receive(t, name, limits.MaxBatch, time.Until(until))
 		if len(records) == 0 {
 			t.Fatalf("received %d of %d messages from %s within %v", len(got), len(wanted), name, h.Patience)
 		}
@@ -162,7 +162,7 @@ func (h Harness) receiveAll(t *testing.T, bodies ...string) map[string]events.SQ
 // receiveNothing fails if anything is received within that time.
 func (h Harness) receiveNothing(t *testing.T, name string, within time.Duration, why string) {
 	t.Helper()
-	for _, record := range h.receive(t, name, makegood.MaxBatch, within) {
+	for _, record := range h.receive(t, name, limits.MaxBatch, within) {
 		t.Errorf("received %.100q from %s within %v, want nothing: %s", record.Body, name, within, why)
 	}
 }

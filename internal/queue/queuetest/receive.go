@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -44,7 +44,7 @@ func whatIsSentIsReceived(t *testing.T, h Harness) {
 func aReceiveKeepsItsLimit(t *testing.T, h Harness) {
 	for _, limit := range []int{1, 3, 10, 1000} {
 		h.sendBodies(t, numbered(12)...)
-		most := min(limit, makegood.MaxBatch)
+		most := min(limit, limits.MaxBatch)
 		for left := 12; left > 0; {
 			records := h.receive(t, h.Name, limit, h.Patience)
 			if len(records) == 0 || len(records) > most {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -15,7 +15,7 @@ import (
 func refusal(t *testing.T, h Harness) {
 	bad := []string{
 		"",
-		strings.Repeat("x", makegood.MaxMessageBytes+1),
+		strings.Repeat("x", limits.MaxMessageBytes+1),
 		"NUL \x00",
 		"escape \x1b",
 		"not a character \uFFFE",
@@ -48,17 +48,17 @@ func refusal(t *testing.T, h Harness) {
 }
 
 func theLargestMessage(t *testing.T, h Harness) {
-	largest := strings.Repeat("é", makegood.MaxMessageBytes/2)
+	largest := strings.Repeat("é", limits.MaxMessageBytes/2)
 	h.sendBodies(t, "before", largest, "after")
 	h.receiveAll(t, "before", largest, "after")
 }
 
 func aLargeSendIsSplit(t *testing.T, h Harness) {
 	var bodies []string
-	for i := range 3*makegood.MaxBatch + 1 {
+	for i := range 3*limits.MaxBatch + 1 {
 		size := 100
 		if i%10 == 0 {
-			size = makegood.MaxMessageBytes / 2
+			size = limits.MaxMessageBytes / 2
 		}
 		bodies = append(bodies, fmt.Sprintf("%d %s", i, strings.Repeat("x", size)))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
@@ -27,14 +27,14 @@ const (
 	shortPause = 100 * time.Millisecond
 )
 
-// Receive receives as queue.Receiver says, at most makegood.MaxBatch at once, by long polling. When
+// Receive receives as queue.Receiver says, at most limits.MaxBatch at once, by long polling. When
 // ctx has a deadline no request outlasts it, for what SQS hands to a request that is gone stays hidden
 // for the visibility timeout; a ctx that is cancelled has that effect.
 func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.SQSMessage, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("receive from queue %s: limit %d, want at least 1", name, limit)
 	}
-	messages, arn, err := q.poll(ctx, name, min(limit, makegood.MaxBatch))
+	messages, arn, err := q.poll(ctx, name, min(limit, limits.MaxBatch))
 	if err != nil {
 		// The SDK's word for the end of ctx is not that of ctx itself.
 		if ctx.Err() != nil {
@@ -171,7 +171,7 @@ func (q *Queues) each(ctx context.Context, doing, name string, receipts []string
 		all[i] = i
 	}
 	errs := make([]error, len(receipts))
-	for places := range slices.Chunk(all, makegood.MaxBatch) {
+	for places := range slices.Chunk(all, limits.MaxBatch) {
 		inRounds(ctx, places, errs, func(places []int) (answer, error) { return request(url, places) })
 	}
 	var problems []error

@@ -11,13 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/spend"
 )
 
-// Send sends as queue.Sender says, in batches of at most makegood.MaxBatch messages and
-// makegood.MaxMessageBytes together, one after another. What SQS could not take of a batch for reasons
+// Send sends as queue.Sender says, in batches of at most limits.MaxBatch messages and
+// limits.MaxMessageBytes together, one after another. What SQS could not take of a batch for reasons
 // of its own is sent again a few times, within ctx.
 func (q *Queues) Send(ctx context.Context, name string, messages ...queue.Message) []error {
 	errs := make([]error, len(messages))
@@ -66,7 +66,7 @@ func pack(messages []queue.Message, places []int) [][]int {
 	size := 0
 	for _, i := range places {
 		more := len(messages[i].Body)
-		if len(batch) == makegood.MaxBatch || size+more > makegood.MaxMessageBytes && len(batch) > 0 {
+		if len(batch) == limits.MaxBatch || size+more > limits.MaxMessageBytes && len(batch) > 0 {
 			batches, batch, size = append(batches, batch), nil, 0
 		}
 		batch, size = append(batch, i), size+more
@@ -109,7 +109,7 @@ func addShares(entries []types.SendMessageBatchRequestEntry) {
 	for _, e := range entries {
 		bytes += len(aws.ToString(e.MessageBody))
 	}
-	if bytes > makegood.MaxMessageBytes {
+	if bytes > limits.MaxMessageBytes {
 		return
 	}
 	share := strconv.FormatInt(spend.Share(bytes, len(entries)), 10)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 )
@@ -157,11 +157,11 @@ func TestABatchKeepsTheLimitsOfCountAndSize(t *testing.T) {
 	for i := range 40 {
 		size := 10
 		if i%3 == 0 {
-			size = makegood.MaxMessageBytes/4 + 1
+			size = limits.MaxMessageBytes/4 + 1
 		}
 		texts = append(texts, fmt.Sprintf("%02d%s", i, strings.Repeat("x", size)))
 	}
-	texts = append(texts, strings.Repeat("y", makegood.MaxMessageBytes))
+	texts = append(texts, strings.Repeat("y", limits.MaxMessageBytes))
 	if errs := s.queues(sqsqueue.Config{}).Send(t.Context(), "q", bodies(texts...)...); errs != nil {
 		t.Fatalf("got %v, want all sent", errs)
 	}
@@ -170,8 +170,8 @@ func TestABatchKeepsTheLimitsOfCountAndSize(t *testing.T) {
 		for _, e := range r.Entries {
 			size += len(e.MessageBody)
 		}
-		if len(r.Entries) > makegood.MaxBatch || size > makegood.MaxMessageBytes {
-			t.Errorf("batch %d has %d messages and %d bytes, want at most %d and %d", i, len(r.Entries), size, makegood.MaxBatch, makegood.MaxMessageBytes)
+		if len(r.Entries) > limits.MaxBatch || size > limits.MaxMessageBytes {
+			t.Errorf("batch %d has %d messages and %d bytes, want at most %d and %d", i, len(r.Entries), size, limits.MaxBatch, limits.MaxMessageBytes)
 		}
 	}
 	if !slices.Equal(s.taken, texts) {

@@ -32,7 +32,7 @@ const (
 // no save of a waiting job moves it in the index. Empty: the job waits for nobody.
 func attention(j job.Job) string {
 	switch {
-	case j.ProcessState == makegood.Error:
+	case j.ProcessState == makegood.JobError:
 		return attentionOf(waitsInError, j.CreatedAt.UnixMilli(), j.ID)
 	case j.Paused() && !j.ProcessState.Finished():
 		waits := attentionOf(waitsPaused, j.CreatedAt.UnixMilli(), j.ID)
@@ -111,7 +111,7 @@ func (s *Store) listWaiting(ctx context.Context, waits string, l *listing, at cu
 func waitsAs(waits string, l store.Listed) bool {
 	switch waits {
 	case waitsInError:
-		return l.ProcessState == makegood.Error
+		return l.ProcessState == makegood.JobError
 	case runsLate:
 		return l.Job.Warned()
 	default:

@@ -41,7 +41,7 @@ func TestJobsThatWaitForAPersonAreListedInOrder(t *testing.T) {
 		j.CreatedAt = j.CreatedAt.Add(time.Duration(i/6) * time.Millisecond)
 		switch i % 3 {
 		case 0:
-			j.ProcessState = makegood.Error
+			j.ProcessState = makegood.JobError
 			inError = append([]string{j.ID}, inError...)
 		case 1:
 			j.PausedAt = j.CreatedAt
@@ -51,7 +51,7 @@ func TestJobsThatWaitForAPersonAreListedInOrder(t *testing.T) {
 	}
 	tab.spent.take()
 	same(t, "jobs in Error", all(t, func(cursor string) (store.Page, error) {
-		return s.ListJobs(t.Context(), store.Filter{State: makegood.Error}, cursor, 2)
+		return s.ListJobs(t.Context(), store.Filter{State: makegood.JobError}, cursor, 2)
 	}), inError)
 	same(t, "paused jobs", all(t, func(cursor string) (store.Page, error) {
 		return s.ListJobs(t.Context(), store.Filter{Paused: true}, cursor, 2)
@@ -73,7 +73,7 @@ func TestWaitingForAPersonCostsAUnitEachWay(t *testing.T) {
 	j := aJob("waits-1")
 	must(t, "create", s.Create(t.Context(), j))
 	tab.spent.take()
-	for _, state := range []makegood.ProcessState{makegood.Error, makegood.Error, makegood.Processing, makegood.Processing} {
+	for _, state := range []makegood.ProcessState{makegood.JobError, makegood.JobError, makegood.JobProcessing, makegood.JobProcessing} {
 		j.ProcessState, j.Rev = state, j.Rev+1
 		must(t, "save", s.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}))
 	}

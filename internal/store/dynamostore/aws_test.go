@@ -233,7 +233,7 @@ func aJob(id string) job.Job {
 	now := makegood.Instant(time.Now())
 	return job.Job{
 		ID: id, Workflow: "order", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1,
-		ProcessState: makegood.Pending, Desired: makegood.Processed, CreatedAt: now, CompleteBy: now.Add(time.Minute),
+		ProcessState: makegood.JobPending, Desired: makegood.JobProcessed, CreatedAt: now, CompleteBy: now.Add(time.Minute),
 		Input: wire.Inline([]byte(`{"sku":"abc"}`)),
 		Steps: []job.StepState{{Name: "reserve1", Attempt: 1, Forward: job.Activity{State: job.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: "submit"}}},
 	}
@@ -259,7 +259,7 @@ func TestAWriteWhoseAnswerWasLostSucceeds(t *testing.T) {
 
 	loaded, err := s.Load(t.Context(), j.ID)
 	must(t, "load", err)
-	loaded.LockedBy, loaded.ProcessState = "scheduler:1", makegood.Processing
+	loaded.LockedBy, loaded.ProcessState = "scheduler:1", makegood.JobProcessing
 	tab.transport.once("UpdateItem")
 	must(t, "save", s.Save(t.Context(), store.Change{Job: loaded, Seen: loaded.CompleteBy}))
 	other := loaded
@@ -275,7 +275,7 @@ func TestAWriteWhoseAnswerWasLostSucceeds(t *testing.T) {
 	}
 	got, err := s.Load(t.Context(), j.ID)
 	must(t, "load", err)
-	if got.Rev != 3 || got.ProcessState != makegood.Error {
+	if got.Rev != 3 || got.ProcessState != makegood.JobError {
 		t.Errorf("got revision %d, %s; want 3, Error", got.Rev, got.ProcessState)
 	}
 }
@@ -377,15 +377,15 @@ func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
 	s := tab.open(t)
 	for i := range 30 {
 		j := aJob(fmt.Sprint("listed-", i))
-		if j.ProcessState = makegood.Error; i%3 != 0 {
-			j.ProcessState, j.CompleteBy = makegood.Processed, time.Time{}
+		if j.ProcessState = makegood.JobError; i%3 != 0 {
+			j.ProcessState, j.CompleteBy = makegood.JobProcessed, time.Time{}
 		}
 		must(t, "create", s.Create(t.Context(), j))
 	}
 	tab.spent.take()
 	var ids []string
 	for cursor := ""; ; {
-		read, err := s.ListJobs(t.Context(), store.Filter{State: makegood.Error}, cursor, 2)
+		read, err := s.ListJobs(t.Context(), store.Filter{State: makegood.JobError}, cursor, 2)
 		must(t, "list", err)
 		page, next := read.Jobs, read.Cursor
 		if len(page) > 2 {
@@ -447,10 +447,10 @@ func TestAnItemHasTheAttributesOfTheDocument(t *testing.T) {
 	must(t, "park", s.Park(t.Context(), j.ID, j.CompleteBy, "why", j.CompleteBy))
 	tab.attributes(t, hotKey(j.ID), "parked", append(base, "Attention", "BornBy", "CompleteBy", "Shard", "Parked", "ParkedBy"))
 	saved := loaded(t, s, j.ID)
-	saved.LockedBy, saved.PausedAt, saved.ProcessState = "scheduler:1", saved.CreatedAt, makegood.Processing
+	saved.LockedBy, saved.PausedAt, saved.ProcessState = "scheduler:1", saved.CreatedAt, makegood.JobProcessing
 	must(t, "save", s.Save(t.Context(), store.Change{Job: saved, Seen: j.CompleteBy}))
 	tab.attributes(t, hotKey(j.ID), "paused", append(base, "Attention", "CompleteBy", "Shard", "LockedBy"))
-	saved.Rev, saved.PausedAt, saved.ProcessState, saved.CompleteBy = 3, time.Time{}, makegood.Processed, time.Time{}
+	saved.Rev, saved.PausedAt, saved.ProcessState, saved.CompleteBy = 3, time.Time{}, makegood.JobProcessed, time.Time{}
 	saved.FinishedAt = saved.CreatedAt
 	must(t, "save", s.Save(t.Context(), store.Change{Job: saved, Seen: j.CompleteBy}))
 	tab.attributes(t, hotKey(j.ID), "out of the index", append(base, "ExpiresAt", "LockedBy"))

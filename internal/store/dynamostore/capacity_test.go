@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -77,7 +78,7 @@ func (r *reference) born(id string) job.Job {
 func (r *reference) ended(id string) job.Job {
 	done, err := r.store.Load(r.Context(), id)
 	must(r.T, "load", err)
-	if done.ProcessState != makegood.Processed {
+	if done.ProcessState != makegood.JobProcessed {
 		r.Fatalf("got %s, want Processed", done.ProcessState)
 	}
 	return done
@@ -107,7 +108,7 @@ func (r *reference) claim(j job.Job, names ...string) []replied {
 			StartedAt: r.now, CompleteBy: r.now.Add(30 * time.Second),
 		}
 		slot := store.Slot{Agent: "shop", Job: j.ID, Birth: j.Birth, Step: name}
-		must(r.T, "claim", r.store.Claim(r.Context(), slot, claim, r.now.Add(makegood.MaxClaimDelay)))
+		must(r.T, "claim", r.store.Claim(r.Context(), slot, claim, r.now.Add(limits.MaxClaimDelay)))
 		all = append(all, replied{name, claim})
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -224,7 +225,7 @@ func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (jo
 
 func (s *Store) close(ctx context.Context, slot store.Slot, c store.Closing) (found job.Found, err error) {
 	var old item
-	if c.LockedBy != "" && len(c.LockedBy) <= makegood.MaxLockedByBytes {
+	if c.LockedBy != "" && len(c.LockedBy) <= limits.MaxLockedByBytes {
 		old, err = s.updateGiving(ctx, "Close", slotKey(slot), replying(c), types.ReturnValueAllNew)
 		if err == nil {
 			hasWritten(ctx, sizeOf(old))

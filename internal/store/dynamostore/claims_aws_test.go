@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -23,7 +24,7 @@ func claimOf(j job.Job, lockedBy string) (store.Slot, job.Claim) {
 	return slot, job.Claim{Attempt: 1, LockedBy: lockedBy, StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(30 * time.Second)}
 }
 
-func claimUntil(j job.Job) time.Time { return j.CreatedAt.Add(makegood.MaxClaimDelay) }
+func claimUntil(j job.Job) time.Time { return j.CreatedAt.Add(limits.MaxClaimDelay) }
 
 // What a later release has put beside a claim, and beside the current definition, is still there after everything that
 // this one writes.
@@ -184,7 +185,7 @@ func TestClaimsInTheIndexesAreLeftAlone(t *testing.T) {
 	tab.config.Shards = 1
 	s := tab.open(t)
 	j := aJob("real-1")
-	j.ProcessState = makegood.Error
+	j.ProcessState = makegood.JobError
 	must(t, "create", s.Create(t.Context(), j))
 	for i := range 3 {
 		it := keyItem(claimPrefix+"shop#of nobody "+fmt.Sprint(i), "x#y z")
@@ -196,9 +197,9 @@ func TestClaimsInTheIndexesAreLeftAlone(t *testing.T) {
 	due, err := s.Due(t.Context(), 0, j.CompleteBy.Add(time.Minute), store.Entry{}, 2)
 	must(t, "due", err)
 	same(t, "due", due, []store.Entry{{CompleteBy: j.CompleteBy, Job: j.ID}})
-	for _, state := range []makegood.ProcessState{"", makegood.Error, makegood.Processing} {
+	for _, state := range []makegood.ProcessState{"", makegood.JobError, makegood.JobProcessing} {
 		want := []string{j.ID}
-		if state == makegood.Processing {
+		if state == makegood.JobProcessing {
 			want = nil
 		}
 		same(t, "listed "+string(state), all(t, func(cursor string) (store.Page, error) {
@@ -214,7 +215,7 @@ func TestATableOfBeforeIsRefused(t *testing.T) {
 	s := tab.open(t)
 	old := keyItem("order-1", sortJob)
 	old[attrShard], old[attrCompleteBy] = number(0), number(1)
-	old[attrAttention], old[attrProcessState] = text(attentionOf(waitsInError, 1, "order-1")), text(string(makegood.Error))
+	old[attrAttention], old[attrProcessState] = text(attentionOf(waitsInError, 1, "order-1")), text(string(makegood.JobError))
 	current := keyItem("workflow#order", sortDefinition)
 	current[attrDefinition] = text("0a")
 	for _, it := range []item{old, current} {
@@ -230,7 +231,7 @@ func TestATableOfBeforeIsRefused(t *testing.T) {
 	for what, err := range map[string]error{
 		"a sweep": ofDue, "the current definition": ofCurrent,
 		"a new definition": s.PutDefinition(t.Context(), "order", "0b", []byte(`{}`)),
-		"a list":           list(""), "a list of Error": list(makegood.Error), "a list of Processing": list(makegood.Processing),
+		"a list":           list(""), "a list of Error": list(makegood.JobError), "a list of Processing": list(makegood.JobProcessing),
 	} {
 		if !errors.Is(err, errOfBefore) || !strings.Contains(fmt.Sprint(err), "a table of its own") {
 			t.Errorf("%s: got %v, want %v", what, err, errOfBefore)

@@ -79,11 +79,11 @@ func TestAJobExpiresWhenItIsAtItsEndAndTold(t *testing.T) {
 	j := born(t, s, "a", birth)
 	parts := birth.Add(70 * day)
 	same(t, "at birth", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": parts})
-	j = next(t, s, j, makegood.Processed, birth.Add(time.Minute), birth)
+	j = next(t, s, j, makegood.JobProcessed, birth.Add(time.Minute), birth)
 	same(t, "at its end, untold", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": parts})
-	j = next(t, s, j, makegood.Processed, time.Time{}, birth)
+	j = next(t, s, j, makegood.JobProcessed, time.Time{}, birth)
 	same(t, "at its end, told", tab.expires(t, "a"), map[string]time.Time{"job": birth.Add(10 * day), "input#1": parts})
-	next(t, s, j, makegood.Undoing, birth.Add(time.Minute), birth)
+	next(t, s, j, makegood.JobUndoing, birth.Add(time.Minute), birth)
 	same(t, "wanted undone", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": parts})
 }
 
@@ -92,10 +92,10 @@ func TestAJobThatLivesLongKeepsItsParts(t *testing.T) {
 	tab, s, clock := keeping(t)
 	j := born(t, s, "a", *clock)
 	*clock = clock.Add(31 * day)
-	j = next(t, s, j, makegood.Error, clock.Add(day), *clock)
+	j = next(t, s, j, makegood.JobError, clock.Add(day), *clock)
 	same(t, "after 31 days", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": {}})
 	*clock = clock.Add(100 * day)
-	next(t, s, j, makegood.Undone, time.Time{}, *clock)
+	next(t, s, j, makegood.JobUndone, time.Time{}, *clock)
 	end := clock.Add(10 * day)
 	same(t, "at its end", tab.expires(t, "a"), map[string]time.Time{"job": end, "input#1": end})
 }
@@ -122,11 +122,11 @@ func TestAJobWhoseStartIsMovedKeepsItsInput(t *testing.T) {
 	j.Rev = 1
 	same(t, "at birth", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": clock.Add(70 * day)})
 	j.StartAt = clock.Add(300 * day)
-	j = next(t, s, j, makegood.Pending, j.StartAt, *clock)
+	j = next(t, s, j, makegood.JobPending, j.StartAt, *clock)
 	same(t, "moved ahead", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": {}})
 	j.StartAt = *clock
-	j = next(t, s, j, makegood.Processing, clock.Add(time.Minute), *clock)
-	next(t, s, j, makegood.Processed, time.Time{}, *clock)
+	j = next(t, s, j, makegood.JobProcessing, clock.Add(time.Minute), *clock)
+	next(t, s, j, makegood.JobProcessed, time.Time{}, *clock)
 	end := clock.Add(10 * day)
 	same(t, "at its end", tab.expires(t, "a"), map[string]time.Time{"job": end, "input#1": end})
 }
@@ -139,7 +139,7 @@ func TestAnIdIsFreeAgainWhenItsJobHasExpired(t *testing.T) {
 			tab, s, clock := keeping(t)
 			j := born(t, s, "a", *clock)
 			must(t, "put payload", s.PutPayload(t.Context(), "a", "output#x#1", []byte("old")))
-			next(t, s, j, makegood.Processed, time.Time{}, *clock)
+			next(t, s, j, makegood.JobProcessed, time.Time{}, *clock)
 			if err := s.Create(t.Context(), j); !errors.Is(err, store.ErrExists) {
 				t.Fatalf("create before it has expired: got %v, want %v", err, store.ErrExists)
 			}
@@ -192,7 +192,7 @@ func TestPagesExpireWithTheirJobAndDroppedOnesBeforeIt(t *testing.T) {
 		h, page := j.History.With(j.Birth, make([]job.Entry, 100))
 		must(t, "put page", s.PutPayload(t.Context(), "a", page.Key, page.Body))
 		j.History = h
-		j = next(t, s, j, makegood.Processing, clock.Add(time.Minute), *clock)
+		j = next(t, s, j, makegood.JobProcessing, clock.Add(time.Minute), *clock)
 		switch n {
 		case 0:
 			first = page.Key
@@ -207,11 +207,11 @@ func TestPagesExpireWithTheirJobAndDroppedOnesBeforeIt(t *testing.T) {
 	}
 	dropped := *clock
 	*clock = clock.Add(40 * day)
-	j = next(t, s, j, makegood.Processing, clock.Add(time.Minute), *clock)
+	j = next(t, s, j, makegood.JobProcessing, clock.Add(time.Minute), *clock)
 	if at := tab.expires(t, "a"); !at[first].IsZero() || at[middle] != dropped {
 		t.Errorf("of a job that lives long: got %v for the first page and %v for the dropped one, want none and %v", at[first], at[middle], dropped)
 	}
-	next(t, s, j, makegood.Processed, time.Time{}, *clock)
+	next(t, s, j, makegood.JobProcessed, time.Time{}, *clock)
 	if at := tab.expires(t, "a"); at[first] != clock.Add(10*day) || at[middle] != dropped {
 		t.Errorf("at its end: got %v for the first page and %v for the dropped one, want %v and %v", at[first], at[middle], clock.Add(10*day), dropped)
 	}

@@ -345,7 +345,7 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 // had written it. An item that has lost its Rev is parked, too.
 func (s *Store) parking(id string, seen, completeBy time.Time, reason string, nonce []byte) *update {
 	u := newUpdate()
-	u.set(u.attr(attrProcessState), "error", text(string(makegood.Error)))
+	u.set(u.attr(attrProcessState), "error", text(string(makegood.JobError)))
 	u.set(u.attr(attrParked), "reason", text(reason))
 	u.set(u.attr(attrParkedBy), "nonce", blob(nonce))
 	u.set(u.attr(attrAttention), "attention", text(attentionOf(waitsInError, parkedBirth, id)))

@@ -264,7 +264,7 @@ func (s *Store) listed(ctx context.Context, it item) (store.Listed, error) {
 	if err == nil {
 		err = s.nameSteps(ctx, &stored)
 	}
-	if err == nil && asText(it[attrProcessState]) == string(makegood.Error) {
+	if err == nil && asText(it[attrProcessState]) == string(makegood.JobError) {
 		// Why a step failed may be among its details.
 		err = s.fillDetails(ctx, jobOf(it), &stored)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
@@ -96,7 +97,7 @@ func drawJob(t *rapid.T) job.Job {
 	text := rapid.SampledFrom([]string{"", "abcd", "ABCD", "0123456789abcdef", "Zażółć \x00 \"", strings.Repeat("why ", 200)})
 	j := job.Job{
 		ID: "a", Workflow: "order", Definition: text.Draw(t, "definition"), InputHash: text.Draw(t, "hash"),
-		Round: rapid.IntRange(0, 3).Draw(t, "round"), ProcessState: makegood.Processing,
+		Round: rapid.IntRange(0, 3).Draw(t, "round"), ProcessState: makegood.JobProcessing,
 		Desired:  rapid.SampledFrom(append(makegood.ProcessStates(), "")).Draw(t, "desired"),
 		PausedAt: at("paused"), Reason: text.Draw(t, "reason"), CreatedAt: at("created"), FinishedAt: at("finished"),
 		StartAt: at("start"), ReplyTo: text.Draw(t, "replyTo"), Deadline: at("deadline"), Input: drawPayload(t),
@@ -105,11 +106,11 @@ func drawJob(t *rapid.T) job.Job {
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "untold") {
 		j.Untold = append(j.Untold, job.Announcement{
-			Seq: 7, ProcessState: makegood.Error, Reason: text.Draw(t, "told"), At: at("told at"),
+			Seq: 7, ProcessState: makegood.JobError, Reason: text.Draw(t, "told"), At: at("told at"),
 			Operator: rapid.Bool().Draw(t, "operator"), Listener: rapid.Bool().Draw(t, "listener"),
 		})
 	}
-	for range rapid.SampledFrom([]int{0, 1, makegood.MaxRequests}).Draw(t, "requests") {
+	for range rapid.SampledFrom([]int{0, 1, limits.MaxRequests}).Draw(t, "requests") {
 		j.Requests = append(j.Requests, text.Draw(t, "request"))
 	}
 	j.Birth, j.Secret = text.Draw(t, "birth"), rapid.SampledFrom([][]byte{nil, []byte("sixteen bytes of")}).Draw(t, "secret")
@@ -187,7 +188,7 @@ func outputKey(step string, attempt int) string { return fmt.Sprintf("output#%s#
 // finished is a job of n steps that are over, whose details are spilled.
 func finished(n int) job.Job {
 	created := time.UnixMilli(1_700_000_000_000).UTC()
-	j := job.Job{ID: "order-123456", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1, Desired: makegood.Processed, CreatedAt: created}
+	j := job.Job{ID: "order-123456", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1, Desired: makegood.JobProcessed, CreatedAt: created}
 	for i := range n {
 		s := job.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 100}
 		s.Forward = job.Activity{
@@ -302,7 +303,7 @@ func full() job.Job {
 	a := job.Activity{
 		State: job.Backoff, Attempt: 9, Tries: 9, FailureCount: 9, Unknown: true, At: j.CreatedAt.Add(time.Hour),
 		Error:  &job.StepError{Message: long, Retryable: true, Kind: "declined"},
-		Silent: job.Claim{Attempt: 8, LockedBy: long[:makegood.MaxLockedByBytes], StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Minute)},
+		Silent: job.Claim{Attempt: 8, LockedBy: long[:limits.MaxLockedByBytes], StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Minute)},
 	}
 	for i := range j.Steps {
 		j.Steps[i].Forward, j.Steps[i].Undo = a, a

@@ -343,7 +343,7 @@ func TestABirthInATransactionCountsWhatItCosts(t *testing.T) {
 		{"of many steps, which are named in it", job.Spent{HalfReads: 4}, nil, makegood.MaxSteps, job.Spent{HalfReads: 4, Writes: 2*6 + 1}},
 	} {
 		j := finished(0)
-		j.ProcessState, j.CompleteBy, j.Reason, j.Spent = makegood.Pending, time.UnixMilli(5000), "", c.counted
+		j.ProcessState, j.CompleteBy, j.Reason, j.Spent = makegood.JobPending, time.UnixMilli(5000), "", c.counted
 		for i := range c.steps {
 			j.Steps = append(j.Steps, job.StepState{Name: fmt.Sprintf("a_step_of_a_long_name_%03d", i)})
 		}

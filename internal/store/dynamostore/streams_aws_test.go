@@ -69,14 +69,14 @@ func TestTheStreamOfTheTableTellsTheStatesOfJobs(t *testing.T) {
 	}
 	now := time.UnixMilli(1_700_000_000_000).UTC()
 	j := job.Job{
-		ID: "s-1", Workflow: "order", Definition: "d", Round: 1, ProcessState: makegood.Pending, Desired: makegood.Processed,
+		ID: "s-1", Workflow: "order", Definition: "d", Round: 1, ProcessState: makegood.JobPending, Desired: makegood.JobProcessed,
 		CompleteBy: now.Add(time.Minute), CreatedAt: now, Input: wire.Inline([]byte("{}")), InputHash: "h", Birth: "b", Secret: []byte("s"),
 		Steps: []job.StepState{{Name: "charge", Attempt: 1, Forward: job.Activity{State: job.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: "submit"}}},
 	}
 	if err := s.Create(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	for _, state := range []makegood.ProcessState{makegood.Processing, makegood.Processing, makegood.Processed} {
+	for _, state := range []makegood.ProcessState{makegood.JobProcessing, makegood.JobProcessing, makegood.JobProcessed} {
 		j, err := s.Load(t.Context(), "s-1")
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func open(t *testing.T) *sqlitestore.Store {
 }
 
 func aJob(id string) job.Job {
-	return job.Job{ID: id, Workflow: "order", Round: 1, ProcessState: makegood.Pending}
+	return job.Job{ID: id, Workflow: "order", Round: 1, ProcessState: makegood.JobPending}
 }
 
 // exists reports whether the inner store has the job.

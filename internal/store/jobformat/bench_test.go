@@ -36,7 +36,7 @@ func benchJob(n int) job.Job {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	j := job.Job{
 		ID: "order-123456", Workflow: "order", Definition: strings.Repeat("0a", 32), InputHash: strings.Repeat("0b", 32), Birth: strings.Repeat("0c", 8), Round: 1,
-		ProcessState: makegood.Processing, Desired: makegood.Processed, CreatedAt: at, Deadline: at.Add(time.Hour), Transitions: n, Secret: []byte("sixteen bytes of"),
+		ProcessState: makegood.JobProcessing, Desired: makegood.JobProcessed, CreatedAt: at, Deadline: at.Add(time.Hour), Transitions: n, Secret: []byte("sixteen bytes of"),
 		Input: job.Payload{Inline: []byte(`{"sku":"A1","quantity":2}`), Bytes: 25},
 	}
 	for i := range n {

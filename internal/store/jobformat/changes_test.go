@@ -56,7 +56,7 @@ func TestChangesAreReadAsTheyWereWritten(t *testing.T) {
 			one := job.Change{Of: job.ChangePlace(r.IntN(500)), Attempt: 1, Round: 1, At: at}
 			one.From, one.To = job.ChangeState(job.Dispatched), job.ChangeState(job.Waiting)
 			if one.Of == 0 {
-				one.Attempt, one.From, one.To = 0, "", job.ChangeState(makegood.Cancelled)
+				one.Attempt, one.From, one.To = 0, "", job.ChangeState(makegood.JobCancelled)
 			}
 			switch r.IntN(20) {
 			case 0:

@@ -32,7 +32,7 @@ func corpusJobs() map[string]job.Job {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	born := job.Job{
 		Definition: strings.Repeat("0a", 32), InputHash: strings.Repeat("0b", 32), Birth: "00112233445566778899aabbccddeeff", Round: 1,
-		Desired: makegood.Processed, CreatedAt: at, Deadline: at.Add(time.Hour), Transitions: 1, Secret: []byte("sixteen bytes of"),
+		Desired: makegood.JobProcessed, CreatedAt: at, Deadline: at.Add(time.Hour), Transitions: 1, Secret: []byte("sixteen bytes of"),
 		Input: job.Payload{Inline: []byte(`{"sku":"A1"}`), Bytes: 12},
 		Steps: []job.StepState{{Name: "reserve"}, {Name: "charge"}, {Name: "ship"}},
 	}
@@ -50,8 +50,8 @@ func corpusJobs() map[string]job.Job {
 	}
 	done.Steps[2].Forward.Output = job.Payload{Ref: "output#ship#1#0123456789abcdef", Bytes: 70_000}
 	stopped := done.Clone()
-	stopped.Reason, stopped.Seq, stopped.Desired = "no stock", 1, makegood.Undone
-	stopped.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: "no stock", At: at, Operator: true}}
+	stopped.Reason, stopped.Seq, stopped.Desired = "no stock", 1, makegood.JobUndone
+	stopped.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.JobError, Reason: "no stock", At: at, Operator: true}}
 	stopped.Steps[1].Undo = job.Activity{
 		State: job.Failed, Attempt: 7, Tries: 5, FailureCount: 5, Unknown: true, At: at,
 		Error:  &job.StepError{Message: "no", Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second},
@@ -100,7 +100,7 @@ func heard(j job.Job) job.Job {
 		{Of: job.PlaceOfChange(1, false), From: job.ChangeState(job.Dispatched), To: job.ChangeState(job.Done), Attempt: 1, Round: 1, At: at.Add(-time.Second)},
 		{Of: job.PlaceOfChange(2, false), To: job.ChangeState(job.Dispatched), Attempt: 1, Round: 1, At: at.Add(-time.Second)},
 		{Of: job.PlaceOfChange(2, false), From: job.ChangeState(job.Dispatched), To: job.ChangeState(job.Done), Attempt: 1, Round: 1, At: at},
-		{From: job.ChangeState(makegood.Processing), To: job.ChangeState(makegood.Processed), Round: 1, At: at},
+		{From: job.ChangeState(makegood.JobProcessing), To: job.ChangeState(makegood.JobProcessed), Round: 1, At: at},
 	}}
 	return j
 }

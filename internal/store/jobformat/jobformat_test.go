@@ -23,9 +23,9 @@ func full() job.Job {
 	var j job.Job
 	n := 0
 	set(reflect.ValueOf(&j).Elem(), &n)
-	j.Needs, j.Desired = jobformat.Level, makegood.Undone
+	j.Needs, j.Desired = jobformat.Level, makegood.JobUndone
 	for i := range j.Untold {
-		j.Untold[i].ProcessState = makegood.Error
+		j.Untold[i].ProcessState = makegood.JobError
 	}
 	for i := range j.Steps {
 		j.Steps[i].Forward.Former, j.Steps[i].Undo.Former = len(j.Former), 1 // Others are not there.
@@ -223,7 +223,7 @@ func TestALayoutOfALaterReleaseIsLeft(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, store.ErrNewer)
 		}
 	}
-	if s, _ := jobformat.Decode(many); s.Job.Desired != makegood.Processed {
+	if s, _ := jobformat.Decode(many); s.Job.Desired != makegood.JobProcessed {
 		t.Errorf("got a job that is to be %q, want what could be read", s.Job.Desired)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // processStates and activityStates are numbered by their place here, for ever: a new one goes to the end.
 func processStates() []makegood.ProcessState {
 	return []makegood.ProcessState{
-		"", makegood.Pending, makegood.Processing, makegood.Processed, makegood.Error,
-		makegood.Undoing, makegood.Undone, makegood.Cancelled,
+		"", makegood.JobPending, makegood.JobProcessing, makegood.JobProcessed, makegood.JobError,
+		makegood.JobUndoing, makegood.JobUndone, makegood.JobCancelled,
 	}
 }
 

@@ -91,7 +91,7 @@ func benchJob(i int) job.Job {
 	now := makegood.Instant(time.Now())
 	j := job.Job{
 		ID: fmt.Sprintf("order-%06d", i), Workflow: "order", Definition: "0123456789abcdef", Round: 1,
-		ProcessState: makegood.Processing, Desired: makegood.Processed, CompleteBy: now.Add(time.Minute), CreatedAt: now,
+		ProcessState: makegood.JobProcessing, Desired: makegood.JobProcessed, CompleteBy: now.Add(time.Minute), CreatedAt: now,
 		Input:     wire.Inline([]byte(`{"sku":"abc","quantity":3,"email":"someone@example.com"}`)),
 		InputHash: "0123456789abcdef0123456789abcdef", Birth: birth,
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -65,10 +66,10 @@ func afterPowerLoss(t *testing.T, file, log []byte, id string) (rev int64, close
 func TestWhatWasClosedStaysClosedWhenItsJobHasExpired(t *testing.T) {
 	s, _ := openFile(t)
 	j, now := create(t, s, 1), makegood.Instant(time.Now())
-	until := now.Add(makegood.MaxClaimDelay)
+	until := now.Add(limits.MaxClaimDelay)
 	_, err := s.Close(t.Context(), slotOf(j.ID), store.Closing{Attempt: 1, Until: until, Now: now})
 	check(t, err)
-	finish(t, s, j, makegood.Processed, now)
+	finish(t, s, j, makegood.JobProcessed, now)
 	if jobs, _ := expireAll(t, s, now.Add(time.Hour)); jobs != 1 {
 		t.Fatalf("got %d jobs deleted, want 1", jobs)
 	}

@@ -41,21 +41,21 @@ func TestOnlyWhatIsAtItsEndAndToldExpires(t *testing.T) {
 	s, _ := openFile(t)
 	now := makegood.Instant(time.Now())
 	old, limit := now.Add(-time.Hour), now.Add(-time.Minute)
-	for i, state := range []makegood.ProcessState{makegood.Processed, makegood.Undone, makegood.Cancelled} {
+	for i, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
 		j := create(t, s, i)
 		check(t, s.PutPayload(t.Context(), j.ID, "input", []byte("1")))
 		finish(t, s, j, state, old)
 	}
 	young, untold, unfinished, revived, parked := create(t, s, 10), create(t, s, 11), create(t, s, 12), create(t, s, 13), create(t, s, 14)
 	check(t, s.PutPayload(t.Context(), young.ID, "input", []byte("1")))
-	finish(t, s, young, makegood.Processed, now)
-	untold.ProcessState, untold.FinishedAt = makegood.Processed, old
+	finish(t, s, young, makegood.JobProcessed, now)
+	untold.ProcessState, untold.FinishedAt = makegood.JobProcessed, old
 	check(t, s.Save(t.Context(), store.Change{Job: untold, Seen: untold.CompleteBy}))
-	finish(t, s, revived, makegood.Undone, old)
+	finish(t, s, revived, makegood.JobUndone, old)
 	again := load(t, s, revived.ID)
-	again.ProcessState, again.FinishedAt, again.CompleteBy = makegood.Processing, time.Time{}, now.Add(time.Minute)
+	again.ProcessState, again.FinishedAt, again.CompleteBy = makegood.JobProcessing, time.Time{}, now.Add(time.Minute)
 	check(t, s.Save(t.Context(), store.Change{Job: again}))
-	finish(t, s, parked, makegood.Undone, old)
+	finish(t, s, parked, makegood.JobUndone, old)
 	check(t, s.Park(t.Context(), parked.ID, time.Time{}, "damaged", now.Add(time.Hour)))
 
 	if jobs, _ := expireAll(t, s, limit); jobs != 3 {
@@ -95,7 +95,7 @@ func TestTheFileShrinksWhenItsJobsExpire(t *testing.T) {
 				return err
 			}
 			seen := j.CompleteBy
-			j.Rev, j.ProcessState, j.CompleteBy, j.FinishedAt = 1, makegood.Processed, time.Time{}, end.Add(time.Duration(i)*time.Second)
+			j.Rev, j.ProcessState, j.CompleteBy, j.FinishedAt = 1, makegood.JobProcessed, time.Time{}, end.Add(time.Duration(i)*time.Second)
 			return s.Save(t.Context(), store.Change{Job: j, Seen: seen})
 		})
 	}

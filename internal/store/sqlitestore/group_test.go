@@ -353,7 +353,7 @@ func TestASaveWhoseRowCannotBeWrittenSaysSo(t *testing.T) {
 	j := create(t, s, 1)
 	execSQL(t, path, `CREATE TRIGGER refused BEFORE UPDATE ON jobs BEGIN SELECT RAISE(ABORT, 'the row is refused'); END`)
 	moved, parked := j, j
-	moved.CompleteBy, parked.ProcessState = j.CompleteBy.Add(time.Minute), makegood.Error
+	moved.CompleteBy, parked.ProcessState = j.CompleteBy.Add(time.Minute), makegood.JobError
 	for what, next := range map[string]job.Job{"nothing moves": j, "its key moves": moved, "its state moves": parked} {
 		if err := s.Save(t.Context(), store.Change{Job: next, Seen: j.CompleteBy}); err == nil || !strings.Contains(err.Error(), "the row is refused") {
 			t.Errorf("%s: got %v, want to hear that its row is refused", what, err)

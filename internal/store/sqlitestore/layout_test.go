@@ -143,14 +143,14 @@ func TestADataFolderOfAnEarlierReleaseOpens(t *testing.T) {
 func folderJobs() []job.Job {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	var jobs []job.Job
-	for i, state := range []makegood.ProcessState{makegood.Pending, makegood.Processing, makegood.Error, makegood.Processed} {
+	for i, state := range []makegood.ProcessState{makegood.JobPending, makegood.JobProcessing, makegood.JobError, makegood.JobProcessed} {
 		j := job.Job{
 			ID: fmt.Sprint("job-", i), Workflow: "order", Definition: "0a0b", InputHash: "0c0d", Birth: "0e0f", Round: 1,
-			ProcessState: state, Desired: makegood.Processed, CreatedAt: at, LockedBy: "engine:1", FailureCount: i,
+			ProcessState: state, Desired: makegood.JobProcessed, CreatedAt: at, LockedBy: "engine:1", FailureCount: i,
 			Steps: []job.StepState{{Name: "reserve", Attempt: 1}, {Name: "ship"}}, Secret: []byte("sixteen bytes of"),
 		}
 		j.Steps[0].Forward = job.Activity{State: job.Done, Attempt: 1, Tries: 1, At: at, Output: job.Payload{Inline: []byte("1"), Bytes: 1}}
-		if state != makegood.Processed {
+		if state != makegood.JobProcessed {
 			j.CompleteBy = at.Add(time.Minute)
 		}
 		jobs = append(jobs, j)

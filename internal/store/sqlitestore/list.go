@@ -77,7 +77,7 @@ func (w way) sql() string { return listColumns + w.from + ` WHERE ` + w.where + 
 func wayTo(f store.Filter) way {
 	switch {
 	case f.InError():
-		return way{from: `jobs INDEXED BY jobs_resting`, where: resting + ` AND process_state = ?`, args: []driver.Value{string(makegood.Error)}}
+		return way{from: `jobs INDEXED BY jobs_resting`, where: resting + ` AND process_state = ?`, args: []driver.Value{string(makegood.JobError)}}
 	case !f.KeyBy().IsZero():
 		return way{from: `jobs INDEXED BY jobs_due`, where: `complete_by IS NOT NULL AND complete_by <= ?`, args: []driver.Value{f.KeyBy().UnixMilli()}, order: byKey}
 	case f.IDPrefix != "":

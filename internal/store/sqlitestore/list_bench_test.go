@@ -24,11 +24,11 @@ func BenchmarkList(b *testing.B) {
 	s := open(b, sqlitestore.Options{Path: path})
 	now := time.UnixMilli(1_700_000_000_000)
 	for name, f := range map[string]store.Filter{
-		"all": {}, "workflow": {Workflow: "order-7"}, "Error": {State: makegood.Error}, "Error of a workflow": {State: makegood.Error, Workflow: "order-0"},
-		"Error of a workflow that has none": {State: makegood.Error, Workflow: "order-7"},
-		"kind":                              {ReasonKind: "declined"}, "Processed": {State: makegood.Processed}, "Processing": {State: makegood.Processing},
-		"step": {Step: "charge12", State: makegood.Processing}, "tenant": {Tenant: "tenant-75"}, "label": {Labels: map[string]string{"region": "r-3"}},
-		"since": {Since: now.Add(900 * time.Second)}, "late": {Late: true, Now: now.Add(time.Minute)}, "nobody": {State: makegood.Error, Tenant: "nobody"},
+		"all": {}, "workflow": {Workflow: "order-7"}, "Error": {State: makegood.JobError}, "Error of a workflow": {State: makegood.JobError, Workflow: "order-0"},
+		"Error of a workflow that has none": {State: makegood.JobError, Workflow: "order-7"},
+		"kind":                              {ReasonKind: "declined"}, "Processed": {State: makegood.JobProcessed}, "Processing": {State: makegood.JobProcessing},
+		"step": {Step: "charge12", State: makegood.JobProcessing}, "tenant": {Tenant: "tenant-75"}, "label": {Labels: map[string]string{"region": "r-3"}},
+		"since": {Since: now.Add(900 * time.Second)}, "late": {Late: true, Now: now.Add(time.Minute)}, "nobody": {State: makegood.JobError, Tenant: "nobody"},
 		"paused, none is": {Paused: true}, "a definition, a scan": {Definition: "none"},
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -45,11 +45,11 @@ func BenchmarkList(b *testing.B) {
 func fillLists(b *testing.B, path string) {
 	b.Helper()
 	s := open(b, sqlitestore.Options{Path: path})
-	for i, state := range []makegood.ProcessState{makegood.Processed, makegood.Error, makegood.Processing} {
+	for i, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobError, makegood.JobProcessing} {
 		j := benchJob(i)
 		j.ID, j.ProcessState, j.Tenant, j.Labels = "seed-"+string(state), state, "tenant-75", map[string]string{"region": "r-3"}
 		j.Steps[1].Forward = job.Activity{State: job.Waiting, Attempt: 1, Tries: 1, At: j.CreatedAt}
-		if state == makegood.Error {
+		if state == makegood.JobError {
 			j.Steps[1].Forward = job.Activity{State: job.Failed, Attempt: 1, Tries: 1, Error: &job.StepError{Message: "no", Kind: "declined"}}
 		}
 		check(b, s.Create(b.Context(), j))

@@ -81,10 +81,10 @@ func TestListsThatHaveAnIndexUseIt(t *testing.T) {
 	}{
 		"all":        {store.Filter{}, "SEARCH jobs USING INTEGER PRIMARY KEY (rowid<?); "},
 		"workflow":   {store.Filter{Workflow: "order"}, "SEARCH jobs USING INDEX jobs_workflow (workflow=? AND rowid<?); "},
-		"Error":      {store.Filter{State: makegood.Error}, "SEARCH jobs USING INDEX jobs_resting (process_state=? AND rowid<?); "},
+		"Error":      {store.Filter{State: makegood.JobError}, "SEARCH jobs USING INDEX jobs_resting (process_state=? AND rowid<?); "},
 		"kind":       {store.Filter{ReasonKind: "timeout"}, "SEARCH jobs USING INDEX jobs_resting (process_state=? AND rowid<?); "},
-		"Processed":  {store.Filter{State: makegood.Processed}, "SEARCH jobs USING INDEX jobs_resting (process_state=? AND rowid<?); "},
-		"Processing": {store.Filter{State: makegood.Processing}, "SEARCH jobs USING INDEX jobs_unfinished (id<?); "},
+		"Processed":  {store.Filter{State: makegood.JobProcessed}, "SEARCH jobs USING INDEX jobs_resting (process_state=? AND rowid<?); "},
+		"Processing": {store.Filter{State: makegood.JobProcessing}, "SEARCH jobs USING INDEX jobs_unfinished (id<?); "},
 		"paused":     {store.Filter{Paused: true}, "SEARCH jobs USING INDEX jobs_unfinished (id<?); "},
 		"step":       {store.Filter{Step: "charge"}, "SEARCH jobs USING INDEX jobs_unfinished (id<?); "},
 		"late": {

@@ -26,7 +26,7 @@ func TestEachGivesEveryJobOnceAndOfADamagedOneWhatIsKnown(t *testing.T) {
 	check(t, s.Damage(id))
 	far := makegood.Instant(time.Now().Add(time.Hour))
 	check(t, s.Park(t.Context(), id, want[id].CompleteBy, "cannot be decoded", far))
-	want[id] = job.Job{ID: id, Workflow: "order", Rev: 2, ProcessState: makegood.Error, Reason: "cannot be decoded", CompleteBy: far}
+	want[id] = job.Job{ID: id, Workflow: "order", Rev: 2, ProcessState: makegood.JobError, Reason: "cannot be decoded", CompleteBy: far}
 
 	got := map[string]job.Job{}
 	err := s.Each(t.Context(), func(j job.Job) error {

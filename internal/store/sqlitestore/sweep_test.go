@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -21,14 +22,14 @@ func TestClaimsThatHaveExpiredAreDeletedAndNoOthers(t *testing.T) {
 	most := 0
 	for day := range days {
 		now := start.Add(time.Duration(day) * 24 * time.Hour)
-		until := now.Add(makegood.MaxClaimDelay)
+		until := now.Add(limits.MaxClaimDelay)
 		for i := range aDay {
 			claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: now, CompleteBy: now.Add(time.Minute)}
 			check(t, s.Claim(t.Context(), slotOf(fmt.Sprint("job-", i, "-", day)), claim, until))
 		}
 		most = max(most, s.ClaimRows(t))
 	}
-	const kept = int((makegood.MaxClaimDelay+makegood.KeepClaim)/(24*time.Hour)) * aDay
+	const kept = int((limits.MaxClaimDelay+limits.KeepClaim)/(24*time.Hour)) * aDay
 	if most > 2*kept+2*aDay || s.ClaimRows(t) < kept {
 		t.Errorf("got at most %d claims, and %d in the end, want at most %d, and at least the %d that have not expired", most, s.ClaimRows(t), 2*kept+2*aDay, kept)
 	}
@@ -51,7 +52,7 @@ func TestAClaimIsAboutAHundredBytes(t *testing.T) {
 	before := fileSize(t, path)
 	for i := range many {
 		claim := job.Claim{Attempt: 1, LockedBy: fmt.Sprintf("agent-1234/%016x", i), StartedAt: now, CompleteBy: now.Add(time.Minute)}
-		check(t, s.Claim(t.Context(), slotOf(fmt.Sprintf("order-%06d", i)), claim, now.Add(makegood.MaxClaimDelay)))
+		check(t, s.Claim(t.Context(), slotOf(fmt.Sprintf("order-%06d", i)), claim, now.Add(limits.MaxClaimDelay)))
 	}
 	check(t, s.Shut())
 	each := (fileSize(t, path) - before) / many

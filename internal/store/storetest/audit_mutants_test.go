@@ -43,7 +43,7 @@ func auditMutants() map[string]mutant {
 		},
 		"an audit takes what has ended for lost": {
 			"an audit finds nothing wrong with jobs as they are saved",
-			shown(func(_ *model, job *store.Audited) bool { job.ProcessState = makegood.Processing; return true }),
+			shown(func(_ *model, job *store.Audited) bool { job.ProcessState = makegood.JobProcessing; return true }),
 		},
 		"an audit leaves damaged jobs out": {
 			"an audit finds a job that was damaged and has no key",

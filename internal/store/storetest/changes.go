@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -26,7 +27,7 @@ func (w *world) changed(name string) job.Job {
 	j := w.job(name)
 	j.Changes = job.Changes{Seq: 13, Rev: 1, Tries: 2, At: w.at(time.Hour), Kept: unknown(7, "changes"), Pending: []job.Change{
 		{At: w.at(-time.Second), Lost: 7},
-		{To: job.ChangeState(makegood.Pending), Round: 1, At: w.base},
+		{To: job.ChangeState(makegood.JobPending), Round: 1, At: w.base},
 		{Of: job.PlaceOfChange(0, false), To: job.ChangeState(job.Dispatched), Attempt: 1, Round: 1, At: w.base},
 		{
 			Of: job.PlaceOfChange(0, false), From: job.ChangeState(job.Dispatched), To: job.ChangeState(job.Backoff), Attempt: 1, Round: 2,
@@ -35,7 +36,7 @@ func (w *world) changed(name string) job.Job {
 		{Of: job.PlaceOfChange(1, true), From: job.ChangeState(job.Done), To: job.ChangeState(job.Skipped), Attempt: 4, Round: 1, At: w.at(time.Second)},
 		{Of: job.PlaceOfChange(2, false), Gone: "pack", To: job.ChangeState(job.Skipped), Round: 1, At: w.at(-time.Minute), Kept: unknown(8, "change")},
 		{
-			From: job.ChangeState(makegood.Pending), To: job.ChangeState(makegood.Processing), Round: 1, Paused: true, At: w.at(time.Minute),
+			From: job.ChangeState(makegood.JobPending), To: job.ChangeState(makegood.JobProcessing), Round: 1, Paused: true, At: w.at(time.Minute),
 			Reason: "held",
 		},
 	}}
@@ -97,10 +98,10 @@ func changesOfOneSave(w *world) {
 func changesHoldTheKey(w *world) {
 	j := w.create(w.changed("a"))
 	seen := j.CompleteBy
-	j.ProcessState, j.FinishedAt, j.CompleteBy = makegood.Processed, w.at(time.Second), w.at(makegood.TellAgain)
+	j.ProcessState, j.FinishedAt, j.CompleteBy = makegood.JobProcessed, w.at(time.Second), w.at(limits.TellAgain)
 	w.want("save that ends it", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
 	j = w.load(j.ID)
-	w.sees("due while its changes wait", w.at(time.Hour), map[string]time.Time{j.ID: w.at(makegood.TellAgain)})
+	w.sees("due while its changes wait", w.at(time.Hour), map[string]time.Time{j.ID: w.at(limits.TellAgain)})
 	seen = j.CompleteBy
 	j.Changes.Forget(j.Changes.Seq)
 	j.CompleteBy = time.Time{}

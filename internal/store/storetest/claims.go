@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -47,7 +48,7 @@ type scene struct {
 
 func (w *world) scene(name string) *scene {
 	slot := store.Slot{Agent: "inventory", Job: w.id(name), Birth: "birth-" + w.prefix, Step: "reserve"}
-	return &scene{w, slot, w.at(makegood.MaxClaimDelay)}
+	return &scene{w, slot, w.at(limits.MaxClaimDelay)}
 }
 
 // claims lets somebody claim an attempt at the base, until d after it.
@@ -202,16 +203,16 @@ func lateClaimRows() []row {
 			s.heartbeats(1, "x", time.Hour, minute, store.ErrWithdrawn)
 		}},
 		{"claimUntil has come", "claim", "it is held", func(s *scene) {
-			s.claimsAt(makegood.MaxClaimDelay, 1, "x", makegood.MaxClaimDelay+minute, nil)
-			s.claimsAt(makegood.MaxClaimDelay, 1, "y", makegood.MaxClaimDelay+minute, store.ErrTaken)
+			s.claimsAt(limits.MaxClaimDelay, 1, "x", limits.MaxClaimDelay+minute, nil)
+			s.claimsAt(limits.MaxClaimDelay, 1, "y", limits.MaxClaimDelay+minute, store.ErrTaken)
 		}},
 		{"claimUntil has passed", "claim", "withdrawn, though nothing is there", func(s *scene) {
-			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 1, "x", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
+			s.claimsAt(limits.MaxClaimDelay+time.Millisecond, 1, "x", limits.MaxClaimDelay+minute, store.ErrWithdrawn)
 			s.looks(1, 0, without(job.FoundOpen))
 		}},
 		{"claim of attempt 1, claimUntil of attempt 2 has passed", "claim of attempt 2", "withdrawn", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 2, "y", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
+			s.claimsAt(limits.MaxClaimDelay+time.Millisecond, 2, "y", limits.MaxClaimDelay+minute, store.ErrWithdrawn)
 			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", minute))
 		}},
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -55,8 +56,8 @@ func closeRows() []row {
 		{"claim of attempt 1, claimUntil of attempt 2 has passed", "close of attempt 2", "silent: its item may have expired, and attempt 1 have been closed since", func(s *scene) {
 			s.claims(1, "x", time.Hour, nil)
 			silent := job.Found{Finding: job.FoundSilent, Claim: job.Claim{Attempt: 2}}
-			s.closes(s.closing(2, makegood.MaxClaimDelay+minute), silent)
-			s.closes(s.closing(2, makegood.MaxClaimDelay+minute), silent)
+			s.closes(s.closing(2, limits.MaxClaimDelay+minute), silent)
+			s.closes(s.closing(2, limits.MaxClaimDelay+minute), silent)
 		}},
 	}
 }
@@ -66,11 +67,11 @@ func markRows() []row {
 	minute := time.Minute
 	return []row{
 		{"claimUntil has come", "close", "nobody: it can be claimed still", func(s *scene) {
-			s.closes(s.closing(1, makegood.MaxClaimDelay), nobody(1))
-			s.claimsAt(makegood.MaxClaimDelay, 1, "x", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
+			s.closes(s.closing(1, limits.MaxClaimDelay), nobody(1))
+			s.claimsAt(limits.MaxClaimDelay, 1, "x", limits.MaxClaimDelay+minute, store.ErrWithdrawn)
 		}},
 		{"claimUntil has passed", "close", "silent, though nothing is there: it may have expired", func(s *scene) {
-			past := makegood.MaxClaimDelay + time.Millisecond
+			past := limits.MaxClaimDelay + time.Millisecond
 			silent := job.Found{Finding: job.FoundSilent, Claim: job.Claim{Attempt: 1}}
 			s.closes(s.closing(1, past), silent)
 			s.closes(s.unwanted(1, past, past+minute), silent)
@@ -80,7 +81,7 @@ func markRows() []row {
 		}},
 		{"close: nobody, claimUntil has passed", "close", "nobody", func(s *scene) {
 			s.closes(s.closing(1, 0), nobody(1))
-			s.closes(s.closing(1, makegood.MaxClaimDelay+minute), nobody(1))
+			s.closes(s.closing(1, limits.MaxClaimDelay+minute), nobody(1))
 		}},
 		{"claim", "close of what is not wanted", "held, and it is marked once", func(s *scene) {
 			s.claims(1, "x", minute, nil)
@@ -166,11 +167,11 @@ func lookRows() []row {
 	return []row{
 		{"nothing", "look", "open, and it can be claimed", func(s *scene) {
 			s.looks(1, 0, without(job.FoundOpen))
-			s.looks(1, makegood.MaxClaimDelay, without(job.FoundOpen))
+			s.looks(1, limits.MaxClaimDelay, without(job.FoundOpen))
 			s.claims(1, "x", minute, nil)
 		}},
 		{"claimUntil has passed", "look", "closed, though nothing is there", func(s *scene) {
-			s.looks(1, makegood.MaxClaimDelay+time.Millisecond, without(job.FoundClosed))
+			s.looks(1, limits.MaxClaimDelay+time.Millisecond, without(job.FoundClosed))
 		}},
 		{"claim", "look when CompleteBy has passed", "held: a look ends nothing", func(s *scene) {
 			s.claims(1, "x", minute, nil)
@@ -184,7 +185,7 @@ func lookRows() []row {
 		{"claim of attempt 1", "look at attempt 2", "open, until its claimUntil has passed", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.looks(2, 0, without(job.FoundOpen))
-			s.looks(2, makegood.MaxClaimDelay+minute, without(job.FoundClosed))
+			s.looks(2, limits.MaxClaimDelay+minute, without(job.FoundClosed))
 		}},
 	}
 }
@@ -268,7 +269,7 @@ func slotRows() []row {
 			closed := s.step("charge")
 			closed.closes(closed.closing(1, 0), nobody(1))
 			seen := j.CompleteBy
-			j.ProcessState, j.CompleteBy = makegood.Processed, time.Time{}
+			j.ProcessState, j.CompleteBy = makegood.JobProcessed, time.Time{}
 			s.want("save", s.store.Save(s.ctx, store.Change{Job: j, Seen: seen}), nil)
 			s.claims(1, "y", minute, store.ErrTaken)
 			closed.claims(1, "y", minute, store.ErrWithdrawn)

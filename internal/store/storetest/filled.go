@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // filled plays a row in a slot for each attribute that a thief may fill, with attempt 1 claimed by x for a minute.
@@ -80,7 +80,7 @@ func filledRows() []row {
 			s.claims(1, long, minute, nil)
 			got, err := s.store.Close(s.ctx, s.slot, s.unwanted(1, 0, minute))
 			s.want("close", err, nil)
-			if got.Finding != job.FoundHeld || len(got.Claim.LockedBy) <= makegood.MaxLockedByBytes {
+			if got.Finding != job.FoundHeld || len(got.Claim.LockedBy) <= limits.MaxLockedByBytes {
 				s.Errorf("close: got %s by a name of %d bytes, want %s by one that is too long", got.Finding, len(got.Claim.LockedBy), job.FoundHeld)
 			}
 			s.overrules(1, long, nil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -29,8 +30,8 @@ func (w *world) findable() []job.Job {
 	w.definitions()
 	var jobs []job.Job
 	for i, state := range []makegood.ProcessState{
-		makegood.Pending, makegood.Processing, makegood.Error, makegood.Undoing, makegood.Processed, makegood.Cancelled, makegood.Error, makegood.Processing,
-		makegood.Processing, makegood.Processing, makegood.Undoing, makegood.Pending, makegood.Processing,
+		makegood.JobPending, makegood.JobProcessing, makegood.JobError, makegood.JobUndoing, makegood.JobProcessed, makegood.JobCancelled, makegood.JobError, makegood.JobProcessing,
+		makegood.JobProcessing, makegood.JobProcessing, makegood.JobUndoing, makegood.JobPending, makegood.JobProcessing,
 	} {
 		j := w.listable(fmt.Sprintf("find-%02d-%s", i, state))
 		j.ProcessState = state
@@ -75,27 +76,27 @@ func (w *world) expects(j *job.Job, i int) {
 func (w *world) moved(j *job.Job, i int) {
 	j.Steps[0].Forward = job.Activity{State: job.Done, Attempt: 1, Tries: 1, At: w.base, StartedAt: w.base, FinishedAt: w.base}
 	switch j.ProcessState {
-	case makegood.Pending, makegood.Processing:
+	case makegood.JobPending, makegood.JobProcessing:
 		j.Steps[i%3].Attempt = 1
 		j.Steps[i%3].Forward = job.Activity{State: job.Waiting, Attempt: 1, Tries: 1, At: w.base, Cause: "submit"}
 		if i == 7 {
 			j.PausedAt = w.at(time.Second)
 		}
-	case makegood.Error:
+	case makegood.JobError:
 		j.Reason = fmt.Sprintf("step charge failed: declined %d", i)
 		j.Steps[1].Attempt = 2
 		j.Steps[1].Forward = job.Activity{
 			State: job.Failed, Attempt: 2, Tries: 2, FailureCount: 2, At: w.base, StartedAt: w.base, FinishedAt: w.at(time.Second),
 			Error: &job.StepError{Message: "declined", Kind: []string{"declined", "timeout"}[i%4/2], Applied: makegood.AppliedNo},
 		}
-	case makegood.Undoing:
-		j.Desired, j.Reason = makegood.Undone, "undone on request"
+	case makegood.JobUndoing:
+		j.Desired, j.Reason = makegood.JobUndone, "undone on request"
 		j.Steps[0].Attempt = 2
 		j.Steps[0].Undo = job.Activity{State: job.Dispatched, Attempt: 2, Tries: 1, At: w.base, Cause: "undo"}
 	default:
 		j.CompleteBy, j.FinishedAt = time.Time{}, w.at(time.Hour)
 		j.Desired = j.ProcessState
-		if j.ProcessState == makegood.Cancelled {
+		if j.ProcessState == makegood.JobCancelled {
 			j.Reason, j.FirstReason = "cancelled on request", "step charge failed: due"
 		}
 	}
@@ -120,7 +121,7 @@ func (w *world) fields() map[string]struct {
 } {
 	now := w.at(35 * time.Minute)
 	forward := func(j job.Job) bool {
-		return !j.Paused() && (j.ProcessState == makegood.Pending || j.ProcessState == makegood.Processing)
+		return !j.Paused() && (j.ProcessState == makegood.JobPending || j.ProcessState == makegood.JobProcessing)
 	}
 	expected := func(j job.Job, by time.Time) bool {
 		return !j.ExpectBy.IsZero() && !j.ExpectBy.After(by) && (forward(j) || j.AnotherRound)
@@ -133,8 +134,8 @@ func (w *world) fields() map[string]struct {
 		finds func(j job.Job) bool
 	}
 	return map[string]field{
-		"State":      {func(f *store.Filter) { f.State = makegood.Error }, func(j job.Job) bool { return j.ProcessState == makegood.Error }},
-		"State done": {func(f *store.Filter) { f.State = makegood.Cancelled }, func(j job.Job) bool { return j.ProcessState == makegood.Cancelled }},
+		"State":      {func(f *store.Filter) { f.State = makegood.JobError }, func(j job.Job) bool { return j.ProcessState == makegood.JobError }},
+		"State done": {func(f *store.Filter) { f.State = makegood.JobCancelled }, func(j job.Job) bool { return j.ProcessState == makegood.JobCancelled }},
 		"Workflow":   {func(f *store.Filter) { f.Workflow = w.id("flow") }, func(j job.Job) bool { return j.Workflow == w.id("flow") }},
 		"Definition": {func(f *store.Filter) { f.Definition = w.id("definition") }, func(j job.Job) bool { return j.Definition == w.id("definition") }},
 		"Paused":     {func(f *store.Filter) { f.Paused = true }, job.Job.Paused},
@@ -151,10 +152,10 @@ func (w *world) fields() map[string]struct {
 		}},
 		"Agent of undo": {func(f *store.Filter) { f.Agent = "returns" }, func(j job.Job) bool { return j.Steps[0].Undo.State == job.Dispatched }},
 		"ReasonPrefix": {func(f *store.Filter) { f.ReasonPrefix = "step charge failed: d" }, func(j job.Job) bool {
-			return j.ProcessState == makegood.Error || j.ProcessState == makegood.Cancelled // which has another since
+			return j.ProcessState == makegood.JobError || j.ProcessState == makegood.JobCancelled // which has another since
 		}},
 		"ReasonKind": {func(f *store.Filter) { f.ReasonKind = "timeout" }, func(j job.Job) bool {
-			return j.ProcessState == makegood.Error && j.Steps[1].Forward.Error.Kind == "timeout"
+			return j.ProcessState == makegood.JobError && j.Steps[1].Forward.Error.Kind == "timeout"
 		}},
 		"IDPrefix": {func(f *store.Filter) { f.IDPrefix = w.id("find-1") }, func(j job.Job) bool { return strings.HasPrefix(j.ID, w.id("find-1")) }},
 		"Words": {func(f *store.Filter) { f.Words = "FAILED: d charge" }, func(j job.Job) bool {
@@ -163,7 +164,7 @@ func (w *world) fields() map[string]struct {
 		"Since": {func(f *store.Filter) { f.Since = w.at(3 * time.Minute) }, func(j job.Job) bool { return !j.CreatedAt.Before(w.at(3 * time.Minute)) }},
 		"Until": {func(f *store.Filter) { f.Until = w.at(3 * time.Minute) }, func(j job.Job) bool { return j.CreatedAt.Before(w.at(3 * time.Minute)) }},
 		"Late": {func(f *store.Filter) { f.Late, f.Now = true, now }, func(j job.Job) bool {
-			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(now.Add(-makegood.LateGrace)) || forward(j) && !j.Deadline.After(now) || expected(j, now)
+			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(now.Add(-limits.LateGrace)) || forward(j) && !j.Deadline.After(now) || expected(j, now)
 		}},
 		"LateWithin": {func(f *store.Filter) { f.LateWithin, f.Now = time.Minute, w.at(4*time.Minute) }, func(j job.Job) bool {
 			return forward(j) && !j.Deadline.After(w.at(5*time.Minute)) || expected(j, w.at(5*time.Minute))
@@ -244,7 +245,7 @@ func listShowsMore(w *world) {
 // A page ends, then everything around it changes; the next page goes on where it ended.
 func listStands(w *world) {
 	for name, set := range map[string]func(f *store.Filter){
-		"a workflow": func(*store.Filter) {}, "Error": func(f *store.Filter) { f.State = makegood.Error },
+		"a workflow": func(*store.Filter) {}, "Error": func(f *store.Filter) { f.State = makegood.JobError },
 		"a tenant": func(f *store.Filter) { f.Tenant = w.id("acme") },
 		"a label":  func(f *store.Filter) { f.Labels = map[string]string{"region": w.id("eu")} },
 		"a time":   func(f *store.Filter) { f.Since, f.Until = w.at(0), w.at(time.Minute) },
@@ -260,7 +261,7 @@ func (w *world) listStands(name string, set func(f *store.Filter), limit int) {
 	set(&f)
 	make := func(id string) job.Job {
 		j := w.listable(name + "-" + id)
-		j.Workflow, j.ProcessState, j.Tenant, j.Labels = f.Workflow, makegood.Error, w.id("acme"), map[string]string{"region": w.id("eu")}
+		j.Workflow, j.ProcessState, j.Tenant, j.Labels = f.Workflow, makegood.JobError, w.id("acme"), map[string]string{"region": w.id("eu")}
 		return w.create(j)
 	}
 	stays, goes := map[string]bool{}, []job.Job{}
@@ -301,7 +302,7 @@ func (w *world) listStands(name string, set func(f *store.Filter), limit int) {
 func (w *world) ends(j job.Job) {
 	w.Helper()
 	seen := j.CompleteBy
-	j.ProcessState, j.FinishedAt, j.CompleteBy = makegood.Cancelled, w.at(time.Hour), time.Time{}
+	j.ProcessState, j.FinishedAt, j.CompleteBy = makegood.JobCancelled, w.at(time.Hour), time.Time{}
 	w.want("end", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
 	if w.harness.Delete != nil {
 		w.harness.Delete(j.ID)
@@ -345,7 +346,7 @@ func listOfAnother(w *world) {
 func listStopped(w *world) {
 	w.definitions()
 	j := w.listable("a")
-	j.Definition, j.ProcessState, j.Desired = w.id("definition"), makegood.Error, makegood.Undone
+	j.Definition, j.ProcessState, j.Desired = w.id("definition"), makegood.JobError, makegood.JobUndone
 	for i, finished := range []time.Duration{3 * time.Second, time.Second, 2 * time.Second} {
 		j.Steps[i].Attempt = 2
 		j.Steps[i].Forward = job.Activity{State: job.Done, Attempt: 1, Tries: 1, At: w.base, StartedAt: w.base, FinishedAt: w.base}
@@ -357,7 +358,7 @@ func listStopped(w *world) {
 	w.create(j)
 	w.eventually("where it stands", func() (got, wanted any) {
 		var found []any
-		for _, l := range w.list(store.Filter{Workflow: j.Workflow, State: makegood.Error}, 10) {
+		for _, l := range w.list(store.Filter{Workflow: j.Workflow, State: makegood.JobError}, 10) {
 			found = append(found, l.Stands, l.Kind, l.StoppedAt)
 		}
 		return found, []any{[]store.Standing{{Step: "charge", Undo: true}}, "kind_1", w.at(time.Second)}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -47,24 +48,24 @@ func finishedNotInIndex(w *world) {
 	born.CompleteBy = time.Time{}
 	w.create(born)
 	seen := job.CompleteBy
-	job.ProcessState, job.CompleteBy = makegood.Processed, time.Time{}
+	job.ProcessState, job.CompleteBy = makegood.JobProcessed, time.Time{}
 	w.want("save that finishes", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
 	w.sees("due", w.at(time.Hour), map[string]time.Time{other.ID: other.CompleteBy})
 	w.sameTime("CompleteBy", w.load(job.ID).CompleteBy, time.Time{})
 
 	job = w.load(job.ID)
-	job.ProcessState, job.CompleteBy = makegood.Undoing, w.at(2*time.Second)
+	job.ProcessState, job.CompleteBy = makegood.JobUndoing, w.at(2*time.Second)
 	w.want("save that takes it up again", w.store.Save(w.ctx, store.Change{Job: job}), nil)
 	w.sees("due", w.at(time.Hour), map[string]time.Time{job.ID: w.at(2 * time.Second), other.ID: other.CompleteBy})
 }
 
 func waitingInIndex(w *world) {
 	failed, paused := w.job("failed"), w.job("paused")
-	failed.ProcessState, failed.CompleteBy = makegood.Error, w.at(makegood.FarKey)
-	paused.PausedAt, paused.CompleteBy = w.base, w.at(makegood.FarKey)
+	failed.ProcessState, failed.CompleteBy = makegood.JobError, w.at(limits.FarKey)
+	paused.PausedAt, paused.CompleteBy = w.base, w.at(limits.FarKey)
 	w.create(failed)
 	w.create(paused)
-	w.sees("due", w.at(makegood.FarKey), map[string]time.Time{failed.ID: failed.CompleteBy, paused.ID: paused.CompleteBy})
+	w.sees("due", w.at(limits.FarKey), map[string]time.Time{failed.ID: failed.CompleteBy, paused.ID: paused.CompleteBy})
 }
 
 func movedKey(w *world) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -116,7 +117,7 @@ func largeJob(w *world) {
 		j.Steps = append(j.Steps, step)
 	}
 	j.Reason = reason
-	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: reason, At: w.base}}
+	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.JobError, Reason: reason, At: w.base}}
 	want := j.Clone()
 	want.Rev = 1
 	loaded := w.create(j)
@@ -147,7 +148,7 @@ func triedOftenIsKept(w *world) {
 	j := w.manyTries("often", makegood.MaxReasonBytes)
 	for i := range j.Steps {
 		a := &j.Steps[i].Forward
-		a.Silent = w.claim(8, fmt.Sprintf("%-*d", makegood.MaxLockedByBytes, i), time.Minute)
+		a.Silent = w.claim(8, fmt.Sprintf("%-*d", limits.MaxLockedByBytes, i), time.Minute)
 		j.Steps[i].Undo = *a
 	}
 	want := j.Clone()
@@ -164,7 +165,7 @@ func triedOftenIsKept(w *world) {
 		w.same("saved", j, want)
 	}
 	w.want("park", w.store.Park(w.ctx, j.ID, j.CompleteBy, "why", w.at(time.Hour)), nil)
-	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.Error, "why", w.at(time.Hour), want.Rev+1
+	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.JobError, "why", w.at(time.Hour), want.Rev+1
 	w.same("parked", w.load(j.ID), want)
 }
 
@@ -196,7 +197,7 @@ func thereAfterReopening(w *world) {
 	j := w.create(w.job("a"))
 	w.want("payload", w.store.PutPayload(w.ctx, j.ID, "input", []byte(`"large"`)), nil)
 	w.want("definition", w.store.PutDefinition(w.ctx, "wf-"+w.prefix, "hash-"+w.prefix, []byte(`{}`)), nil)
-	j.ProcessState = makegood.Processing
+	j.ProcessState = makegood.JobProcessing
 	j = w.mustSave(j)
 	held, closed := w.scene("a"), w.scene("b")
 	held.claims(1, "x", 2*time.Minute, nil)

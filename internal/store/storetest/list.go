@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -75,37 +76,37 @@ func listFiltered(w *world) {
 func listShows(w *world) {
 	j := w.create(w.listable("a"))
 	seen := j.CompleteBy
-	j.ProcessState, j.FailureCount, j.CompleteBy = makegood.Error, 3, w.at(makegood.FarKey)
+	j.ProcessState, j.FailureCount, j.CompleteBy = makegood.JobError, 3, w.at(limits.FarKey)
 	w.want("save", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
 	want := []store.Listed{{
-		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, ProcessState: makegood.Error, FailureCount: 3,
+		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, ProcessState: makegood.JobError, FailureCount: 3,
 		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt, Deadline: j.Deadline,
 	}}
 	w.eventually("the job in the list", func() (got, wanted any) {
 		return w.list(store.Filter{Workflow: j.Workflow}, 10), want
 	})
 	w.eventually("its state before that", func() (got, wanted any) {
-		return w.listedIDs(store.Filter{Workflow: j.Workflow, State: makegood.Pending}), []string(nil)
+		return w.listedIDs(store.Filter{Workflow: j.Workflow, State: makegood.JobPending}), []string(nil)
 	})
-	seen, j.Rev, j.ProcessState = j.CompleteBy, j.Rev+1, makegood.Processing
+	seen, j.Rev, j.ProcessState = j.CompleteBy, j.Rev+1, makegood.JobProcessing
 	w.want("save", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
 	w.eventually("Error, when it has gone on", func() (got, wanted any) {
-		return w.listedIDs(store.Filter{Workflow: j.Workflow, State: makegood.Error}), []string(nil)
+		return w.listedIDs(store.Filter{Workflow: j.Workflow, State: makegood.JobError}), []string(nil)
 	})
 }
 
 func listParked(w *world) {
 	j := w.create(w.listable("a"))
 	w.harness.Damage(j.ID)
-	w.want("park", w.store.Park(w.ctx, j.ID, j.CompleteBy, "cannot be decoded", w.at(makegood.FarKey)), nil)
+	w.want("park", w.store.Park(w.ctx, j.ID, j.CompleteBy, "cannot be decoded", w.at(limits.FarKey)), nil)
 	w.eventually("the parked job", func() (got, wanted any) {
-		return w.listedIDs(store.Filter{Workflow: w.id("flow"), State: makegood.Error}), []string{j.ID}
+		return w.listedIDs(store.Filter{Workflow: w.id("flow"), State: makegood.JobError}), []string{j.ID}
 	})
 }
 
 func listPaused(w *world) {
 	var want []string
-	for i, state := range []makegood.ProcessState{makegood.Pending, makegood.Processing, makegood.Undoing} {
+	for i, state := range []makegood.ProcessState{makegood.JobPending, makegood.JobProcessing, makegood.JobUndoing} {
 		for _, workflow := range []string{"flow", "other"} {
 			j := w.listable(fmt.Sprint(workflow, i))
 			j.Workflow, j.ProcessState = w.id(workflow), state

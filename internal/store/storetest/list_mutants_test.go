@@ -66,7 +66,7 @@ func listMutants() map[string]mutant {
 		"a list shows no failures":    {shows, shown(func(_ *model, job *store.Listed) bool { job.FailureCount = 0; return true })},
 		"a list shows no key":         {shows, shown(func(_ *model, job *store.Listed) bool { job.CompleteBy = job.CreatedAt; return true })},
 		"a list shows the state of birth": {shows, shown(func(_ *model, job *store.Listed) bool {
-			job.ProcessState = makegood.Pending
+			job.ProcessState = makegood.JobPending
 			return true
 		})},
 		"a list leaves damaged jobs out": {"a job that was parked is listed in Error", shown(func(m *model, job *store.Listed) bool {

@@ -28,7 +28,7 @@ func unknown(number int, text string) string {
 // later returns a job with something of a later release in each of its parts.
 func (w *world) later(name string) job.Job {
 	j := w.job(name)
-	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, At: w.base, Operator: true, Kept: unknown(1, "told")}}
+	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.JobError, At: w.base, Operator: true, Kept: unknown(1, "told")}}
 	j.Kept, j.Steps[1].Kept = unknown(2, "job"), unknown(3, "step")
 	for i := range j.Steps[:2] {
 		s := &j.Steps[i]

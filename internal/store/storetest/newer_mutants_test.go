@@ -12,7 +12,7 @@ import (
 func newerMutants() map[string]mutant {
 	ctx := context.Background()
 	ofThisRelease := func(j job.Job) job.Job {
-		j.Needs, j.Desired = 0, makegood.Processed
+		j.Needs, j.Desired = 0, makegood.JobProcessed
 		for i := range j.Steps {
 			j.Steps[i].Forward.State = job.Done
 		}

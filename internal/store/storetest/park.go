@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -24,10 +25,10 @@ func parkedIsInError(w *world) {
 	job := w.create(w.job("a"))
 	want := job.Clone()
 	reason := "cannot be applied: ż \"quoted\"\n"
-	w.want("park", w.store.Park(w.ctx, job.ID, want.CompleteBy, reason, w.at(makegood.FarKey)), nil)
-	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.Error, reason, w.at(makegood.FarKey), job.Rev+1
+	w.want("park", w.store.Park(w.ctx, job.ID, want.CompleteBy, reason, w.at(limits.FarKey)), nil)
+	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.JobError, reason, w.at(limits.FarKey), job.Rev+1
 	w.same("parked job", w.load(job.ID), want)
-	w.sees("due", w.at(makegood.FarKey), map[string]time.Time{job.ID: w.at(makegood.FarKey)})
+	w.sees("due", w.at(limits.FarKey), map[string]time.Time{job.ID: w.at(limits.FarKey)})
 }
 
 func parkConflicts(w *world) {
@@ -58,7 +59,7 @@ func parkedIsMended(w *world) {
 	w.want("park", w.store.Park(w.ctx, job.ID, job.CompleteBy, "why", w.at(time.Hour)), nil)
 	parked := w.load(job.ID)
 	want := parked.Clone()
-	want.ProcessState, want.Reason, want.Rev = makegood.Processing, "", parked.Rev+1
+	want.ProcessState, want.Reason, want.Rev = makegood.JobProcessing, "", parked.Rev+1
 	mended := want.Clone()
 	mended.Rev = parked.Rev
 	w.same("job after the save", w.mustSave(mended), want)
@@ -102,12 +103,12 @@ func fullIsParked(w *world) {
 	job := w.create(w.manyTries("full", makegood.MaxReasonBytes))
 	w.harness.Full(job)
 	want := job.Clone()
-	w.want("park", w.store.Park(w.ctx, job.ID, want.CompleteBy, "too full", w.at(makegood.FarKey)), nil)
+	w.want("park", w.store.Park(w.ctx, job.ID, want.CompleteBy, "too full", w.at(limits.FarKey)), nil)
 	got := w.load(job.ID)
 	if got.Rev <= job.Rev {
 		w.Errorf("rev: got %d after %d, want a higher one", got.Rev, job.Rev)
 	}
-	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.Error, "too full", w.at(makegood.FarKey), got.Rev
+	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.JobError, "too full", w.at(limits.FarKey), got.Rev
 	w.same("parked job", got, want)
 	want.Rev++
 	w.same("job after a save", w.mustSave(got), want)

@@ -122,7 +122,7 @@ func (d *dice) change(id string) store.Change {
 	j.FailureCount++
 	// A save has a name of its own, by which a store knows that one whose answer was lost was made.
 	j.LockedBy = fmt.Sprint("engine/", d.Uint64())
-	j.ProcessState, j.Reason = makegood.Processing, d.pick("", "because")
+	j.ProcessState, j.Reason = makegood.JobProcessing, d.pick("", "because")
 	switch d.IntN(6) {
 	case 0:
 		j.CompleteBy = time.Time{}

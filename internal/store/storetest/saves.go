@@ -23,11 +23,11 @@ func saveRules() []rule {
 
 func saveIsShown(w *world) {
 	j := w.create(w.job("a"))
-	j.ProcessState, j.LockedBy, j.FailureCount = makegood.Error, "engine/1", 4
+	j.ProcessState, j.LockedBy, j.FailureCount = makegood.JobError, "engine/1", 4
 	j.Reason, j.PausedAt, j.FinishedAt = "no stock", w.base, w.at(time.Second)
 	j.Requests, j.RemindAt, j.Unheard = []string{"cancel/1"}, w.at(time.Hour), 2
 	j.Steps[0].Forward.State = job.Done
-	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, At: w.base, Operator: true}}
+	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.JobError, At: w.base, Operator: true}}
 	want := j.Clone()
 	want.Rev = 2
 	j = w.mustSave(j)
@@ -85,7 +85,7 @@ func keyMovesAndStays(w *world) {
 func conflictWritesNothing(w *world) {
 	want := w.create(w.job("a"))
 	stale := want.Clone()
-	stale.ProcessState, stale.CompleteBy, stale.Birth, stale.Rev = makegood.Error, w.at(time.Hour), "another", 9
+	stale.ProcessState, stale.CompleteBy, stale.Birth, stale.Rev = makegood.JobError, w.at(time.Hour), "another", 9
 	w.want("save", w.store.Save(w.ctx, store.Change{Job: stale, Seen: want.CompleteBy}), store.ErrConflict)
 	w.same("job after the conflict", w.load(want.ID), want)
 }

@@ -124,7 +124,7 @@ func (w *world) at(after time.Duration) time.Time { return w.base.Add(after) }
 func (w *world) job(name string) job.Job {
 	j := job.Job{
 		ID: w.id(name), Workflow: "order", Definition: "hash-of-order", Round: 1,
-		ProcessState: makegood.Pending, Desired: makegood.Processed,
+		ProcessState: makegood.JobPending, Desired: makegood.JobProcessed,
 		CompleteBy: w.at(time.Minute), CreatedAt: w.base, Deadline: w.at(time.Hour),
 		Input: wire.Inline([]byte(`{"sku":"A1","quantity":2}`)), InputHash: "hash-of-input",
 		Birth: "birth-" + w.prefix, Secret: []byte("secret-" + w.prefix), Transitions: 1,

@@ -186,8 +186,8 @@ func (m Move) born() bool { return m.Before.ID != "" }
 func turned(action makegood.FailureAction) func(Move) bool {
 	return func(m Move) bool {
 		_, asked := m.Event.(job.Requested)
-		stopped := m.After.ProcessState == makegood.Error && m.Before.ProcessState != makegood.Error
-		back := m.After.Desired != makegood.Processed && m.Before.Desired == makegood.Processed
+		stopped := m.After.ProcessState == makegood.JobError && m.Before.ProcessState != makegood.JobError
+		back := m.After.Desired != makegood.JobProcessed && m.Before.Desired == makegood.JobProcessed
 		return m.born() && !asked && m.Workflow.OnFailure.Action == action && (stopped || back)
 	}
 }

@@ -34,7 +34,7 @@ func ofSteps() []row {
 		})},
 		{"a failure that stops, though `onFailure` is undo: `do: stop`, a mistake of ours", "", func(m Move) bool {
 			undoes := m.Workflow.OnFailure.Action == makegood.FailureUndo || m.Workflow.OnFailure.Action == makegood.FailureRestart
-			stops := undoes && m.Before.ProcessState != makegood.Error && m.After.ProcessState == makegood.Error && m.After.Desired == makegood.Processed
+			stops := undoes && m.Before.ProcessState != makegood.JobError && m.After.ProcessState == makegood.JobError && m.After.Desired == makegood.JobProcessed
 			return stops && forward(func(s side) bool { return s.became(job.Failed) })(m)
 		}},
 		{"retries", "Step.Retry Retry.Attempts Retry.Backoff Retry.Max", either(func(s side) bool { return s.became(job.Backoff) && s.is.FailureCount > s.was.FailureCount })},
@@ -138,15 +138,15 @@ func ofJobs() []row {
 
 func ofPeople() []row {
 	return []row{
-		{"cancel", "cancel AttemptClosed", verb(makegood.Cancel)},
-		{"undo", "undo", verb(makegood.UndoJob)},
-		{"resubmit of what stopped", "resubmit", func(m Move) bool { return verb(makegood.Resubmit)(m) && m.After.Round == m.Before.Round }},
-		{"a new round on request", "", func(m Move) bool { return verb(makegood.Resubmit)(m) && m.After.Round > m.Before.Round }},
-		{"pause, resume of a job", "pause resume", func(m Move) bool { return verb(makegood.Resume)(m) && m.Before.Paused() }},
-		{"reschedule", "reschedule", verb(makegood.Reschedule)},
-		{"edit", "edit", verb(makegood.Edit)},
-		{"a redo", "redo", verb(makegood.Redo)},
-		{"forward again", "forward", verb(makegood.Forward)},
+		{"cancel", "cancel AttemptClosed", verb(makegood.VerbCancel)},
+		{"undo", "undo", verb(makegood.VerbUndo)},
+		{"resubmit of what stopped", "resubmit", func(m Move) bool { return verb(makegood.VerbResubmit)(m) && m.After.Round == m.Before.Round }},
+		{"a new round on request", "", func(m Move) bool { return verb(makegood.VerbResubmit)(m) && m.After.Round > m.Before.Round }},
+		{"pause, resume of a job", "pause resume", func(m Move) bool { return verb(makegood.VerbResume)(m) && m.Before.Paused() }},
+		{"reschedule", "reschedule", verb(makegood.VerbReschedule)},
+		{"edit", "edit", verb(makegood.VerbEdit)},
+		{"a redo", "redo", verb(makegood.VerbRedo)},
+		{"forward again", "forward", verb(makegood.VerbForward)},
 		{"settled as done", "Settled", settled(false, func(e job.Settled) bool { return e.Done })},
 		{"settled as skipped", "", settled(false, func(e job.Settled) bool { return !e.Done && !e.NotDone })},
 		{"settled as not done", "", func(m Move) bool {

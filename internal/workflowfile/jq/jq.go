@@ -26,16 +26,16 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
 	// MaxSourceBytes is how long an expression may be.
 	MaxSourceBytes = 16 << 10
 	// MaxSteps is how many steps of gojq's machine an evaluation may take.
-	MaxSteps = makegood.MaxEvaluationSteps
+	MaxSteps = limits.MaxEvaluationSteps
 	// MaxBytes is how many bytes of values an evaluation may read and make, as meter.go counts them.
-	MaxBytes = makegood.MaxEvaluationBytes
+	MaxBytes = limits.MaxEvaluationBytes
 )
 
 // Program is a compiled expression. It may be run by many goroutines at once.

@@ -20,7 +20,7 @@ func TestAFailureIsSeenAndRepaired(t *testing.T) {
 	w.crew.fail("payments.refund", agent.Final(errors.New("409 past the day of refunds")))
 	for _, id := range []string{"o-1", "o-2"} {
 		w.submit("order", id, `{}`)
-		w.reaches(id, makegood.Error)
+		w.reaches(id, makegood.JobError)
 	}
 	inbox := newWindow(t, w.url)
 	inbox.open("/")
@@ -30,13 +30,13 @@ func TestAFailureIsSeenAndRepaired(t *testing.T) {
 	inbox.click("link", "Resubmit 2")
 	inbox.sees("this is a dry run", "o-1", "o-2")
 	inbox.readable()
-	if j, err := w.client.Get(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.Error {
+	if j, err := w.client.Get(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.JobError {
 		t.Errorf("after the dry run o-1 is %s, %v, want it untouched", j.ProcessState, err)
 	}
 	w.crew.fail("payments.refund", nil)
 	inbox.click("button", "Resubmit 2 jobs")
-	w.reaches("o-1", makegood.Undone)
-	w.reaches("o-2", makegood.Undone)
+	w.reaches("o-1", makegood.JobUndone)
+	w.reaches("o-2", makegood.JobUndone)
 	inbox.sees("2 of 2")
 	inbox.readable()
 	inbox.click("link", "What waits for a person")
@@ -64,7 +64,7 @@ func TestAnAgentIsPaused(t *testing.T) {
 	list.sees("Agent payments is paused")
 	list.row("o-1", "Paused")
 	agents.click("button", "Resume")
-	w.reaches("o-1", makegood.Processed)
+	w.reaches("o-1", makegood.JobProcessed)
 	list.row("o-1", "Processed")
 }
 
@@ -112,7 +112,7 @@ func TestAJobIsSubmittedByItsForm(t *testing.T) {
 	form.fill("textbox", "lines", `[{"n": 1}]`)
 	form.click("button", "Submit")
 	form.holds(`location.pathname.endsWith("/jobs/f-1")`)
-	w.reaches("f-1", makegood.Processed)
+	w.reaches("f-1", makegood.JobProcessed)
 	form.sees("Processed")
 	form.readable()
 }

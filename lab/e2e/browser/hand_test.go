@@ -22,7 +22,7 @@ func TestLongNamesAreReadWithoutScrollingSideways(t *testing.T) {
 	w.crew.fail("payments.refund", agent.Final(errors.New(strings.Repeat("b", 300))))
 	long := "booking:" + strings.Repeat("0123456789", 12)
 	w.submit("order", long, `{}`)
-	w.reaches(long, makegood.Error)
+	w.reaches(long, makegood.JobError)
 	for _, path := range []string{"/jobs/" + long, "/jobs/" + long + "/ask/resubmit?edit=true", "/"} {
 		page := newWindow(t, w.url)
 		page.open(path)
@@ -38,7 +38,7 @@ func TestRowsAreSelectedByXAndAskedTogether(t *testing.T) {
 	defer release()
 	for _, id := range []string{"o-1", "o-2", "o-3"} {
 		w.submit("order", id, `{}`)
-		w.reaches(id, makegood.Processing)
+		w.reaches(id, makegood.JobProcessing)
 	}
 	list := newWindow(t, w.url)
 	list.open("/")
@@ -66,7 +66,7 @@ func TestRowsAreSelectedByXAndAskedTogether(t *testing.T) {
 func TestTimesAreSwitchedToLocal(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "o-1", `{}`)
-	born := w.reaches("o-1", makegood.Processed).CreatedAt.UTC()
+	born := w.reaches("o-1", makegood.JobProcessed).CreatedAt.UTC()
 	list := newWindow(t, w.url)
 	call(list, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"}) // 5 h 30 m ahead
 	list.open("/")
@@ -80,7 +80,7 @@ func TestTimesAreSwitchedToLocal(t *testing.T) {
 	list.holds(at + `.title === "` + born.Format("2 Jan 2006 15:04:05") + ` UTC"`)
 	list.sees("Times are of Asia/")
 	w.submit("order", "o-2", `{}`)
-	w.reaches("o-2", makegood.Processed)
+	w.reaches("o-2", makegood.JobProcessed)
 	list.row("o-2", "Processed")
 	list.holds(at + `.textContent.startsWith("` + want[:5] + `")`)
 	list.open("/jobs/o-1")
@@ -135,7 +135,7 @@ func TestQuestionsAreAnsweredInTheInbox(t *testing.T) {
 	inbox.click("button", `Answer "approve" to 3 jobs`)
 	inbox.sees("3 of 3")
 	for _, id := range []string{"a-1", "a-2", "a-3"} {
-		w.reaches(id, makegood.Processed)
+		w.reaches(id, makegood.JobProcessed)
 		j, err := w.client.Get(t.Context(), id)
 		if err != nil || j.Steps[0].CompletedWhy == nil || *j.Steps[0].CompletedWhy != "in stock again" {
 			t.Errorf("%s: got %+v, %v, want why it was approved", id, j.Steps, err)

@@ -18,20 +18,20 @@ func stage(t *testing.T, w *world) {
 		w.submit("order", fmt.Sprintf("o-%d", 100+i), `{"total": 12}`)
 	}
 	for i := range 5 {
-		w.reaches(fmt.Sprintf("o-%d", 100+i), makegood.Processed)
+		w.reaches(fmt.Sprintf("o-%d", 100+i), makegood.JobProcessed)
 	}
 	w.crew.fail("courier.ship", agent.Final(errors.New("no courier serves 99999")))
 	w.submit("order", "o-200", `{}`)
-	w.reaches("o-200", makegood.Undone)
+	w.reaches("o-200", makegood.JobUndone)
 	w.crew.fail("payments.refund", agent.Final(errors.New("409 past the day of refunds")))
 	w.submit("order", "o-300", `{}`)
 	w.submit("order", "o-301", `{}`)
-	w.reaches("o-300", makegood.Error)
-	w.reaches("o-301", makegood.Error)
+	w.reaches("o-300", makegood.JobError)
+	w.reaches("o-301", makegood.JobError)
 	t.Cleanup(w.crew.hold("payments.charge"))
 	w.submit("order", "o-400", `{}`)
 	w.submit("approving", "a-500", `{}`)
-	w.reaches("o-400", makegood.Processing)
+	w.reaches("o-400", makegood.JobProcessing)
 }
 
 // The list can be read by everybody, says first what waits for a person, and is walked by keys: to the job, back, to the
@@ -62,8 +62,8 @@ func TestTheListOfJobsWithoutScript(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "o-1", `{}`)
 	w.submit("order", "o-2", `{}`)
-	w.reaches("o-1", makegood.Processed)
-	w.reaches("o-2", makegood.Processed)
+	w.reaches("o-1", makegood.JobProcessed)
+	w.reaches("o-2", makegood.JobProcessed)
 	list := newWindow(t, w.url)
 	list.withoutScript()
 	list.open("/")

@@ -70,7 +70,7 @@ func TestALinkIsAnsweredWithTheKeyboardAndWithoutScript(t *testing.T) {
 	second.fill("textbox", "Your name", "bert")
 	second.click("button", "approve")
 	second.sees("Your answer was not taken", "answered with reject")
-	w.reaches("a-1", makegood.Processed)
+	w.reaches("a-1", makegood.JobProcessed)
 	if j, err := w.client.Get(t.Context(), "a-1"); err != nil || j.Steps[0].CompletedWhy == nil || *j.Steps[0].CompletedWhy != "out of stock" {
 		t.Errorf("got %+v, %v, want why it was rejected", j.Steps, err)
 	}

@@ -76,7 +76,7 @@ func TestThePageOutlivesItsEngine(t *testing.T) {
 	release()
 	w.begin()
 	list.holds(`document.getElementById("live").innerText.trim() === "live"`)
-	w.reaches("o-1", makegood.Processed)
+	w.reaches("o-1", makegood.JobProcessed)
 	list.row("o-1", "Processed")
 	same()
 }

@@ -130,7 +130,7 @@ func book(t *testing.T, exported *export.Export) {
 	if _, err := eng.Submit(ctx, makegood.Submission{Workflow: "booking", ID: "b-1", Input: json.RawMessage("null")}); err != nil {
 		t.Fatal(err)
 	}
-	if job, err := eng.Wait(ctx, "b-1"); err != nil || job.ProcessState != makegood.Undone {
+	if job, err := eng.Wait(ctx, "b-1"); err != nil || job.ProcessState != makegood.JobUndone {
 		t.Errorf("got %s, %v, want a booking that is undone", job.ProcessState, err)
 	}
 	stop()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/lab/costmeter"
 )
@@ -38,7 +39,7 @@ func measured(t *testing.T, l load) figures {
 // a claim and a save are a unit each; the last save takes the job out of the index. The first task is sent alone.
 func TestTheReferenceJobCostsWhatItsBudgetAllows(t *testing.T) {
 	f := measured(t, load{name: "reference", steps: 5, batched: true, output: inlineOutput})
-	const jobs, steps = makegood.MaxBatch, 5 * makegood.MaxBatch
+	const jobs, steps = limits.MaxBatch, 5 * limits.MaxBatch
 	submission := costmeter.Totals{WriteUnits: 2 * jobs, SQSRequests: jobs}
 	if f.submission != submission {
 		t.Errorf("submission: got %+v, want %+v", f.submission, submission)

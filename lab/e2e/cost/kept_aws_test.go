@@ -82,13 +82,13 @@ func shapes() []shape {
 	}
 	two := "name: two\nsteps:\n  - {name: first, agent: shop, action: work}\n  - {name: last, agent: shop, action: work}\n"
 	return []shape{
-		{name: "fails, and is tried again", workflow: "name: again\nsteps:\n  - {name: first, agent: shop, action: flaky, retry: {backoff: 1s, max: 1s}}\n", wait: true, ends: makegood.Processed},
-		{name: "is undone", workflow: "name: undone\nsteps:\n  - {name: first, agent: shop, action: work, undo: {action: work}}\n  - {name: last, agent: shop, action: fail, retry: {attempts: 1}}\n", ends: makegood.Undone},
-		{name: "waits", workflow: "name: waits\nsteps:\n  - {name: first, agent: shop, action: work}\n  - {name: pause, agent: wait, with: {for: 365d}}\n  - {name: last, agent: shop, action: work}\n", wait: true, ends: makegood.Processed},
-		{name: "is wide", workflow: wide, ends: makegood.Processed},
-		{name: "is long", workflow: long, ends: makegood.Processed},
-		{name: "is born in a transaction", workflow: two, transacted: 200, ends: makegood.Processed},
-		{name: "is born in a transaction with a large input", workflow: two, transacted: 5000, ends: makegood.Processed},
+		{name: "fails, and is tried again", workflow: "name: again\nsteps:\n  - {name: first, agent: shop, action: flaky, retry: {backoff: 1s, max: 1s}}\n", wait: true, ends: makegood.JobProcessed},
+		{name: "is undone", workflow: "name: undone\nsteps:\n  - {name: first, agent: shop, action: work, undo: {action: work}}\n  - {name: last, agent: shop, action: fail, retry: {attempts: 1}}\n", ends: makegood.JobUndone},
+		{name: "waits", workflow: "name: waits\nsteps:\n  - {name: first, agent: shop, action: work}\n  - {name: pause, agent: wait, with: {for: 365d}}\n  - {name: last, agent: shop, action: work}\n", wait: true, ends: makegood.JobProcessed},
+		{name: "is wide", workflow: wide, ends: makegood.JobProcessed},
+		{name: "is long", workflow: long, ends: makegood.JobProcessed},
+		{name: "is born in a transaction", workflow: two, transacted: 200, ends: makegood.JobProcessed},
+		{name: "is born in a transaction with a large input", workflow: two, transacted: 5000, ends: makegood.JobProcessed},
 	}
 }
 

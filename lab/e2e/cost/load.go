@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 )
 
@@ -57,7 +58,7 @@ func (l load) shards() int {
 // batch is how many records there are in an invocation.
 func (l load) batch() int {
 	if l.batched {
-		return makegood.MaxBatch
+		return limits.MaxBatch
 	}
 	return 1
 }

@@ -60,7 +60,7 @@ func (w *world) runWaiting(ctx context.Context, id string, wait bool) (costmeter
 	}
 	cost := costmeter.Sum(append(w.counted, w.meter.Take()...))
 	j, err := w.store.Load(ctx, id)
-	if err == nil && j.ProcessState != makegood.Processed {
+	if err == nil && j.ProcessState != makegood.JobProcessed {
 		err = fmt.Errorf("job %s is %s, want Processed", id, j.ProcessState)
 	}
 	return cost, err

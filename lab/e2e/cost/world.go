@@ -199,7 +199,7 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 		if err != nil {
 			return nil, nil, fmt.Errorf("load job %s: %w", jobID(prefix, i), err)
 		}
-		if j.ProcessState != makegood.Processed {
+		if j.ProcessState != makegood.JobProcessed {
 			return nil, nil, fmt.Errorf("job %s is %s, want Processed", j.ID, j.ProcessState)
 		}
 		if len(j.Changes.Pending) > 0 || w.load.changes != (j.Changes.Seq > 0) {

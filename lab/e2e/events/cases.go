@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -45,12 +46,12 @@ const birth = "5a5a5a5a5a5a5a5a"
 
 // token is that of the first attempt of a step of such a job.
 func token(step string) string {
-	return machine.Token(job.Job{Secret: sameBytes(makegood.SecretBytes)}, step, 1)
+	return machine.Token(job.Job{Secret: sameBytes(limits.SecretBytes)}, step, 1)
 }
 
 // completion is the completion token of a step of a job, in its first round.
 func completion(id, step string) string {
-	return machine.CompletionToken(job.Job{ID: id, Round: 1, Secret: sameBytes(makegood.SecretBytes)}, step, false)
+	return machine.CompletionToken(job.Job{ID: id, Round: 1, Secret: sameBytes(limits.SecretBytes)}, step, false)
 }
 
 // savedCase is a saved event, with what must be there before it and come of it.

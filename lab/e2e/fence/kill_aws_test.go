@@ -133,9 +133,9 @@ func compare(ctx context.Context, t *testing.T, stack *processes.Stack, n int) (
 	if err != nil {
 		t.Fatalf("job %s: %v\n%s", id, err, stack.Said())
 	}
-	want := makegood.Processed
+	want := makegood.JobProcessed
 	if transferOf(n).Bad {
-		want = makegood.Undone
+		want = makegood.JobUndone
 	}
 	if job.ProcessState != want {
 		t.Errorf("job %s is %s (%s), want %s", id, job.ProcessState, job.Reason, want)

@@ -167,7 +167,7 @@ func reached(ctx context.Context, t *testing.T, c *client.Client, n int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if job.AtEnd() || job.Steps[1].State == makegood.Done {
+			if job.AtEnd() || job.Steps[1].State == makegood.StepDone {
 				break
 			}
 		}

@@ -58,7 +58,7 @@ func TestARealEngineCarriesThePayloadsOfEachKit(t *testing.T) {
 				t.Fatal(err)
 			}
 			job, err := eng.Wait(t.Context(), "p-1")
-			if err != nil || job.ProcessState != makegood.Processed {
+			if err != nil || job.ProcessState != makegood.JobProcessed {
 				t.Fatalf("got %s, %+v, %v", job.ProcessState, job.Steps, err)
 			}
 			var got any

@@ -66,7 +66,7 @@ func outlives(t *testing.T, l language, makegoodCommand string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job.ProcessState != makegood.Processed || job.Steps[0].Attempt != 1 {
+		if job.ProcessState != makegood.JobProcessed || job.Steps[0].Attempt != 1 {
 			t.Errorf("%s: %s after %d attempts, want it processed after one: %s", id, job.ProcessState, job.Steps[0].Attempt, job.Reason)
 		}
 	}

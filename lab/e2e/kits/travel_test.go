@@ -90,7 +90,7 @@ func TestTheNightIsReconciledInPythonAndToldInTypeScript(t *testing.T) {
 		if _, err := n.client.Submit(ctx, makegood.Submission{Workflow: "trip", ID: id, Input: input}); err != nil {
 			t.Fatal(err)
 		}
-		if job, err := n.client.Wait(ctx, id); err != nil || job.ProcessState != makegood.Processed {
+		if job, err := n.client.Wait(ctx, id); err != nil || job.ProcessState != makegood.JobProcessed {
 			t.Fatalf("%s is %s (%s), %v, want Processed", id, job.ProcessState, job.Reason, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestTheNightIsReconciledInPythonAndToldInTypeScript(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job.AtEnd() || job.Steps[0].State == makegood.Claimed {
+		if job.AtEnd() || job.Steps[0].State == makegood.StepClaimed {
 			break
 		}
 	}
@@ -110,7 +110,7 @@ func TestTheNightIsReconciledInPythonAndToldInTypeScript(t *testing.T) {
 	n.office.kill(t)
 	n.office.begin()
 	job, err := n.client.Wait(ctx, id)
-	if err != nil || job.ProcessState != makegood.Processed {
+	if err != nil || job.ProcessState != makegood.JobProcessed {
 		t.Fatalf("the night is %s (%s), %v, want Processed", job.ProcessState, job.Reason, err)
 	}
 	if job.Steps[0].FailureCount != 0 || !bytes.Contains(job.Steps[0].Output, []byte(`"paid":2`)) {

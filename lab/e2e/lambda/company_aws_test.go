@@ -94,13 +94,13 @@ steps:
 	t.Log(w.said())
 	for _, id := range ids[1:] {
 		a := ended[id].Steps[0].Forward
-		if ended[id].ProcessState != makegood.Processed || a.Tries != 1 || a.FailureCount != 1 || a.Attempt != 2 {
+		if ended[id].ProcessState != makegood.JobProcessed || a.Tries != 1 || a.FailureCount != 1 || a.Attempt != 2 {
 			t.Errorf("%s: got %s after %d attempts, %d of them counted, want Processed by the second, which is the first that counts",
 				id, ended[id].ProcessState, a.Attempt, a.Tries)
 		}
 	}
 	a := ended[killer].Steps[0].Forward
-	if ended[killer].ProcessState != makegood.Error || a.Tries != granted || a.Attempt != granted+1 {
+	if ended[killer].ProcessState != makegood.JobError || a.Tries != granted || a.Attempt != granted+1 {
 		t.Errorf("the killer: got %s after %d attempts, %d of them counted, want Error after one more than the %d granted",
 			ended[killer].ProcessState, a.Attempt, a.Tries, granted)
 	}

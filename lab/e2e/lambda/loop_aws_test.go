@@ -46,7 +46,7 @@ func TestASequenceOfSixtyStepsNeedsRecursiveLoopAllow(t *testing.T) {
 		atDrop, dropped := w.doneAtFirstDrop("long")
 		j := w.ends([]string{"long"})["long"]
 		t.Logf("terminate %v: %s after %v, helped %d times, %d steps done when it ended or was first broken", terminate, j.ProcessState, time.Since(began).Round(time.Millisecond), helped(j), atDrop)
-		if j.ProcessState != makegood.Processed {
+		if j.ProcessState != makegood.JobProcessed {
 			t.Errorf("terminate %v: got %s (%s), want Processed", terminate, j.ProcessState, j.Reason)
 		}
 		if dropped != terminate || terminate && atDrop > lambdahost.MaxHops {

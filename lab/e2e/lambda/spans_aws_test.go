@@ -80,7 +80,7 @@ func (w *world) book(id string) {
 		w.t.Fatal(err)
 	}
 	w.waitFor("the booking to be stored", func() bool { _, err := w.store.Load(w.t.Context(), id); return err == nil })
-	if j := w.ends([]string{id})[id]; j.ProcessState != makegood.Undone {
+	if j := w.ends([]string{id})[id]; j.ProcessState != makegood.JobUndone {
 		w.t.Errorf("got %s (%s), want a booking that is undone", j.ProcessState, j.Reason)
 	}
 }

@@ -141,7 +141,7 @@ func (r *rolling) leftToTheOlder() {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if j.ProcessState == makegood.Pending && j.Rev == 1 {
+		if j.ProcessState == makegood.JobPending && j.Rev == 1 {
 			left = append(left, id)
 		}
 	}

@@ -283,7 +283,7 @@ func (w *world) ends(ids []string) map[string]job.Job {
 			if err != nil && !errors.Is(err, store.ErrNewer) {
 				w.t.Fatal(err)
 			}
-			if !j.ProcessState.Finished() && j.ProcessState != makegood.Error {
+			if !j.ProcessState.Finished() && j.ProcessState != makegood.JobError {
 				break // Those behind it can wait for the next look.
 			}
 			ended[id] = j
@@ -327,7 +327,7 @@ func (w *world) violations(jobs map[string]job.Job) error {
 				wrong = append(wrong, fmt.Errorf("job %s: step %s is %q, want done", id, step.Name, step.Forward.State))
 			}
 		}
-		if j.ProcessState != makegood.Processed || retries > j.FailureCount {
+		if j.ProcessState != makegood.JobProcessed || retries > j.FailureCount {
 			wrong = append(wrong, fmt.Errorf("job %s: %s (%s) after %d failures and %d retries, want Processed, and no retry without a failure", id, j.ProcessState, j.Reason, j.FailureCount, retries))
 		}
 	}

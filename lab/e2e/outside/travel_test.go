@@ -88,7 +88,7 @@ func (m module) served() {
 	for id, want := range map[string]struct {
 		car  string
 		ends makegood.ProcessState
-	}{"booked": {"Mini", makegood.Processed}, "undone": {agency.SoldOut, makegood.Undone}} {
+	}{"booked": {"Mini", makegood.JobProcessed}, "undone": {agency.SoldOut, makegood.JobUndone}} {
 		input := json.RawMessage(`{"customer":"Ada","flight":"LH 400","hotel":"Ritz","car":"` + want.car + `","cents":99900}`)
 		if _, err := c.Submit(ctx, makegood.Submission{Workflow: "trip", ID: id, Input: input}); err != nil {
 			m.t.Fatal(err)

@@ -39,7 +39,7 @@ func TestOrdersGoThroughADeployedStack(t *testing.T) {
 
 	// Another version of the agents is deployed while orders are under way.
 	w.submit(names("before", 50)...)
-	w.wait("under way", []string{"before-049"}, func(j makegood.Job) bool { return j.ProcessState != makegood.Pending })
+	w.wait("under way", []string{"before-049"}, func(j makegood.Job) bool { return j.ProcessState != makegood.JobPending })
 	changed := w.changedAgents()
 	w.deploy(map[string][]byte{"workflows/order/agents.go": changed})
 	w.submit(names("after", 50)...)
@@ -156,7 +156,7 @@ func (w *world) changedOnlyAfter() {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			if out := job.Steps[0].Output; job.ProcessState == makegood.Processed && !bytes.Contains(out, []byte(c.field)) {
+			if out := job.Steps[0].Output; job.ProcessState == makegood.JobProcessed && !bytes.Contains(out, []byte(c.field)) {
 				w.t.Errorf("order %s: the output of its reservation is %s, want one with %s", id, out, c.field)
 			}
 		}

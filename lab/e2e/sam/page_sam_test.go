@@ -50,17 +50,17 @@ func (w *world) page() {
 	tomorrow := time.Now().Add(24 * time.Hour).UTC().Format("2006-01-02T15:04:05")
 	b.send("workflows/hello/submit", "workflows/hello/submit", url.Values{"input": {`{"name":"Ada"}`}, "id": {"too-soon"}, "start": {tomorrow}})
 	b.send("jobs/too-soon/ask/cancel", "jobs/too-soon/ask/cancel", url.Values{"reason": {"by the page"}, "then": {"do"}})
-	w.wait("cancelled", []string{"too-soon"}, func(j makegood.Job) bool { return j.ProcessState == makegood.Cancelled })
+	w.wait("cancelled", []string{"too-soon"}, func(j makegood.Job) bool { return j.ProcessState == makegood.JobCancelled })
 
 	// A workflow that the functions do not have is no entry of the page, and its jobs are as all others.
 	if _, err := w.jobs.Submit(w.t.Context(), makegood.Submission{Workflow: "stubborn", ID: "stopped", Input: json.RawMessage(`{}`)}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.wait("in Error", []string{"stopped"}, func(j makegood.Job) bool { return j.ProcessState == makegood.Error })
+	w.wait("in Error", []string{"stopped"}, func(j makegood.Job) bool { return j.ProcessState == makegood.JobError })
 	b.sees("errors", "stubborn · post", "Resubmit 1")
 	begun := b.send("repair?ask=cancel&state=Error&workflow=stubborn", "repairs", url.Values{"reason": {"nobody reads it"}})
 	b.sees(begun, "1 granted", "through in")
-	w.wait("cancelled", []string{"stopped"}, func(j makegood.Job) bool { return j.ProcessState == makegood.Cancelled })
+	w.wait("cancelled", []string{"stopped"}, func(j makegood.Job) bool { return j.ProcessState == makegood.JobCancelled })
 	b.sees("errors", "Nothing waits for a person")
 }
 

@@ -57,7 +57,7 @@ func TestAProjectIsDeployedAsItIsWritten(t *testing.T) {
 	t.Cleanup(func() { _ = local.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), endWithin)
 	defer cancel()
-	for hotel, ends := range map[string]makegood.ProcessState{"Ritz": makegood.Processed, "full": makegood.Undone} {
+	for hotel, ends := range map[string]makegood.ProcessState{"Ritz": makegood.JobProcessed, "full": makegood.JobUndone} {
 		began := time.Now()
 		input := json.RawMessage(`{"for":"Ada","flight":"LH 400","hotel":"` + hotel + `","car":"Mini"}`)
 		if _, err := jobs.Submit(ctx, makegood.Submission{Workflow: "trip", ID: "trip-" + hotel, Input: input}); err != nil {

@@ -188,5 +188,5 @@ func (w *world) ends() {
 		w.t.Error(violation)
 	}
 	w.t.Logf("%d orders: %d Processed, %d Undone, %d Error; the shop's ledger was compared with each", len(ends),
-		counts[makegood.Processed], counts[makegood.Undone], counts[makegood.Error])
+		counts[makegood.JobProcessed], counts[makegood.JobUndone], counts[makegood.JobError])
 }

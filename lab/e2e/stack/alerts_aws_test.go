@@ -59,7 +59,7 @@ func TestFunctionsOfAStackAlertAsOne(t *testing.T) {
 		for i := range errs {
 			wg.Go(func() {
 				errs[i] = by.Announce(t.Context(), notify.Notice{Job: fmt.Sprint("j-", from+i), Workflow: "order", Step: "charge", Announcement: job.Announcement{
-					Seq: 1, ProcessState: makegood.Error, At: at, Operator: true,
+					Seq: 1, ProcessState: makegood.JobError, At: at, Operator: true,
 				}})
 			})
 		}

@@ -37,7 +37,7 @@ func TestAJobThatLostItsKeyIsFoundAndFinishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	job, err := s.store.Load(t.Context(), "lost")
-	if err != nil || job.ProcessState != makegood.Pending || !job.CompleteBy.IsZero() {
+	if err != nil || job.ProcessState != makegood.JobPending || !job.CompleteBy.IsZero() {
 		t.Fatalf("got %s, key %v, %v, want it Pending, without a key", job.ProcessState, job.CompleteBy, err)
 	}
 	audits := supervisor.New(supervisor.Config{
@@ -47,7 +47,7 @@ func TestAJobThatLostItsKeyIsFoundAndFinishes(t *testing.T) {
 	if want := (supervisor.AuditResult{Audited: 1, Stray: 1, Sent: 1}); err != nil || found != want {
 		t.Errorf("audit: got %+v, %v, want %+v", found, err, want)
 	}
-	if got := s.ends([]string{"lost"})["lost"]; got != makegood.Processed {
+	if got := s.ends([]string{"lost"})["lost"]; got != makegood.JobProcessed {
 		t.Errorf("got %s, want Processed", got)
 	}
 	// The walk rests now. One that begins anew finds nothing wrong.

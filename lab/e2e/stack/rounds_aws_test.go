@@ -61,7 +61,7 @@ func TestTenThousandRoundsHaveOneWinnerEach(t *testing.T) {
 	close(work)
 	wg.Wait()
 	t.Logf("%d rounds: %v, %d saves lost a race", rounds, ends, s.scheduler.Stats().Conflicts)
-	if ends[makegood.Processed] == 0 || ends[makegood.Undoing] == 0 {
+	if ends[makegood.JobProcessed] == 0 || ends[makegood.JobUndoing] == 0 {
 		t.Errorf("got %v: one side always won, which shows nothing", ends)
 	}
 }
@@ -107,9 +107,9 @@ func (s *stack) round(id string, n int) makegood.ProcessState {
 	}
 	var cancel, resubmit machine.Verdict
 	sides := []func(){
-		func() { cancel = s.ask(id, makegood.Cancel) },
+		func() { cancel = s.ask(id, makegood.VerbCancel) },
 		func() { s.reply(id, reply) },
-		func() { resubmit = s.ask(id, makegood.Resubmit) },
+		func() { resubmit = s.ask(id, makegood.VerbResubmit) },
 	}
 	// Each side is first in turn, by nothing or by up to one and a half times what the two writes before took: against a store
 	// that answers one request after the other the success would win every time.
@@ -126,9 +126,9 @@ func (s *stack) round(id string, n int) makegood.ProcessState {
 		return ""
 	}
 	won := machine.Refused
-	want := makegood.Processed
+	want := makegood.JobProcessed
 	if cancel.Kind == machine.Applied {
-		won, want = machine.Applied, makegood.Undoing
+		won, want = machine.Applied, makegood.JobUndoing
 	}
 	forward := j.Steps[0].Forward.State
 	if cancel.Kind != won || resubmit.Kind != machine.Refused || j.ProcessState != want || forward != job.Done || !savedAsOften(j) {
@@ -140,7 +140,7 @@ func (s *stack) round(id string, n int) makegood.ProcessState {
 // savedAsOften reports whether a round has as many saves as it should: the birth and the success; the cancel, if it won;
 // then the answer of the closing that it asked for, if that came before the success.
 func savedAsOften(j job.Job) bool {
-	if j.ProcessState == makegood.Undoing {
+	if j.ProcessState == makegood.JobUndoing {
 		return j.Rev == 3 || j.Rev == 4
 	}
 	return j.Rev == 2

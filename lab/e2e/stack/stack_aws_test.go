@@ -163,7 +163,7 @@ func (s *stack) ends(ids []string) map[string]makegood.ProcessState {
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				s.t.Fatal(err)
 			}
-			if j.ProcessState.Finished() || j.ProcessState == makegood.Error {
+			if j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 				ends[id] = j.ProcessState
 			}
 		}
@@ -228,7 +228,7 @@ func TestAJobInTheCallersOwnTransaction(t *testing.T) {
 	if err := place("kept", s.record("kept again", "attribute_not_exists(PK)")); !errors.Is(err, dynamotx.ErrExists) {
 		t.Errorf("the same id again: got %v, want ErrExists", err)
 	}
-	if state := s.ends([]string{"kept"})["kept"]; state != makegood.Processed {
+	if state := s.ends([]string{"kept"})["kept"]; state != makegood.JobProcessed {
 		t.Errorf("got %s, want Processed", state)
 	}
 	if _, err := s.store.Load(t.Context(), "lost"); !errors.Is(err, store.ErrNotFound) {
@@ -269,7 +269,7 @@ func TestASubmissionByMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if state := s.ends([]string{"by-message"})["by-message"]; state != makegood.Processed {
+	if state := s.ends([]string{"by-message"})["by-message"]; state != makegood.JobProcessed {
 		t.Errorf("got %s, want Processed", state)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -97,7 +97,7 @@ func fortunate(prefix string, n int) []string {
 	script := services.Script{Profile: services.FaultsSome, Seed: seed}.Answering()
 	var ids []string
 	for _, id := range names(prefix, 100*n) {
-		good := script.Ends(id) == makegood.Processed
+		good := script.Ends(id) == makegood.JobProcessed
 		for try := 1; try <= services.MaxFaults; try++ {
 			good = good && script.Fault(id, services.Reserve, try) == services.NoFault
 		}
@@ -126,7 +126,7 @@ func (w *world) hops(ctx context.Context) ([]string, error) {
 			return found, err
 		}
 		for _, j := range jobs {
-			if j.ProcessState != makegood.Processed {
+			if j.ProcessState != makegood.JobProcessed {
 				return found, fmt.Errorf("job %s ended %s: %s", j.ID, j.ProcessState, j.Reason)
 			}
 		}
@@ -168,7 +168,7 @@ func (w *world) orders(ctx context.Context) ([]string, error) {
 		wrong = append(wrong, errors.New(violation))
 	}
 	return []string{fmt.Sprintf("%d orders in %.0f s: %d Processed, %d Undone, %d Error. Each was compared with the shop's script and its ledger.",
-		len(jobs), took.Seconds(), counts[makegood.Processed], counts[makegood.Undone], counts[makegood.Error])}, errors.Join(wrong...)
+		len(jobs), took.Seconds(), counts[makegood.JobProcessed], counts[makegood.JobUndone], counts[makegood.JobError])}, errors.Join(wrong...)
 }
 
 // owner returns partition and account of an ARN.

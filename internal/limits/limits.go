@@ -1,0 +1,113 @@
+// Package limits has the limits and the tuning of the engine that no user sets: sizes in bytes, counts, and durations. The
+// limits of what users write and send are constants of the root package.
+package limits
+
+import "time"
+
+const (
+	// MaxInputSchemaDepth bounds how deep the JSON Schema of an input may be nested.
+	MaxInputSchemaDepth = 64
+	// MaxMisfits bounds how many places an error names of an input that does not fit its schema.
+	MaxMisfits = 20
+	// MaxDecodedPayloadBytes is how large a payload may be that is read into memory for an action whose input is a value, and
+	// no Payload.
+	MaxDecodedPayloadBytes = 16 << 20
+	// MaxOutlineBytes is how large an input or output may be that the outline of a job has, and MaxOutline how large all of them are
+	// together, in bytes.
+	MaxOutlineBytes = 4 << 10
+	MaxOutline      = 64 << 10
+	// MaxEvaluationSteps is how many steps of jq the evaluation of an expression may take, and MaxEvaluationBytes
+	// how many bytes of values it may read and make, as internal/workflowfile/jq counts them. Neither depends
+	// on how busy a computer is.
+	MaxEvaluationSteps = 1_000_000
+	MaxEvaluationBytes = 128 << 20
+	// MaxMessageBytes is how large a message on a queue may be (SQS: 1 MiB, attributes included).
+	MaxMessageBytes = 1 << 20
+	// MaxBatch is how many messages one send or one receive may carry (SQS).
+	MaxBatch = 10
+	// MaxTaskWait is how long a request of an agent outside may wait for tasks, and MaxTaskPolls how many requests of one
+	// agent may wait at once on an engine.
+	MaxTaskWait  = 20 * time.Second
+	MaxTaskPolls = 256
+	// MaxUploads is how many payloads each agent outside may write at once on an engine, and all who submit together.
+	MaxUploads = 64
+	// MaxInterruptions is how often a claimed attempt of a step may be cut off by the death of the embedded engine, all but
+	// the first times while nothing else runs in it, before the job goes to Error: such a step may be what kills the engine.
+	MaxInterruptions = 20
+	// MaxMetricNames is how many workflows, how many agents and how many steps metrics tell apart in one process; what comes
+	// beyond counts as "other".
+	MaxMetricNames = 200
+	// MaxRequests is how many of the requests that were granted last a job remembers by name.
+	MaxRequests = 16
+	// MaxFormerInputs is how many inputs of before a job keeps in a round, for undos of what was done with them.
+	MaxFormerInputs = 16
+	// MaxHistoryFirst and MaxHistoryLast are how many of the entries of a job's history are kept, from its beginning and
+	// from its end.
+	MaxHistoryFirst = 100
+	MaxHistoryLast  = 100
+	// MaxLockedByBytes is how long the LockedBy of a claim may be: an instance and a nonce.
+	MaxLockedByBytes = 512
+	// SecretBytes is how many random bytes the secret of a job has.
+	SecretBytes = 16
+	// MaxClaimDelay is how long after its opening an attempt can be claimed: as long as SQS keeps a message.
+	MaxClaimDelay = 14 * 24 * time.Hour
+	// KeepClaim is how long a claim item is kept after its attempt can neither be claimed nor run any more.
+	KeepClaim = 2 * 24 * time.Hour
+	// MaxUnclaimed is how long an attempt is sent again that nobody claims. Then it gets a successor.
+	MaxUnclaimed = 7 * 24 * time.Hour
+	// LateGrace is how long the key of a job (CompleteBy) may have passed before the job is called late: the Supervisor looks twice a
+	// second embedded, and once a minute on AWS, so a key that has just passed is a job in good health.
+	LateGrace = 2 * time.Minute
+	// AbsentAfter is the time without a request for tasks after which an agent outside counts as absent. A request that waits for a
+	// task (up to MaxTaskWait) is one.
+	AbsentAfter = 30 * time.Second
+	// MaxClaimAhead is how much further ahead than its step allows a claim may be before it is a lie.
+	MaxClaimAhead = time.Hour
+	// CloseAgain is when a closing that was not answered is asked for again.
+	CloseAgain = time.Minute
+	// MaxCompletionTokenBytes is how long a completion token can be.
+	MaxCompletionTokenBytes = 512
+	// MaxAnswererBytes is how long the name may be that whoever holds a completion token gives as theirs.
+	MaxAnswererBytes = 80
+	// MaxCompletedByBytes is how much is kept of who completed a step.
+	MaxCompletedByBytes = 100
+	// ExpectMargin is which part of what a workflow expects is left when a job that is not done counts as one that will take
+	// longer: one in so many.
+	ExpectMargin = 5
+	// MaxCronBytes is how long a cron may be.
+	MaxCronBytes = 256
+	// RemindWithin is how near something due must be for the Scheduler to send itself a delayed event
+	// for it, where the Supervisor's schedule is too coarse.
+	RemindWithin = 3 * time.Minute
+	// FarKey is how far ahead the CompleteBy of a job lies that waits for a person (Error, paused).
+	FarKey = 24 * time.Hour
+	// MaxTell is how long it is tried to tell a listener of something.
+	MaxTell = 24 * time.Hour
+	// MaxTellAgain is how long at most is waited between two tries to tell a listener.
+	MaxTellAgain = time.Hour
+	// TellAgain is when an announcement that was not confirmed is made again.
+	TellAgain = time.Minute
+	// MaxPublish is how long it is tried to publish what is left of a job that is at its end.
+	MaxPublish = 7 * 24 * time.Hour
+	// MaxHolds is how many agents and workflows may be paused at once.
+	MaxHolds = 100
+	// MaxHoldReasonBytes is how much is kept of why one was paused, and MaxHoldByBytes of who did it.
+	MaxHoldReasonBytes = 512
+	MaxHoldByBytes     = 256
+	// HoldsFresh is how old what a busy process knows of holds may be.
+	HoldsFresh = 5 * time.Second
+	// ResumeFirst is how many jobs go on in the first ResumeEvery after what held them was resumed; then twice as many,
+	// and so on, up to MaxResume.
+	ResumeFirst = 60
+	ResumeEvery = time.Minute
+	MaxResume   = 10_000
+	// MaxRelease is how long a release looks for jobs that it has not found. What is left then goes on by its own key.
+	MaxRelease = 24 * time.Hour
+	// LeaveFor is how long a message stays hidden at first that is left to a newer release; it doubles each time, up to
+	// MaxLeaveFor, the longest delay of SQS.
+	LeaveFor    = time.Minute
+	MaxLeaveFor = 15 * time.Minute
+	// MaxLeft is how long a message is left: a day less than an attempt can be claimed (MaxClaimDelay), so that no task
+	// comes back in vain, and that whoever can send makes nothing that goes round for ever.
+	MaxLeft = 13 * 24 * time.Hour
+)
