@@ -6,7 +6,7 @@ export CGO_ENABLED := 0
 # The tools have a module of their own, and -modfile does not work in a workspace.
 tool := GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod
 # The modules of the workspace (go.work). The pattern "work" names their packages.
-modules := . lab
+modules := . importer lab
 count := go run ./lab/tidy/testcount
 arches := arm64 amd64
 functions := scheduler agent supervisor door
@@ -48,8 +48,8 @@ quick: ## Run the short tests of the packages that changed since origin/main (or
 	@packages=$$(go run ./lab/tidy/touched $(if $(BASE),-base $(BASE)) $(if $(IMPORTERS),-importers $(IMPORTERS))) || exit 1; \
 	if [ -n "$$packages" ]; then $(count) -short $$packages; else echo "quick: nothing to test" >&2; fi
 
-test: ## Run the tests of every product package and count them, with a tenth of the random cases and no building of whole programs
-	@$(count) -short ./...
+test: ## Run the tests of every product package and of the importer, and count them, with a tenth of the random cases and no building of whole programs
+	@$(count) -short ./... ./importer/...
 
 lab: ## Run the short tests of the laboratory and count them: simulation, model check, oracle, docs, tidiness, template
 	@$(count) -short ./lab/...
@@ -156,12 +156,12 @@ aws-rehearse: ## Go through make aws-verify against MiniStack; needs Python
 have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
 
-import-survey: ## Try makegood import on definitions of others, and write docs/import-table.md; needs npm and pip
-	@go run ./internal/asl/survey -dir .build/definitions > .build/import-table.md && mv .build/import-table.md docs/import-table.md
+import-survey: ## Try makegood-import on definitions of others, and write docs/import-table.md; needs npm and pip
+	@go run ./importer/internal/asl/survey -dir .build/definitions > .build/import-table.md && mv .build/import-table.md docs/import-table.md
 
-import-reference: ## Write down what the machines of internal/asl/testdata do in moto's interpreter; needs Python
+import-reference: ## Write down what the machines of the importer do in moto's interpreter; needs Python
 	@test -x .build/moto/bin/python || { python3 -m venv .build/moto && .build/moto/bin/pip install --quiet "moto[stepfunctions]==5.2.5" jsonata-python==0.6.0; }
-	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python internal/asl/reference.py internal/asl/testdata/machines
+	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python importer/internal/asl/reference.py importer/internal/asl/testdata/machines
 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
 	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 60m -v -run 'Models|ThePage|Planted'
@@ -184,7 +184,7 @@ endif
 
 # The tests that draw, each with a seed that nobody has played; what fails prints its own (decision 0035).
 seek: ## Play the random tests with fresh seeds, TIMES=1; RAPID=1000 jobs each of the core's
-	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal lab | xargs -n1 dirname | sort -u | grep -v testkit/seed | sed 's|^|./|')
+	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal importer lab | xargs -n1 dirname | sort -u | grep -v testkit/seed | sed 's|^|./|')
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./lab/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
 
 planted: ## Plant bugs in the shipped code, and see that the random world, oracle, simulation and model check find them; takes minutes

@@ -142,9 +142,6 @@ var arrows = []arrow{
 	{"internal/httpagent/httprules", nil, nil},
 
 	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
-	// What is taken over from a state machine of others: texts in, texts out.
-	{"internal/asl", []string{".", "internal/workflowfile"}, []string{"go.yaml.in/yaml/v3"}},
-	{"internal/asl/survey", []string{"internal/asl"}, nil},
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
 
 	// What makegood dev serves to a newcomer: the order and the shop of the examples, in a folder. It knows no engine.
@@ -254,6 +251,12 @@ var arrows = []arrow{
 	}, []string{lambdaEvents}},
 	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
 
+	// The importer, a module of its own: no package of the product imports it.
+	// The translation of a state machine: texts in, texts out.
+	{"importer/internal/asl", []string{".", "internal/workflowfile"}, []string{"go.yaml.in/yaml/v3"}},
+	{"importer/internal/asl/survey", []string{"importer/internal/asl"}, nil},
+	{"importer/cmd/makegood-import", []string{".", "importer/internal/asl", "internal/plain", "internal/scaffold"}, []string{"github.com/spf13/cobra"}},
+
 	// What stands for our users' code: the public packages, as they have them.
 	{"workflows", []string{".", "agent", "workflows/hello", "workflows/order"}, nil},
 	{"workflows/*", []string{".", "agent"}, nil},
@@ -296,8 +299,8 @@ func rowOf(dir string) (arrow, bool) {
 	return best, found
 }
 
-// noLibraries are the folders of mains, examples and tests, and the laboratory: no product package imports it.
-var noLibraries = []string{"cmd", "functions", "examples", "workflows", "lab", "localstack"}
+// noLibraries are the folders of mains, examples and tests, the importer and the laboratory: no product package imports these.
+var noLibraries = []string{"cmd", "functions", "examples", "workflows", "importer", "lab", "localstack"}
 
 // isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
 func isLibrary(dir string) bool {
@@ -436,6 +439,7 @@ func arrowRules() []rule {
 				{"may not import modernc.org/sqlitefoo", tree{"internal/store/sqlitestore/s.go": file("modernc.org/sqlitefoo")}},
 				{"may not import " + module + "/internal/machine", tree{"workflows/order/o.go": file(module + "/internal/machine")}},
 				{"may not import " + module + "/examples/shop/services", tree{"internal/embedded/e.go": file(module + "/examples/shop/services")}},
+				{"may not import " + module + "/importer/internal/asl", tree{"command/c.go": file(module + "/importer/internal/asl")}},
 				{"may not import " + module + "/lab/e2e/aws", tree{"lab/sim/s.go": file(module + "/lab/e2e/aws")}},
 				{"may not import unsafe", tree{"internal/wire/w.go": file("unsafe")}},
 				{"a package without a row", tree{"internal/brandnew/b.go": file()}},

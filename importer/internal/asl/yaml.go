@@ -39,7 +39,7 @@ func plainNode(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode
 func (t *translator) yaml(d definition) ([]byte, error) {
 	m := newMapping()
 	m.text("name", t.workflow)
-	m.Content[0].HeadComment = "# Written by makegood import from a state machine of AWS Step Functions. " + t.workflow + ".import.md beside it says what became of each state."
+	m.Content[0].HeadComment = "# Written by makegood-import from a state machine of AWS Step Functions. " + t.workflow + ".import.md beside it says what became of each state."
 	if n := d.body.get("TimeoutSeconds"); n != nil && n.kind == isNumber {
 		if seconds, err := strconv.Atoi(n.text); err == nil && seconds > 0 {
 			m.text("timeout", length(min(seconds, int(makegood.MaxJobTimeout/time.Second))))

@@ -196,7 +196,7 @@ func (w walk) see(arrival *value) sight {
 // missing stands where a value could not be translated: who reads it fails, and says why, so that no step works with less.
 func (w walk) missing(err error) *value {
 	w.tell(w.state).left(err.Error())
-	return w.jq("error(%s)", quoted("makegood import has not taken over "+oneLine(w.state.name)+": "+clip(err.Error())))
+	return w.jq("error(%s)", quoted("makegood-import has not taken over "+oneLine(w.state.name)+": "+clip(err.Error())))
 }
 
 // apply changes each arrival. Where that cannot be translated it is told, and who reads what goes on fails.

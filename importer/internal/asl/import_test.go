@@ -149,7 +149,7 @@ func TestAStepWithoutItsInputStopsTheJob(t *testing.T) {
 			YAML: imported.YAML, Input: map[string]any{"name": "Ada"},
 			Services: func() makegoodtest.Services { return makegoodtest.Services{Agents: []agent.Handler{f}} },
 		})
-		if job.ProcessState != makegood.Error || len(f.calls) != 0 || !strings.Contains(job.Reason, "makegood import has not taken over") {
+		if job.ProcessState != makegood.Error || len(f.calls) != 0 || !strings.Contains(job.Reason, "makegood-import has not taken over") {
 			t.Errorf("%s: got %s (%s) after %d calls, want Error and none", source, job.ProcessState, job.Reason, len(f.calls))
 		}
 	}
@@ -284,7 +284,7 @@ func TestTheStubsCompile(t *testing.T) {
 
 // The example is what the importer writes of its definition.
 func TestTheExampleIsWhatIsWritten(t *testing.T) {
-	const folder = "../../examples/from-step-functions"
+	const folder = "../../../examples/from-step-functions"
 	imported, err := Import(readFile(t, folder+"/order.asl.json"), Options{From: "order"})
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestTheExampleIsWhatIsWritten(t *testing.T) {
 			continue
 		}
 		if got := readFile(t, name); string(got) != string(f.Text) {
-			t.Errorf("%s is not what is written: go test ./internal/asl -rewrite, and read the difference", name)
+			t.Errorf("%s is not what is written: go test ./importer/internal/asl -rewrite, and read the difference", name)
 		}
 	}
 }

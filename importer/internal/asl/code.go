@@ -79,7 +79,7 @@ func (i *Imported) Code(packageName string) ([]byte, error) {
 	}
 	code, err := format.Source(out.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("the code of the agents is no Go, which is a mistake of makegood import: %w", err)
+		return nil, fmt.Errorf("the code of the agents is no Go, which is a mistake of makegood-import: %w", err)
 	}
 	return code, nil
 }

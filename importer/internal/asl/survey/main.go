@@ -1,6 +1,6 @@
-// Command survey tries makegood import on definitions of others, and prints what was taken over of them as docs/import-table.md.
+// Command survey tries makegood-import on definitions of others, and prints what was taken over of them as docs/import-table.md.
 //
-//	go run ./internal/asl/survey -dir .build/definitions
+//	go run ./importer/internal/asl/survey -dir .build/definitions
 //
 // It gets archives of registries by their clients into the folder, where they are not there yet, and reads every definition
 // that is in it, in whatever folder: what somebody has put there is read, too. Nothing of theirs is kept in the tree but facts:
@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/asl"
+	"github.com/makegood-dev/makegood/importer/internal/asl"
 )
 
 // maxFiles is how many files of a folder are looked at.
@@ -151,7 +151,7 @@ func write(w io.Writer, found []tried) {
 	}
 	fmt.Fprintf(w, `# What was taken over of definitions of others
 
-Made by `+"`make import-survey`"+` on %s; do not edit it. `+"`makegood import`"+` was tried on %d definitions of Amazon States Language that we did not write.
+Made by `+"`make import-survey`"+` on %s; do not edit it. `+"`makegood-import`"+` was tried on %d definitions of Amazon States Language that we did not write.
 %d are taken for definitions, with %d states; of %d of them every state was taken over. %d are refused, each with its place: they break a rule of
 the language, most of them on purpose, to test a validator. [Coming from Step Functions](coming-from-step-functions.md) says what the words mean.
 

@@ -166,7 +166,7 @@ func (t *translator) imported(d definition, out exit) (*Imported, error) {
 	t.report.count()
 	done.Report = *t.report
 	if _, err := workflowfile.Parse(t.workflow+".yaml", yaml); err != nil {
-		return nil, fmt.Errorf("the workflow that was made is not valid, which is a mistake of makegood import; the definition is needed to mend it: %w", err)
+		return nil, fmt.Errorf("the workflow that was made is not valid, which is a mistake of makegood-import; the definition is needed to mend it: %w", err)
 	}
 	return done, nil
 }

@@ -122,7 +122,7 @@ func TestAMachineBecomesTheWorkflowThatSomebodyRead(t *testing.T) {
 			continue
 		}
 		if want := readFile(t, golden); !bytes.Equal(got, want) {
-			t.Errorf("%s: what it becomes has changed; run go test ./internal/asl -rewrite and read the difference. Got:\n%s", file, got)
+			t.Errorf("%s: what it becomes has changed; run go test ./importer/internal/asl -rewrite and read the difference. Got:\n%s", file, got)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (r *Report) Text() string {
 func (r *Report) Markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# How %s was taken over\n\n", r.Workflow)
-	fmt.Fprintf(&out, "Written by `makegood import` from a definition in Amazon States Language. %s.\n\n", r.Summary())
+	fmt.Fprintf(&out, "Written by `makegood-import` from a definition in Amazon States Language. %s.\n\n", r.Summary())
 	out.WriteString("| state | type | | becomes | what to know |\n|---|---|---|---|---|\n")
 	for _, s := range r.States {
 		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", cell(s.Name), s.Type, s.Verdict, cell(s.Becomes), cell(strings.Join(s.remarks(), "\n")))
