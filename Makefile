@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ kits: ## Hold the kits for agents in other languages to the same behaviour; need
 upgrade-test: ## Let two releases work on one table and on one folder, rolled forwards and back; needs Python and the history
 	@UPGRADE=$(or $(UPGRADE),2000) go test -count=1 -v -run 'TakeTurns' ./lab/e2e
 	@UPGRADE=$(or $(UPGRADE),2000) go run ./lab/e2e/aws -stand-in go test -tags aws -count=1 -v -timeout 90m -run Rolls ./lab/e2e/lambda
+
+openapi: ## Write the OpenAPI document of the HTTP API, dist/openapi.json
+	@mkdir -p dist && go test ./internal/httpapi -count=1 -run WrittenDown -args -dist $(CURDIR)/dist/openapi.json
 
 release: ## Make the archives, checksums and bills of materials of the commit that is checked out, in dist/; TARGETS=linux/arm64
 	@go run ./lab/release $(if $(TARGETS),-targets $(TARGETS))
