@@ -63,7 +63,7 @@ func need(t *testing.T, name string) string {
 
 func root(t *testing.T, below ...string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, below...)...))
+	path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", ".."}, below...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
