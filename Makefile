@@ -6,14 +6,14 @@ export CGO_ENABLED := 0
 # The tools have a module of their own, and -modfile does not work in a workspace.
 tool := GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod
 # The modules of the workspace (go.work). The pattern "work" names their packages.
-modules := . lab
+modules := . importer lab
 count := go run ./lab/tidy/testcount
 arches := arm64 amd64
 functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +48,8 @@ quick: ## Run the short tests of the packages that changed since origin/main (or
 	@packages=$$(go run ./lab/tidy/touched $(if $(BASE),-base $(BASE)) $(if $(IMPORTERS),-importers $(IMPORTERS))) || exit 1; \
 	if [ -n "$$packages" ]; then $(count) -short $$packages; else echo "quick: nothing to test" >&2; fi
 
-test: ## Run the tests of every product package and count them, with a tenth of the random cases and no building of whole programs
-	@$(count) -short ./...
+test: ## Run the tests of every product package and of the importer, and count them, with a tenth of the random cases and no building of whole programs
+	@$(count) -short ./... ./importer/...
 
 lab: ## Run the short tests of the laboratory and count them: simulation, model check, oracle, docs, tidiness, template
 	@$(count) -short ./lab/...
@@ -99,6 +99,9 @@ kits: ## Hold the kits for agents in other languages to the same behaviour; need
 upgrade-test: ## Let two releases work on one table and on one folder, rolled forwards and back; needs Python and the history
 	@UPGRADE=$(or $(UPGRADE),2000) go test -count=1 -v -run 'TakeTurns' ./lab/e2e
 	@UPGRADE=$(or $(UPGRADE),2000) go run ./lab/e2e/aws -stand-in go test -tags aws -count=1 -v -timeout 90m -run Rolls ./lab/e2e/lambda
+
+openapi: ## Write the OpenAPI document of the HTTP API, dist/openapi.json
+	@mkdir -p dist && go test ./internal/httpapi -count=1 -run WrittenDown -args -dist $(CURDIR)/dist/openapi.json
 
 release: ## Make the archives, checksums and bills of materials of the commit that is checked out, in dist/; TARGETS=linux/arm64
 	@go run ./lab/release $(if $(TARGETS),-targets $(TARGETS))
@@ -156,12 +159,12 @@ aws-rehearse: ## Go through make aws-verify against MiniStack; needs Python
 have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
 
-import-survey: ## Try makegood import on definitions of others, and write docs/import-table.md; needs npm and pip
-	@go run ./internal/asl/survey -dir .build/definitions > .build/import-table.md && mv .build/import-table.md docs/import-table.md
+import-survey: ## Try makegood-import on definitions of others, and write docs/import-table.md; needs npm and pip
+	@go run ./importer/internal/asl/survey -dir .build/definitions > .build/import-table.md && mv .build/import-table.md docs/import-table.md
 
-import-reference: ## Write down what the machines of internal/asl/testdata do in moto's interpreter; needs Python
+import-reference: ## Write down what the machines of the importer do in moto's interpreter; needs Python
 	@test -x .build/moto/bin/python || { python3 -m venv .build/moto && .build/moto/bin/pip install --quiet "moto[stepfunctions]==5.2.5" jsonata-python==0.6.0; }
-	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python internal/asl/reference.py internal/asl/testdata/machines
+	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python importer/internal/asl/reference.py importer/internal/asl/testdata/machines
 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
 	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 60m -v -run 'Models|ThePage|Planted'
@@ -184,7 +187,7 @@ endif
 
 # The tests that draw, each with a seed that nobody has played; what fails prints its own (decision 0035).
 seek: ## Play the random tests with fresh seeds, TIMES=1; RAPID=1000 jobs each of the core's
-	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal lab | xargs -n1 dirname | sort -u | grep -v testkit/seed | sed 's|^|./|')
+	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal importer lab | xargs -n1 dirname | sort -u | grep -v testkit/seed | sed 's|^|./|')
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./lab/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
 
 planted: ## Plant bugs in the shipped code, and see that the random world, oracle, simulation and model check find them; takes minutes

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/sample"
+	"github.com/makegood-dev/makegood/internal/scaffold"
 )
 
 // newFolder is what --sample says without a folder. The help shows it, so it is words; a folder of that name is
@@ -119,7 +120,7 @@ func (o sampleOptions) next(addr string) []sample.Command {
 		addr = ""
 	}
 	info, _ := debug.ReadBuildInfo() // nil without modules: no version is known then
-	return sample.Next(o.program, addr, required(info) != "")
+	return sample.Next(o.program, addr, scaffold.Published(info) != "")
 }
 
 // firstView is the path of what is opened first.

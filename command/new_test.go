@@ -3,7 +3,6 @@ package command
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -31,25 +30,6 @@ func TestNewRefusesWhatItCannotWrite(t *testing.T) {
 	}
 }
 
-// Another can require a version that was published, or a commit; never a tree with changes.
-func TestAProjectRequiresTheVersionOfTheCommand(t *testing.T) {
-	for _, c := range []struct {
-		info *debug.BuildInfo
-		want string
-	}{
-		{nil, ""},
-		{&debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}}, ""},
-		{&debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1.2.3"}}, "v1.2.3"},
-		{&debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1.2.4-0.20260101000000-abcdefabcdef+dirty"}}, ""},
-		{&debug.BuildInfo{Main: debug.Module{Path: "a.b/c", Version: "v7.0.0"}, Deps: []*debug.Module{{Path: module, Version: "v1.2.3"}}}, "v1.2.3"},
-		{&debug.BuildInfo{Deps: []*debug.Module{{Path: module, Version: "v0.0.0", Replace: &debug.Module{Path: "/src"}}}}, ""},
-	} {
-		if got := required(c.info); got != c.want {
-			t.Errorf("%+v: got %q, want %q", c.info, got, c.want)
-		}
-	}
-}
-
 func TestTheTemplateIsForTheAgentsThatAreLinked(t *testing.T) {
 	code, stdout, _ := ask(t, "template", "--agents", "flights,http")
 	if code != 0 || !strings.Contains(stdout, "&agents [flights, http]") {
@@ -71,28 +51,5 @@ func TestTheTemplateIsForTheAgentsThatAreLinked(t *testing.T) {
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
 			t.Errorf("%s: got %d, %q, %q, want %d and %q", c.agents, code, stdout, stderr, c.code, c.want)
 		}
-	}
-}
-
-// The go command builds no module below a go.work that does not list it, and a clone of Makegood has a go.work.
-func TestAProjectInsideAWorkspaceSaysHowItIsBuilt(t *testing.T) {
-	t.Setenv("GOWORK", "")
-	workspace := t.TempDir()
-	if err := os.WriteFile(filepath.Join(workspace, "go.work"), []byte("go 1.26.0\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(workspace, "trips")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if got := workspaceOf(t.Context(), folder); filepath.Base(got) != "go.work" {
-		t.Errorf("below a workspace: got %q, want its go.work", got)
-	}
-	if got := workspaceOf(t.Context(), t.TempDir()); got != "" {
-		t.Errorf("outside of any: got %q, want nothing", got)
-	}
-	t.Setenv("GOWORK", "off")
-	if got := workspaceOf(t.Context(), folder); got != "" {
-		t.Errorf("with GOWORK=off: got %q, want nothing", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 //go:generate go test . -run TestTheReferenceOfTheCommandIsThatOfItsVerbs -rewrite
@@ -32,16 +33,39 @@ func TestTheReferenceOfTheCommandIsThatOfItsVerbs(t *testing.T) {
 // drawCommand writes the help of all verbs as a page.
 func drawCommand(root *cobra.Command) []byte {
 	var page bytes.Buffer
-	page.WriteString("# The command\n\nGenerated from the verbs of package `command` by `go generate ./command`. `makegood VERB --help` prints the same.\n\n| verb | what it does |\n|---|---|\n")
 	verbs := verbsOf(root)
+	common := commonFlags(verbs)
+	page.WriteString("# The command\n\nGenerated from the verbs of package `command` by `go generate ./command`. `makegood VERB --help` prints all that a verb has.\n\n| verb | what it does |\n|---|---|\n")
 	for _, verb := range verbs {
 		name := shortName(verb)
 		fmt.Fprintf(&page, "| [%s](#%s) | %s |\n", name, strings.ReplaceAll(name, " ", "-"), cell(verb.Short))
 	}
+	fmt.Fprintf(&page, "\n## Flags of many verbs\n\nA verb names those that it has. They mean the same everywhere.\n\n```text\n%s```\n", common.FlagUsages())
 	for _, verb := range verbs {
-		drawVerb(&page, verb)
+		drawVerb(&page, verb, common)
 	}
 	return page.Bytes()
+}
+
+// commonFlags returns the flags that many verbs have, each time with the same words.
+func commonFlags(verbs []*cobra.Command) *pflag.FlagSet {
+	const many = 10
+	common, seen := pflag.NewFlagSet("common", pflag.ContinueOnError), map[string]int{}
+	for _, verb := range verbs {
+		verb.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if seen[wordsOf(f)]++; seen[wordsOf(f)] == many {
+				common.AddFlag(f)
+			}
+		})
+	}
+	return common
+}
+
+// wordsOf returns what the help says of a flag.
+func wordsOf(f *pflag.Flag) string {
+	one := pflag.NewFlagSet("one", pflag.ContinueOnError)
+	one.AddFlag(f)
+	return one.FlagUsages()
 }
 
 // verbsOf returns all that can be asked of a command, those below others behind them. Those that cobra brings are left out.
@@ -61,7 +85,7 @@ func shortName(verb *cobra.Command) string {
 	return name
 }
 
-func drawVerb(page *bytes.Buffer, verb *cobra.Command) {
+func drawVerb(page *bytes.Buffer, verb *cobra.Command, common *pflag.FlagSet) {
 	about := verb.Long
 	if about == "" {
 		about = verb.Short + "."
@@ -73,8 +97,19 @@ func drawVerb(page *bytes.Buffer, verb *cobra.Command) {
 	if verb.Example != "" {
 		fmt.Fprintf(page, "\n```sh\n%s\n```\n", unindented(verb.Example))
 	}
-	if flags := verb.LocalFlags().FlagUsages(); flags != "" {
+	own, named := pflag.NewFlagSet("own", pflag.ContinueOnError), []string{}
+	verb.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if of := common.Lookup(f.Name); of != nil && wordsOf(of) == wordsOf(f) {
+			named = append(named, "`--"+f.Name+"`")
+			return
+		}
+		own.AddFlag(f)
+	})
+	if flags := own.FlagUsages(); flags != "" {
 		fmt.Fprintf(page, "\n```text\n%s```\n", flags)
+	}
+	if len(named) > 0 {
+		fmt.Fprintf(page, "\n[Flags of many verbs](#flags-of-many-verbs): %s.\n", strings.Join(named, ", "))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 

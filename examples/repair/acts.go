@@ -15,7 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/sample/services"
 )
 
 // giftID is the order whose refund can never succeed, and giftTotal what it costs.

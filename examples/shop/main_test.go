@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/sample/services"
 )
 
 // start runs the command until the test ends it; stop gives its exit code.

@@ -1,5 +1,5 @@
 // Package httpapi serves jobs over HTTP: submit, look, list, and ask for cancel, undo, resubmit, pause
-// and resume; all of it, or what belongs to one door. docs/openapi.json describes it, and is generated from the same table that serves it.
+// and resume; all of it, or what belongs to one door. Document describes it, and is made of the same table that serves it.
 //
 // Whatever it answers has been stored. It holds no rule about jobs, keeps nothing, and logs no payload.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-//go:generate go test . -run TestTheDocumentIsThatOfTheRoutes -rewrite
+//go:generate go test . -run TestTheAPIIsWhatIsWrittenDown -rewrite
 
 // documentVersion is the version of the API, raised when what it answers changes its meaning.
 const documentVersion = "1"

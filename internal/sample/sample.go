@@ -16,7 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 

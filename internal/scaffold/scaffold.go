@@ -1,6 +1,6 @@
 // Package scaffold holds what a project of a team's own begins with: the files that makegood new writes, and the template
 // of this version, which it prints for any agents and compares with a project's own. It writes files into a folder, and
-// runs nothing.
+// runs nothing but go mod tidy there.
 package scaffold
 
 import (

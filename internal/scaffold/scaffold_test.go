@@ -10,9 +10,6 @@ import (
 	"testing"
 )
 
-// makegoodModule is what a project requires.
-const makegoodModule = "github.com/makegood-dev/makegood"
-
 // trips is a project that requires a published version.
 func trips() Project {
 	return Project{Name: "trips", Module: "example.com/trips", Version: "v1.2.3"}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/telemetry"
 )
@@ -278,7 +279,7 @@ func drawMetrics(t *testing.T) string {
 	return page
 }
 
-// drawAPI draws the routes of docs/openapi.json.
+// drawAPI draws the routes of the HTTP API.
 func drawAPI(t *testing.T) string {
 	type parameter struct {
 		Name, In, Description string
@@ -292,11 +293,12 @@ func drawAPI(t *testing.T) string {
 	var document struct {
 		Paths map[string]map[string]operation
 	}
-	if err := json.Unmarshal([]byte(read(t, "docs/openapi.json")), &document); err != nil {
+	if err := json.Unmarshal(httpapi.Document(), &document); err != nil {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	page.WriteString("# The HTTP API\n\nGenerated from [openapi.json](../openapi.json), which has the types too, by `go generate ./lab/docs`. `makegood dev` serves it below\n" +
+	page.WriteString("# The HTTP API\n\nGenerated from the table of routes by `go generate ./lab/docs`. The OpenAPI document has the types, too: a process serves\n" +
+		"it at `/api/openapi.json`, a release has it beside its archives, and in a clone `make openapi` writes `dist/openapi.json`.\n\n`makegood dev` serves it below\n" +
 		"`http://127.0.0.1:4777`; a program of yours where it mounts the engine's handler; a stack behind its [doors](../doors.md). What is refused is answered with\n" +
 		"`{\"error\": \"...\"}`, and with `reason` where the job as it stands is why.\n")
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {

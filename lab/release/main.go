@@ -1,6 +1,6 @@
 // Command release makes what a release consists of, of the commit that is checked out: for each target an archive with
-// the makegood command and a bill of its materials, the checksums of all, and for each kind of Linux the folder that
-// the container image is built of. It publishes nothing, and tags nothing: the version is what go build stamps into
+// the makegood command and a bill of its materials, the OpenAPI document of the HTTP API, the checksums of all, and for
+// each kind of Linux the folder that the container image is built of. It publishes nothing, and tags nothing: the version is what go build stamps into
 // the command, from the tag of the commit.
 //
 // The same commit gives the same bytes, whoever makes it, by the same version of Go.
@@ -22,6 +22,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/httpapi"
 )
 
 // allTargets are the systems that a release has archives for.
@@ -32,6 +34,9 @@ const tags = "makegood_local"
 
 // maxCommand is how large a released command may be, in bytes.
 const maxCommand = 40_000_000
+
+// openapiFile is the OpenAPI document of the HTTP API.
+const openapiFile = "openapi.json"
 
 // beside are the files of the repository that lie in each archive beside the command.
 var beside = []string{"LICENSE", "README.md", "CHANGELOG.md"}
@@ -84,6 +89,10 @@ func (r release) make(ctx context.Context) error {
 		}
 		made = append(made, files...)
 	}
+	if err := create(filepath.Join(r.out, openapiFile), func(w io.Writer) error { _, err := w.Write(httpapi.Document()); return err }); err != nil {
+		return err
+	}
+	made = append(made, openapiFile)
 	return create(filepath.Join(r.out, "SHA256SUMS"), func(w io.Writer) error { return r.sums(w, made) })
 }
 

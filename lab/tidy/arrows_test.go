@@ -143,13 +143,12 @@ var arrows = []arrow{
 	{"internal/httpagent/httprules", nil, nil},
 
 	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
-	// What is taken over from a state machine of others: texts in, texts out.
-	{"internal/asl", []string{".", "internal/workflowfile"}, []string{"go.yaml.in/yaml/v3"}},
-	{"internal/asl/survey", []string{"internal/asl"}, nil},
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
 
-	// What makegood dev serves to a newcomer: the order and the shop of the examples, in a folder. It knows no engine.
-	{"internal/sample", []string{".", "agent", "workflows/order", "examples/shop/services"}, nil},
+	// What makegood dev serves to a newcomer: the order and its shop, in a folder. It knows no engine.
+	{"internal/sample", []string{".", "agent", "workflows/order", "internal/sample/services"}, nil},
+	// The shop's services. Those who run the shop name it: "*" does not stand for it.
+	{"internal/sample/services", []string{"."}, nil},
 
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
@@ -208,8 +207,8 @@ var arrows = []arrow{
 	{"lab/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
 	{"lab/fuzz", []string{"*"}, []string{lambdaEvents}},
-	// A command that makes archives of the command: it runs go build, and imports nothing of ours.
-	{"lab/release", nil, nil},
+	// A command that makes archives of the command: it runs go build, and writes the OpenAPI document beside them.
+	{"lab/release", []string{"internal/httpapi"}, nil},
 	// What Lambda does, for tests and examples: no package of ours stands below it, and none but they import it.
 	{"internal/testkit/lambdahost", []string{"internal/testkit/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
 	{"internal/testkit/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
@@ -255,27 +254,36 @@ var arrows = []arrow{
 	}, []string{lambdaEvents}},
 	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
 
+	// The importer, a module of its own: no package of the product imports it.
+	// The translation of a state machine: texts in, texts out.
+	{"importer/internal/asl", []string{".", "internal/workflowfile"}, []string{"go.yaml.in/yaml/v3"}},
+	{"importer/internal/asl/survey", []string{"importer/internal/asl"}, nil},
+	{"importer/cmd/makegood-import", []string{".", "importer/internal/asl", "internal/plain", "internal/scaffold"}, []string{"github.com/spf13/cobra"}},
+
 	// What stands for our users' code: the public packages, as they have them.
 	{"workflows", []string{".", "agent", "workflows/hello", "workflows/order"}, nil},
 	{"workflows/*", []string{".", "agent"}, nil},
-	{"examples/*", []string{".", "agent", "client", "engine", "makegoodtest", "workflows", "workflows/order", "examples/shop/services", "examples/travel/*"}, []string{
+	{"examples/*", []string{".", "agent", "client", "engine", "makegoodtest", "workflows", "workflows/order", "examples/travel/*"}, []string{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	}},
+	// The shop as a process, and what is shown with it.
+	{"examples/shop", []string{"internal/sample/services"}, nil},
+	{"examples/repair", []string{".", "client", "workflows/order", "internal/sample/services"}, nil},
 	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},
 	// A stack on a stand-in, and the command that is asked of it.
 	{"lab/e2e/money", []string{".", "agent", "command", "internal/testkit/standin", "lab/e2e/processes"}, nil},
 	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
-	{"examples/demo", []string{".", "internal/job", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
+	{"examples/demo", []string{".", "internal/job", "workflows/order", "internal/sample/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
 	// on them: it stands where the tests of lab/e2e stand.
-	{"lab/e2e/events", []string{"*", "workflows/order", "examples/shop/services"}, []string{lambdaEvents, awsSDK}},
+	{"lab/e2e/events", []string{"*", "workflows/order", "internal/sample/services"}, []string{lambdaEvents, awsSDK}},
 	// Tests of a deployed stack, under a build tag, and the template for stand-ins that know no loops.
 	{"localstack", nil, []string{"go.yaml.in/yaml/v3"}},
 	{"localstack/*", []string{"localstack"}, nil},
-	{"lab/e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
+	{"lab/e2e", []string{"*", "workflows", "workflows/order", "internal/sample/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 	// Drives the page: the driver is no business of anybody else.
 	{"lab/e2e/browser", []string{".", "agent", "client", "engine", "lab/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},
-	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "examples/travel/agency", "lab/costmeter", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
+	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "internal/sample/services", "examples/travel/agency", "lab/costmeter", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
@@ -300,10 +308,10 @@ func rowOf(dir string) (arrow, bool) {
 	return best, found
 }
 
-// noLibraries are the folders of mains, examples and tests, and the laboratory: no product package imports it.
-var noLibraries = []string{"cmd", "functions", "examples", "workflows", "lab", "localstack"}
+// noLibraries are the folders of mains, examples and tests, the shop that these ask, the importer and the laboratory: no product package imports these.
+var noLibraries = []string{"cmd", "functions", "examples", "workflows", "importer", "internal/sample/services", "lab", "localstack"}
 
-// isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
+// isLibrary reports whether "*" stands for a folder: nobody may import a main, an example, a test or the shop without a row that names it.
 func isLibrary(dir string) bool {
 	return !slices.ContainsFunc(noLibraries, func(top string) bool { return within(dir, top) })
 }
@@ -440,7 +448,8 @@ func arrowRules() []rule {
 				{"may not import github.com/aws/aws-lambda-go/lambda", tree{"internal/queue/q.go": file("github.com/aws/aws-lambda-go/lambda")}},
 				{"may not import modernc.org/sqlitefoo", tree{"internal/store/sqlitestore/s.go": file("modernc.org/sqlitefoo")}},
 				{"may not import " + module + "/internal/machine", tree{"workflows/order/o.go": file(module + "/internal/machine")}},
-				{"may not import " + module + "/examples/shop/services", tree{"internal/embedded/e.go": file(module + "/examples/shop/services")}},
+				{"may not import " + module + "/internal/sample/services", tree{"internal/embedded/e.go": file(module + "/internal/sample/services")}},
+				{"may not import " + module + "/importer/internal/asl", tree{"command/c.go": file(module + "/importer/internal/asl")}},
 				{"may not import " + module + "/lab/e2e/aws", tree{"lab/sim/s.go": file(module + "/lab/e2e/aws")}},
 				{"may not import unsafe", tree{"internal/wire/w.go": file("unsafe")}},
 				{"a package without a row", tree{"internal/brandnew/b.go": file()}},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 
@@ -113,32 +113,16 @@ func cast(t *testing.T, dir, addr, shop string) []*actor {
 // compiled makes JavaScript of an agent in TypeScript, in a project that has the kit installed, and returns its file.
 func compiled(t *testing.T, dir, source string) string {
 	t.Helper()
-	npm, tools := need(t, "npm"), built(t, "tsc")
-	put(t, filepath.Join(tools, "package.json"), `{"private": true, "devDependencies": `+devDependencies(t)+`}`)
-	command(t, tools, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+	kit := typescriptKit(t)
 	name := strings.TrimSuffix(filepath.Base(source), ".ts")
 	project := filepath.Join(dir, name)
 	put(t, filepath.Join(project, "package.json"), `{"type": "module"}`)
 	put(t, filepath.Join(project, name+".ts"), read(t, source))
-	command(t, project, npm, "install", "--no-audit", "--no-fund", root(t, "kits", "typescript"))
-	modules := filepath.Join(tools, "node_modules")
+	command(t, project, need(t, "npm"), "install", "--no-audit", "--no-fund", filepath.Join(kit, "makegood-agent.tgz"))
+	modules := filepath.Join(kit, "node_modules")
 	command(t, project, filepath.Join(modules, ".bin", "tsc"), "--strict", "--target", "es2022", "--module", "nodenext",
 		"--typeRoots", filepath.Join(modules, "@types"), "--types", "node", name+".ts")
 	return filepath.Join(project, name+".js")
-}
-
-// devDependencies are the compiler and the types that the kit is made with.
-func devDependencies(t *testing.T) string {
-	t.Helper()
-	var kit struct{ DevDependencies map[string]string }
-	if err := json.Unmarshal([]byte(read(t, root(t, "kits", "typescript", "package.json"))), &kit); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(map[string]string{"typescript": kit.DevDependencies["typescript"], "@types/node": kit.DevDependencies["@types/node"]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 func replace(t *testing.T, text []byte, old, with string) []byte {

@@ -3,9 +3,7 @@
 package kits_test
 
 import (
-	"bytes"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,29 +130,12 @@ func TestThePythonPackage(t *testing.T) {
 	presses(t, e, "one\ntwo\n", message{"lines": 2.0})
 }
 
-// The kit for TypeScript is installed by npm, what is in dist is what tsc makes of src, and the agent of its README
-// compiles and works.
+// The kit for TypeScript is installed by npm from its folder, as its README says, and the agent of the README compiles and works.
 func TestTheTypeScriptPackage(t *testing.T) {
 	t.Parallel()
-	npm, dir := need(t, "npm"), built(t, "typescript")
-	for _, name := range []string{"src", "dist"} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"package.json", "tsconfig.json", "README.md"} {
-		put(t, filepath.Join(dir, name), read(t, root(t, "kits", "typescript", name)))
-	}
-	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS(root(t, "kits", "typescript", "src"))); err != nil {
-		t.Fatal(err)
-	}
-	command(t, dir, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
-	command(t, dir, npm, "run", "build")
-	same(t, filepath.Join(dir, "dist"), root(t, "kits", "typescript", "dist"))
-
-	project := t.TempDir()
+	npm, dir, project := need(t, "npm"), typescriptKit(t), t.TempDir()
 	put(t, filepath.Join(project, "package.json"), `{"type": "module"}`)
-	command(t, project, npm, "install", "--no-audit", "--no-fund", root(t, "kits", "typescript"))
+	command(t, project, npm, "install", "--no-audit", "--no-fund", dir)
 	e := newEngine(t)
 	put(t, filepath.Join(project, "payments.ts"), example(t, "typescript", "ts", e))
 	other := newEngine(t)
@@ -170,27 +151,4 @@ func TestTheTypeScriptPackage(t *testing.T) {
 	cmd.Dir = project
 	begin(t, cmd)
 	presses(t, other, "a report", hashOf([]byte("a report")))
-}
-
-// same checks that two folders hold the same files.
-func same(t *testing.T, made, kept string) {
-	t.Helper()
-	for _, dirs := range [][2]string{{made, kept}, {kept, made}} {
-		err := fs.WalkDir(os.DirFS(dirs[0]), ".", func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			one, err := os.ReadFile(filepath.Join(dirs[0], path))
-			if err != nil {
-				return err
-			}
-			if other, err := os.ReadFile(filepath.Join(dirs[1], path)); err != nil || !bytes.Equal(one, other) {
-				t.Errorf("kits/typescript/dist/%s is not what tsc makes of src: run npm install and npm run build there", path)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }

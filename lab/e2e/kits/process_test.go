@@ -63,7 +63,7 @@ func need(t *testing.T, name string) string {
 
 func root(t *testing.T, below ...string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, below...)...))
+	path, err := filepath.Abs(filepath.Join(append([]string{"..", "..", ".."}, below...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func typescript(t *testing.T) *exec.Cmd {
 		err = os.Mkdir(filepath.Join(dir, "node_modules"), 0o700)
 	}
 	if err == nil {
-		err = os.Symlink(root(t, "kits", "typescript"), filepath.Join(dir, "node_modules", "makegood-agent"))
+		err = os.Symlink(filepath.Join(typescriptKit(t), "package"), filepath.Join(dir, "node_modules", "makegood-agent"))
 	}
 	if err != nil {
 		t.Fatal(err)

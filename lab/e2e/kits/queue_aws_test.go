@@ -329,7 +329,7 @@ func typescriptAtQueue(t *testing.T) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments := []string{"install", "--no-audit", "--no-fund", "--no-package-lock", "--install-links", root(t, "kits", "typescript")}
+	arguments := []string{"install", "--no-audit", "--no-fund", "--no-package-lock", filepath.Join(typescriptKit(t), "makegood-agent.tgz")}
 	for name, version := range kit.DevDependencies {
 		if strings.HasPrefix(name, "@aws-sdk/") {
 			arguments = append(arguments, name+"@"+version)

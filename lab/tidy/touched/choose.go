@@ -24,9 +24,9 @@ type pkg struct {
 	Module       struct{ Path string }
 }
 
-// listed returns the packages of the module.
+// listed returns the packages of the module, or of all modules of go.work.
 func listed() ([]pkg, error) {
-	out, err := output("go", "list", "-e", "-json=ImportPath,EmbedFiles,Imports,TestImports,XTestImports,Deps,Module", "./...")
+	out, err := output("go", "list", "-e", "-json=ImportPath,EmbedFiles,Imports,TestImports,XTestImports,Deps,Module", "work")
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,11 @@ type tree struct {
 func choose(all []pkg, files []string, most int) plan {
 	t := tree{packages: map[string]pkg{}}
 	for _, p := range all {
-		t.packages[p.ImportPath], t.root = p, p.Module.Path
+		t.packages[p.ImportPath] = p
+		// A module below the root's has its folder behind the root's path.
+		if t.root == "" || len(p.Module.Path) < len(t.root) {
+			t.root = p.Module.Path
+		}
 	}
 	// shown are the packages that changed for their importers: a test file changes nothing for them.
 	changed, shown, read := map[string]bool{}, map[string]bool{}, map[string]bool{}

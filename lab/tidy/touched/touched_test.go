@@ -91,6 +91,27 @@ func TestWhatAChangeTouches(t *testing.T) {
 	}
 }
 
+// A module of the workspace below the root is a folder like others.
+func TestAModuleOfTheWorkspaceIsTestedToo(t *testing.T) {
+	repository(t)
+	write(t, map[string]string{
+		"go.work":      "go 1.26\n\nuse (\n\t.\n\t./below\n)\n",
+		"below/go.mod": "module example.org/m/below\n\ngo 1.26\n",
+		"below/a/a.go": "package a\n\nimport _ \"example.org/m/low\"\n",
+	})
+	git(t, "add", ".")
+	git(t, "commit", "--quiet", "--message", "another module")
+	write(t, map[string]string{"low/low.go": "package low\n"})
+	if got, _ := ask(t); got != "low below/a mid other lab/tidy" {
+		t.Errorf("got %q, want what imports low in both modules", got)
+	}
+	git(t, "checkout", "--quiet", ".")
+	write(t, map[string]string{"below/a/a.go": "package a\n"})
+	if got, _ := ask(t); got != "below/a lab/tidy" {
+		t.Errorf("got %q, want the package of the other module", got)
+	}
+}
+
 // Its importers no longer build, and that is to be seen.
 func TestThePackageThatIsGoneHasImporters(t *testing.T) {
 	repository(t)

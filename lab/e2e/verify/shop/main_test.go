@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/sample/services"
 )
 
 func TestARequestToTheFunctionIsOneToTheShop(t *testing.T) {
