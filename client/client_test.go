@@ -20,7 +20,7 @@ import (
 )
 
 // api is a server that answers with what the test gives it, in turn, the last for ever.
-type api struct {
+type fakeAPI struct {
 	*httptest.Server
 
 	mu      sync.Mutex
@@ -37,14 +37,14 @@ type answer struct {
 	hangUp bool
 }
 
-func serve(t *testing.T, answers ...answer) *api {
-	a := &api{answers: answers}
+func serve(t *testing.T, answers ...answer) *fakeAPI {
+	a := &fakeAPI{answers: answers}
 	a.Server = httptest.NewServer(a)
 	t.Cleanup(a.Close)
 	return a
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	a.mu.Lock()
 	next := a.answers[0]
@@ -64,7 +64,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, next.body)
 }
 
-func (a *api) requests() ([]string, []string) {
+func (a *fakeAPI) requests() ([]string, []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.seen), slices.Clone(a.bodies)

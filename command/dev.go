@@ -156,8 +156,8 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		showPage(cmd, "http://"+reachable(listener.Addr())+o.firstView())
 	}
 	visitors := visitorsOf(guard)
-	api := httpapi.New(httpapi.Config{Caller: visitors.caller(), Ready: engine.Ready, Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Changes: engine.Hub(), Totals: engine, Agents: engine, Large: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
-	shown, err := newPage(api, o, visitors, host, listener.Addr().String(), logger)
+	remote := httpapi.New(httpapi.Config{Caller: visitors.caller(), Ready: engine.Ready, Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Changes: engine.Hub(), Totals: engine, Agents: engine, Large: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
+	shown, err := newPage(remote, o, visitors, host, listener.Addr().String(), logger)
 	if err != nil {
 		return exit(codeFailed, err)
 	}
@@ -199,8 +199,8 @@ func (o devOptions) where(url string) notify.Where {
 }
 
 // newPage returns the page, with the API beside it.
-func newPage(api http.Handler, o devOptions, v visitors, host, addr string, logger *slog.Logger) (*page.Page, error) {
-	within, err := page.Within(api)
+func newPage(handler http.Handler, o devOptions, v visitors, host, addr string, logger *slog.Logger) (*page.Page, error) {
+	within, err := page.Within(handler)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func newPage(api http.Handler, o devOptions, v visitors, host, addr string, logg
 	if o.running != nil {
 		where.Name = "the sample, on this machine"
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, Visitor: v.page(), Caller: v.own(), API: api, Where: where.Name, Flags: where.Flags, Tour: o.tour(addr), Host: host, Names: o.names(), Logger: logger}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, Visitor: v.page(), Caller: v.own(), API: handler, Where: where.Name, Flags: where.Flags, Tour: o.tour(addr), Host: host, Names: o.names(), Logger: logger}), nil
 }
 
 // host is that of --addr.

@@ -45,12 +45,12 @@ func Example_embedded() {
 
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	api, err := client.New(server.URL + "/makegood")
+	remote, err := client.New(server.URL + "/makegood")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	seen, err := api.Get(ctx, "h-1")
+	seen, err := remote.Get(ctx, "h-1")
 	fmt.Println(seen.ProcessState, err)
 
 	stop()                                  // ends ctx, and so Run

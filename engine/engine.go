@@ -231,14 +231,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Changes: e.inner.Hub(), Totals: e.inner, Agents: e.inner, Large: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
-	if e.handler, err = o.page(httpapi.New(api)); err != nil {
+	served := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Changes: e.inner.Hub(), Totals: e.inner, Agents: e.inner, Large: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
+	if e.handler, err = o.page(httpapi.New(served)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	api.Door = httpapi.Agents
-	e.outside = httpapi.New(api)
-	api.Door = httpapi.Complete
-	e.answers = httpapi.New(api)
+	served.Door = httpapi.Agents
+	e.outside = httpapi.New(served)
+	served.Door = httpapi.Complete
+	e.answers = httpapi.New(served)
 	return e, nil
 }
 
@@ -259,8 +259,8 @@ func (o Options) caller() func(*http.Request) string {
 }
 
 // page returns the page, with the API beside it.
-func (o Options) page(api http.Handler) (*page.Page, error) {
-	within, err := page.Within(api)
+func (o Options) page(handler http.Handler) (*page.Page, error) {
+	within, err := page.Within(handler)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func (o Options) page(api http.Handler) (*page.Page, error) {
 			return nil, err
 		}
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, Caller: o.Caller, API: api, Where: o.where(), Flags: o.flags(), Names: o.hosts(), Logger: o.logger()}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, Caller: o.Caller, API: handler, Where: o.where(), Flags: o.flags(), Names: o.hosts(), Logger: o.logger()}), nil
 }
 
 // where says in words where the jobs are.

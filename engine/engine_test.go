@@ -108,7 +108,7 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 	defer eng.close(t)
 	server := httptest.NewServer(http.StripPrefix("/makegood", eng.Handler()))
 	defer server.Close()
-	api, err := client.New(server.URL + "/makegood")
+	remote, err := client.New(server.URL + "/makegood")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,17 +136,17 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 	}
 	defer read.Close()
 	var want string
-	for i, jobs := range []client.Jobs{eng, api, read} {
+	for i, jobs := range []client.Jobs{eng, remote, read} {
 		if got := seen(t, jobs); i == 0 {
 			want = got
 		} else if got != want {
 			t.Errorf("%T: got\n%s\nwant, as the engine says,\n%s", jobs, got, want)
 		}
 	}
-	for _, jobs := range []client.Jobs{eng, api, read} {
+	for _, jobs := range []client.Jobs{eng, remote, read} {
 		invalidLists(t, jobs)
 	}
-	for _, jobs := range []client.Jobs{eng, api} {
+	for _, jobs := range []client.Jobs{eng, remote} {
 		if _, err := jobs.Ask(t.Context(), "bad", "foo", ""); !isInvalid(err) {
 			t.Errorf("%T: asked for a verb that there is not: got %v", jobs, err)
 		}
@@ -260,11 +260,11 @@ func TestNoInputIsNull(t *testing.T) {
 	defer eng.close(t)
 	server := httptest.NewServer(eng.Handler())
 	defer server.Close()
-	api, err := client.New(server.URL)
+	remote, err := client.New(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, jobs := range []client.Jobs{eng, api} {
+	for i, jobs := range []client.Jobs{eng, remote} {
 		id := fmt.Sprint("job-", i)
 		if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id}); err != nil {
 			t.Fatalf("%T: %v", jobs, err)

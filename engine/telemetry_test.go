@@ -251,7 +251,7 @@ func TestASubmissionOverHTTPCarriesItsTrace(t *testing.T) {
 		}
 		return err
 	}
-	api, err := client.New(server.URL)
+	remote, err := client.New(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestASubmissionOverHTTPCarriesItsTrace(t *testing.T) {
 			return post(strings.Replace(theirs, "0af7", "ffff", 1), `{"workflow":"note","id":"field","input":null,"traceparent":"`+theirs+`"}`)
 		},
 		"context of a client": func() error {
-			_, err := api.Submit(under, makegood.Submission{Workflow: "note", ID: "client", Input: json.RawMessage("null")})
+			_, err := remote.Submit(under, makegood.Submission{Workflow: "note", ID: "client", Input: json.RawMessage("null")})
 			return err
 		},
 	} {

@@ -36,13 +36,13 @@ func agentPayloadRoutes() []route {
 	const over = "final: another attempt would be refused as well. 409: the attempt has ended, or is another's."
 	return []route{
 		{
-			method: "PUT", path: agentPayloadsPattern, name: "writeAgentPayload", door: Agents, stream: (*api).writeAgentPayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
+			method: "PUT", path: agentPayloadsPattern, name: "writeAgentPayload", door: Agents, stream: (*handlers).writeAgentPayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
 			summary:    fmt.Sprintf("Write a payload for the job of an attempt, under the agent's name: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. What breaks off, or comes to its end when the attempt has, leaves nothing. "+over, makegood.MaxLargePayloadBytes),
 			parameters: []parameter{holder},
 			answers:    refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests),
 		},
 		{
-			method: "GET", path: agentPayloadPattern, name: "readAgentPayload", door: Agents, stream: (*api).readAgentPayload,
+			method: "GET", path: agentPayloadPattern, name: "readAgentPayload", door: Agents, stream: (*handlers).readAgentPayload,
 			summary:    "Read a payload of the job of an attempt, whoever wrote it, or with the header Range: bytes=FIRST-LAST a part of it. " + over,
 			parameters: append(referenceParameters(), holder),
 			answers:    refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}}, http.StatusRequestedRangeNotSatisfiable),
@@ -51,7 +51,7 @@ func agentPayloadRoutes() []route {
 }
 
 // attemptOf returns the attempt for which a request is made, of the agent as which it may speak.
-func (a *api) attemptOf(r *http.Request) (agentdoor.Attempt, error) {
+func (a *handlers) attemptOf(r *http.Request) (agentdoor.Attempt, error) {
 	name, err := a.agentOf(r)
 	if err != nil {
 		return agentdoor.Attempt{}, err
@@ -87,7 +87,7 @@ func checkHolder(h agentdoor.Holder) error {
 }
 
 // writeAgentPayload stores the body for the job of an attempt, and answers with the reference.
-func (a *api) writeAgentPayload(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) writeAgentPayload(w http.ResponseWriter, r *http.Request) {
 	var p makegood.Payload
 	attempt, err := a.attemptOf(r)
 	if err == nil {
@@ -100,7 +100,7 @@ func (a *api) writeAgentPayload(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusCreated, p)
 }
 
-func (a *api) storeAgentPayload(r *http.Request, attempt agentdoor.Attempt) (makegood.Payload, error) {
+func (a *handlers) storeAgentPayload(r *http.Request, attempt agentdoor.Attempt) (makegood.Payload, error) {
 	mediaType, err := announcedType(r)
 	if err != nil {
 		return makegood.Payload{}, err
@@ -109,7 +109,7 @@ func (a *api) storeAgentPayload(r *http.Request, attempt agentdoor.Attempt) (mak
 }
 
 // readAgentPayload answers with the bytes of a payload of the job of an attempt.
-func (a *api) readAgentPayload(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) readAgentPayload(w http.ResponseWriter, r *http.Request) {
 	var p makegood.Payload
 	attempt, err := a.attemptOf(r)
 	if err == nil {
@@ -129,7 +129,7 @@ func (a *api) readAgentPayload(w http.ResponseWriter, r *http.Request) {
 
 // agentPayloadProblem is payloadProblem, and says whether another attempt would be refused as well: an agent in any language
 // asks for that, and decides nothing.
-func (a *api) agentPayloadProblem(r *http.Request, err error) (p *problem) {
+func (a *handlers) agentPayloadProblem(r *http.Request, err error) (p *problem) {
 	switch {
 	case errors.Is(err, agentdoor.ErrOver):
 		return newProblem(http.StatusConflict, "%v: it reads and writes no payload", agentdoor.ErrOver)

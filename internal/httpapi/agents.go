@@ -34,18 +34,18 @@ func agentRoutes() []route {
 	tasks[http.StatusTooManyRequests] = Problem{}
 	return []route{
 		{
-			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*api).takeTasks, body: agentdoor.TasksAsked{}, limit: maxOverhead,
+			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*handlers).takeTasks, body: agentdoor.TasksAsked{}, limit: maxOverhead,
 			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last and nobody has answered them.",
 				limits.MaxBatch, int(limits.MaxTaskWait.Seconds())),
 			answers: tasks,
 		},
 		{
-			method: "POST", path: "/api/agents/{agent}/replies", name: "reply", door: Agents, handle: (*api).reply, body: json.RawMessage{}, limit: maxReply,
+			method: "POST", path: "/api/agents/{agent}/replies", name: "reply", door: Agents, handle: (*handlers).reply, body: json.RawMessage{}, limit: maxReply,
 			summary: "Reply to a task: the message that would go to the events queue (docs/messages.md). It is saved before this is answered. One that changes nothing is answered with stale, and why.",
 			answers: answers(agentdoor.ReplyTaken{}),
 		},
 		{
-			method: "POST", path: "/api/agents/{agent}/heartbeats", name: "heartbeat", door: Agents, handle: (*api).heartbeat, body: agentdoor.Heartbeat{}, limit: maxOverhead,
+			method: "POST", path: "/api/agents/{agent}/heartbeats", name: "heartbeat", door: Agents, handle: (*handlers).heartbeat, body: agentdoor.Heartbeat{}, limit: maxOverhead,
 			summary: "Say that work on a task goes on: its CompleteBy moves to as long from now as the step may be silent, and that is flushed before this is answered. withdrawn: nobody wants the result any more, stop soon. over: the attempt has ended, stop and say nothing.",
 			answers: answers(agentdoor.HeartbeatTaken{}),
 		},
@@ -56,7 +56,7 @@ func agentRoutes() []route {
 const maxReply = limits.MaxMessageBytes
 
 // agentOf returns the agent in the path, if the request may speak as it.
-func (a *api) agentOf(r *http.Request) (string, error) {
+func (a *handlers) agentOf(r *http.Request) (string, error) {
 	name := r.PathValue("agent")
 	shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
@@ -76,7 +76,7 @@ func (a *api) agentOf(r *http.Request) (string, error) {
 }
 
 // takeTasks gives tasks to an agent.
-func (a *api) takeTasks(r *http.Request) (answer, error) {
+func (a *handlers) takeTasks(r *http.Request) (answer, error) {
 	began := time.Now()
 	name, err := a.agentOf(r)
 	if err != nil {
@@ -128,7 +128,7 @@ func checkAsked(t agentdoor.TasksAsked) (agentdoor.Ask, error) {
 }
 
 // reply takes the reply of an agent. Unlike other bodies it may have fields that are not known here: it is a message.
-func (a *api) reply(r *http.Request) (answer, error) {
+func (a *handlers) reply(r *http.Request) (answer, error) {
 	if _, err := a.agentOf(r); err != nil {
 		return answer{}, err
 	}
@@ -153,7 +153,7 @@ func (a *api) reply(r *http.Request) (answer, error) {
 }
 
 // heartbeat moves the CompleteBy of an attempt.
-func (a *api) heartbeat(r *http.Request) (answer, error) {
+func (a *handlers) heartbeat(r *http.Request) (answer, error) {
 	if _, err := a.agentOf(r); err != nil {
 		return answer{}, err
 	}

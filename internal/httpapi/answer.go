@@ -84,7 +84,7 @@ func notFound(id string) *problem {
 
 // problemOf translates the errors of all handlers, in this one place. What is not known to be the
 // caller's is logged, and they are told no more than what to do.
-func (a *api) problemOf(r *http.Request, err error) *problem {
+func (a *handlers) problemOf(r *http.Request, err error) *problem {
 	var p *problem
 	var mismatch *scheduler.MismatchError
 	var misfit *scheduler.MisfitError
@@ -144,7 +144,7 @@ func refusalOf(r *http.Request, refused *client.RefusedError) *problem {
 	return p
 }
 
-func (a *api) refuse(w http.ResponseWriter, p *problem) {
+func (a *handlers) refuse(w http.ResponseWriter, p *problem) {
 	if p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", strconv.Itoa(cmp.Or(p.retryAfter, retryAfter)))
 	}

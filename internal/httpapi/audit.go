@@ -21,13 +21,13 @@ func auditRoutes() []route {
 	job, none := makegood.Job{}, Problem{}
 	return []route{
 		{
-			method: "GET", path: "/api/audit", name: "audit", door: Read, handle: (*api).audit,
+			method: "GET", path: "/api/audit", name: "audit", door: Read, handle: (*handlers).audit,
 			summary:    "Look at a page of all jobs, and give those of which the index does not say what it should. It reads all that is stored, page by page. The cursor is empty at the end.",
 			parameters: []parameter{{name: "cursor", says: "the cursor of the page before"}},
 			answers:    everywhere(map[int]any{http.StatusOK: client.AuditPage{}, http.StatusBadRequest: none}),
 		},
 		{
-			method: "POST", path: "/api/jobs/{id}/wake", name: "wake", door: Operate, handle: (*api).wake, body: Waking{},
+			method: "POST", path: "/api/jobs/{id}/wake", name: "wake", door: Operate, handle: (*handlers).wake, body: Waking{},
 			summary: "Put a job back that an audit found: what is due of it is done, and it is in the index again. A job that is as it should be is left alone. The answer has no payloads.",
 			answers: everywhere(map[int]any{
 				http.StatusOK: job, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
@@ -38,7 +38,7 @@ func auditRoutes() []route {
 }
 
 // audit looks at a page of all jobs.
-func (a *api) audit(r *http.Request) (answer, error) {
+func (a *handlers) audit(r *http.Request) (answer, error) {
 	values, err := query(r, "cursor")
 	if err != nil {
 		return answer{}, err
@@ -54,7 +54,7 @@ func (a *api) audit(r *http.Request) (answer, error) {
 }
 
 // wake puts back what an audit found.
-func (a *api) wake(r *http.Request) (answer, error) {
+func (a *handlers) wake(r *http.Request) (answer, error) {
 	if err := decode(r, &Waking{}); err != nil {
 		return answer{}, err
 	}
@@ -71,7 +71,7 @@ func (a *api) wake(r *http.Request) (answer, error) {
 }
 
 // orDamaged returns the error of what was asked of a job; of a damaged one, that it is damaged.
-func (a *api) orDamaged(r *http.Request, id string, err error) error {
+func (a *handlers) orDamaged(r *http.Request, id string, err error) error {
 	if _, readErr := a.Backend.Job(r.Context(), id); errors.Is(readErr, store.ErrDamaged) {
 		return readErr
 	}

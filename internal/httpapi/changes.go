@@ -40,7 +40,7 @@ type follower struct {
 // follow sends changes as server-sent events until whoever follows goes. The id of an event is the run of this process and its
 // place in it: who comes back with it as Last-Event-ID gets what it has missed, as far as that is remembered, or is told how much
 // is not.
-func (a *api) follow(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) follow(w http.ResponseWriter, r *http.Request) {
 	if a.Changes == nil {
 		a.refuse(w, newProblem(http.StatusNotFound, "changes are not kept here: start it with --changes, or Options.Changes"))
 		return

@@ -102,43 +102,45 @@ func completionRoutes() []route {
 	const once = " The same again is the same, under the same request at any rate; another answer is refused (409, with the reason)."
 	return []route{
 		{
-			method: "POST", path: at + "complete", name: "completeStep", door: Operate, handle: (*api).completeStep, body: StepCompletion{}, limit: maxBody,
+			method: "POST", path: at + "complete", name: "completeStep", door: Operate, handle: (*handlers).completeStep, body: StepCompletion{}, limit: maxBody,
 			summary: "Complete a step that waits, with its output." + once + address + " The answer has no payloads.", answers: addressed(),
 		},
 		{
-			method: "POST", path: at + "fail", name: "failStep", door: Operate, handle: (*api).failStep, body: StepFailure{}, limit: maxOverhead,
+			method: "POST", path: at + "fail", name: "failStep", door: Operate, handle: (*handlers).failStep, body: StepFailure{}, limit: maxOverhead,
 			summary: "Say that a step that waits has failed. retryable: it is tried again, as its workflow says. applied: no, where it is known that it had no effect." + once + address + " The answer has no payloads.", answers: addressed(),
 		},
 		{
-			method: "POST", path: at + "heartbeat", name: "heartbeatStep", door: Operate, handle: (*api).heartbeatStep, body: StepHeartbeat{},
+			method: "POST", path: at + "heartbeat", name: "heartbeatStep", door: Operate, handle: (*handlers).heartbeatStep, body: StepHeartbeat{},
 			summary: fmt.Sprintf("Have a step that waits wait longer: until deadline, at most %d days from now; without it, as long again as it was to wait. No deadline is moved back.", int(makegood.MaxWait.Hours()/24)),
 			answers: addressed(),
 		},
 		{
-			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*api).settleStep, body: StepSettlement{}, limit: maxBody,
+			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*handlers).settleStep, body: StepSettlement{}, limit: maxBody,
 			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step whose outcome is unknown: nothing of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if nothing else has failed; by notDone nothing goes on. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. attempt: refused if another than this is the latest. The same again is the same. The answer has no payloads.",
 			answers: settled,
 		},
 		{
-			method: "POST", path: "/api/completions/complete", name: "completeByToken", door: Complete, handle: (*api).completeByToken, body: TokenCompletion{}, limit: maxBody,
+			method: "POST", path: "/api/completions/complete", name: "completeByToken", door: Complete, handle: (*handlers).completeByToken, body: TokenCompletion{}, limit: maxBody,
 			summary: "Complete a step under its completion token, with its output." + once + token, answers: held(),
 		},
 		{
-			method: "POST", path: "/api/completions/fail", name: "failByToken", door: Complete, handle: (*api).failByToken, body: TokenFailure{}, limit: maxOverhead,
+			method: "POST", path: "/api/completions/fail", name: "failByToken", door: Complete, handle: (*handlers).failByToken, body: TokenFailure{}, limit: maxOverhead,
 			summary: "Say under its completion token that a step has failed." + once + token, answers: held(),
 		},
 		{
-			method: "POST", path: "/api/completions/heartbeat", name: "heartbeatByToken", door: Complete, handle: (*api).heartbeatByToken, body: TokenHeartbeat{}, limit: maxOverhead,
+			method: "POST", path: "/api/completions/heartbeat", name: "heartbeatByToken", door: Complete, handle: (*handlers).heartbeatByToken, body: TokenHeartbeat{}, limit: maxOverhead,
 			summary: "Have a step wait longer under its completion token: until deadline; without it, as long again as it was to wait." + token, answers: held(),
 		},
 	}
 }
 
 // desk takes what is said of steps.
-func (a *api) desk() completion.Desk { return completion.Desk{Backend: a.Backend, Logger: a.Logger} }
+func (a *handlers) desk() completion.Desk {
+	return completion.Desk{Backend: a.Backend, Logger: a.Logger}
+}
 
 // address is the step in a request's path, as its body narrows it.
-func (a *api) address(r *http.Request, at client.Place, early string) (completion.Address, error) {
+func (a *handlers) address(r *http.Request, at client.Place, early string) (completion.Address, error) {
 	if early != "" && early != keep {
 		return completion.Address{}, bad("early is %.40q: want %s, or nothing", early, keep)
 	}
@@ -154,7 +156,7 @@ func checkRequest(name string) error {
 	return nil
 }
 
-func (a *api) completeStep(r *http.Request) (answer, error) {
+func (a *handlers) completeStep(r *http.Request) (answer, error) {
 	var said StepCompletion
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
@@ -162,7 +164,7 @@ func (a *api) completeStep(r *http.Request) (answer, error) {
 	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round, Why: said.Why}, said.Early, completion.Answer{Output: said.Output, Request: said.Request})
 }
 
-func (a *api) failStep(r *http.Request) (answer, error) {
+func (a *handlers) failStep(r *http.Request) (answer, error) {
 	var said StepFailure
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
@@ -170,7 +172,7 @@ func (a *api) failStep(r *http.Request) (answer, error) {
 	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round}, said.Early, completion.Answer{Error: said.Error.error(), Request: said.Request})
 }
 
-func (a *api) endStep(r *http.Request, place client.Place, early string, says completion.Answer) (answer, error) {
+func (a *handlers) endStep(r *http.Request, place client.Place, early string, says completion.Answer) (answer, error) {
 	at, err := a.address(r, place, early)
 	if err != nil {
 		return answer{}, err
@@ -181,7 +183,7 @@ func (a *api) endStep(r *http.Request, place client.Place, early string, says co
 	return a.completed(r)(a.desk().Complete(r.Context(), at, says))
 }
 
-func (a *api) heartbeatStep(r *http.Request) (answer, error) {
+func (a *handlers) heartbeatStep(r *http.Request) (answer, error) {
 	var said StepHeartbeat
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
@@ -193,7 +195,7 @@ func (a *api) heartbeatStep(r *http.Request) (answer, error) {
 	return a.completed(r)(a.desk().Extend(r.Context(), at, said.Deadline))
 }
 
-func (a *api) settleStep(r *http.Request) (answer, error) {
+func (a *handlers) settleStep(r *http.Request) (answer, error) {
 	var said StepSettlement
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
@@ -218,7 +220,7 @@ func (a *api) settleStep(r *http.Request) (answer, error) {
 }
 
 // completed answers with the job that a step belongs to.
-func (a *api) completed(r *http.Request) func(makegood.Job, error) (answer, error) {
+func (a *handlers) completed(r *http.Request) func(makegood.Job, error) (answer, error) {
 	return func(j makegood.Job, err error) (answer, error) {
 		if err != nil {
 			return answer{}, a.orDamaged(r, r.PathValue("id"), err)
@@ -227,7 +229,7 @@ func (a *api) completed(r *http.Request) func(makegood.Job, error) (answer, erro
 	}
 }
 
-func (a *api) completeByToken(r *http.Request) (answer, error) {
+func (a *handlers) completeByToken(r *http.Request) (answer, error) {
 	var said TokenCompletion
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
@@ -235,7 +237,7 @@ func (a *api) completeByToken(r *http.Request) (answer, error) {
 	return a.endByToken(r, said.Completion, completion.Answer{Output: said.Output, By: said.By, Why: said.Why, Request: said.Request})
 }
 
-func (a *api) failByToken(r *http.Request) (answer, error) {
+func (a *handlers) failByToken(r *http.Request) (answer, error) {
 	var said TokenFailure
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
@@ -243,14 +245,14 @@ func (a *api) failByToken(r *http.Request) (answer, error) {
 	return a.endByToken(r, said.Completion, completion.Answer{Error: said.Error.error(), Request: said.Request})
 }
 
-func (a *api) endByToken(r *http.Request, token string, says completion.Answer) (answer, error) {
+func (a *handlers) endByToken(r *http.Request, token string, says completion.Answer) (answer, error) {
 	if err := checkRequest(says.Request); err != nil {
 		return answer{}, err
 	}
 	return held(a.desk().CompleteByToken(r.Context(), token, says))
 }
 
-func (a *api) heartbeatByToken(r *http.Request) (answer, error) {
+func (a *handlers) heartbeatByToken(r *http.Request) (answer, error) {
 	var said TokenHeartbeat
 	if err := decode(r, &said); err != nil {
 		return answer{}, err

@@ -17,14 +17,14 @@ var hashPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // definitionRoute is that of what a hash stands for.
 func definitionRoute() route {
 	return route{
-		method: "GET", path: "/api/definitions/{hash}", name: "definition", door: Read, handle: (*api).definition,
+		method: "GET", path: "/api/definitions/{hash}", name: "definition", door: Read, handle: (*handlers).definition,
 		summary: "Read a definition by its hash, current or not: its name, the whole workflow, and a workflow file that says the same (without the comments and schedules of the file that it was made of).",
 		answers: everywhere(map[int]any{http.StatusOK: client.Definition{}, http.StatusNotFound: Problem{}}),
 	}
 }
 
 // definition reads a definition. It is kept for ever and never changes.
-func (a *api) definition(r *http.Request) (answer, error) {
+func (a *handlers) definition(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}

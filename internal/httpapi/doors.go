@@ -55,7 +55,7 @@ func claimed(unknown string) func(*http.Request) string {
 }
 
 // publish makes a workflow file the current definition of its name.
-func (a *api) publish(r *http.Request) (answer, error) {
+func (a *handlers) publish(r *http.Request) (answer, error) {
 	var p Publication
 	if err := decode(r, &p); err != nil {
 		return answer{}, err

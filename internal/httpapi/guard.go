@@ -9,7 +9,7 @@ import (
 )
 
 // guard lets in only requests that name this host, and no changes that a page of another origin asks for.
-func (a *api) guard(next http.Handler) http.Handler {
+func (a *handlers) guard(next http.Handler) http.Handler {
 	return origin.Rules{
 		Host: a.Host, Names: a.Names,
 		// Whoever knows the token of a link may answer, from wherever they come; nobody else can, whatever their browser sends.
@@ -31,7 +31,7 @@ func mustBeJSON(r *http.Request) *problem {
 }
 
 // strangers answers what no route answers, in JSON as all else.
-func (a *api) strangers(mux *http.ServeMux) http.Handler {
+func (a *handlers) strangers(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)

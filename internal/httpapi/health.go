@@ -21,7 +21,7 @@ const (
 
 // health says that the process lives, and nothing of its store where readiness speaks of that: whoever restarts what is not healthy
 // must not restart an engine that waits for room on its disk.
-func (a *api) health(r *http.Request) (answer, error) {
+func (a *handlers) health(r *http.Request) (answer, error) {
 	if a.Ready != nil {
 		return ok(Health{Status: "ok"})
 	}
@@ -54,7 +54,7 @@ func (r *readiness) ask(ctx context.Context) error {
 }
 
 // serveReady answers 200 or 503. The reason stands in the log alone, since the route needs no login.
-func (a *api) serveReady(r *readiness) http.HandlerFunc {
+func (a *handlers) serveReady(r *readiness) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if err := r.ask(req.Context()); err != nil {
 			a.Logger.WarnContext(req.Context(), "not ready", "why", err)

@@ -29,7 +29,7 @@ type HoldList struct {
 // holdRoutes are those of agents and workflows that are paused as a whole.
 func holdRoutes() []route {
 	all := []route{{
-		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: (*api).listHolds,
+		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: (*handlers).listHolds,
 		summary: "What is paused as a whole, since when, by whom and why, how many jobs stand still because of it, and how far a release is.",
 		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
 	}}
@@ -40,13 +40,13 @@ func holdRoutes() []route {
 				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/pause", kind), name: "pause" + titled(kind), door: Operate, body: HoldAsking{},
 				summary: fmt.Sprintf("Pause %s as a whole: nothing new is sent, the jobs that come to it stand still, and submissions are taken. It is stored before this is answered, and known everywhere %s later. One that is paused already stays so, for the reason that it is.", aKind(kind), limits.HoldsFresh),
 				answers: holdAnswers(),
-				handle:  func(a *api, r *http.Request) (answer, error) { return a.pauseAll(r, kind) },
+				handle:  func(a *handlers, r *http.Request) (answer, error) { return a.pauseAll(r, kind) },
 			},
 			route{
 				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/resume", kind), name: "resume" + titled(kind), door: Operate, body: ReleaseAsking{},
 				summary: fmt.Sprintf("Resume %s: new work flows at once, and the jobs that stood still go on little by little. One that is not paused is refused (409).", aKind(kind)),
 				answers: holdAnswers(http.StatusConflict),
-				handle:  func(a *api, r *http.Request) (answer, error) { return a.resumeAll(r, kind) },
+				handle:  func(a *handlers, r *http.Request) (answer, error) { return a.resumeAll(r, kind) },
 			},
 		)
 	}
@@ -76,7 +76,7 @@ func aKind(kind makegood.HoldKind) string {
 	return "a workflow"
 }
 
-func (a *api) listHolds(r *http.Request) (answer, error) {
+func (a *handlers) listHolds(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
@@ -87,7 +87,7 @@ func (a *api) listHolds(r *http.Request) (answer, error) {
 	return ok(HoldList{Holds: view.Holds(all)})
 }
 
-func (a *api) pauseAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
+func (a *handlers) pauseAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
 	var asking HoldAsking
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err
@@ -96,7 +96,7 @@ func (a *api) pauseAll(r *http.Request, kind makegood.HoldKind) (answer, error) 
 	return a.heldNow(r, "pause", h, err)
 }
 
-func (a *api) resumeAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
+func (a *handlers) resumeAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
 	if err := decode(r, &ReleaseAsking{}); err != nil {
 		return answer{}, err
 	}
@@ -105,7 +105,7 @@ func (a *api) resumeAll(r *http.Request, kind makegood.HoldKind) (answer, error)
 }
 
 // heldNow answers with a hold as it is stored after what was asked.
-func (a *api) heldNow(r *http.Request, what string, h job.Hold, err error) (answer, error) {
+func (a *handlers) heldNow(r *http.Request, what string, h job.Hold, err error) (answer, error) {
 	switch {
 	case errors.Is(err, holds.ErrNotHeld):
 		p := newProblem(http.StatusConflict, "%s is refused: %v", what, err)

@@ -158,7 +158,7 @@ type Config struct {
 }
 
 // api answers requests.
-type api struct {
+type handlers struct {
 	Config
 	document []byte
 	// link is the page of a link, linkPolicy what a browser lets it do.
@@ -182,7 +182,7 @@ func New(c Config) http.Handler {
 	if c.Caller == nil {
 		c.Caller = claimed(cmp.Or(c.Unknown, Local))
 	}
-	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, limits.MaxUploads)}
+	a := &handlers{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, limits.MaxUploads)}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") || a.Holds == nil && strings.HasPrefix(r.path, "/api/holds") {
@@ -207,7 +207,7 @@ func New(c Config) http.Handler {
 }
 
 // serve answers a request of a route.
-func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
+func (a *handlers) serve(w http.ResponseWriter, req *http.Request, r route) {
 	if a.Door != "" && a.Door != r.door {
 		a.refuse(w, newProblem(http.StatusForbidden, "%s %s belongs to the door %s, and this is the door %s", r.method, r.path, r.door, a.Door))
 		return

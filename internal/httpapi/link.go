@@ -87,12 +87,12 @@ func patiently(h http.HandlerFunc) http.HandlerFunc {
 }
 
 // showLink shows the step of a link.
-func (a *api) showLink(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) showLink(w http.ResponseWriter, r *http.Request) {
 	a.showStep(w, r, http.StatusOK, linkPage{})
 }
 
 // showStep shows how the step of a link stands now, with what became of an answer.
-func (a *api) showStep(w http.ResponseWriter, r *http.Request, status int, p linkPage) {
+func (a *handlers) showStep(w http.ResponseWriter, r *http.Request, status int, p linkPage) {
 	look, err := a.desk().Look(r.Context(), r.PathValue("token"))
 	if err != nil {
 		problem := a.linkProblem(r, err)
@@ -106,7 +106,7 @@ func (a *api) showStep(w http.ResponseWriter, r *http.Request, status int, p lin
 }
 
 // answerLink takes the answer that a person gives on the page of a link.
-func (a *api) answerLink(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) answerLink(w http.ResponseWriter, r *http.Request) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		a.showStep(w, r, http.StatusUnsupportedMediaType, linkPage{Said: "this is not the form of this page", Wrong: true})
@@ -173,7 +173,7 @@ func readForm(r *http.Request) (said completion.Answer, err error) {
 }
 
 // linkProblem is what a person is told who opened a link.
-func (a *api) linkProblem(r *http.Request, err error) *problem {
+func (a *handlers) linkProblem(r *http.Request, err error) *problem {
 	refused, invalid := new(client.RefusedError), new(client.InvalidError)
 	switch p := a.problemOf(r, err); {
 	case errors.As(err, &refused):
@@ -189,7 +189,7 @@ func (a *api) linkProblem(r *http.Request, err error) *problem {
 }
 
 // writeLink writes the page.
-func (a *api) writeLink(w http.ResponseWriter, status int, p linkPage) {
+func (a *handlers) writeLink(w http.ResponseWriter, status int, p linkPage) {
 	p.Style = template.CSS(linkStyle) //nolint:gosec // it is ours
 	var page bytes.Buffer
 	if err := a.link.Execute(&page, p); err != nil {

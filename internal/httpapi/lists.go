@@ -49,18 +49,18 @@ func countRoutes() []route {
 	cursor := parameter{name: "cursor", says: "the cursor of the answer before, of the same count"}
 	return []route{
 		{
-			method: "GET", path: "/api/counts", name: "count", door: Read, handle: (*api).counts,
+			method: "GET", path: "/api/counts", name: "count", door: Read, handle: (*handlers).counts,
 			summary:    "Count jobs by what they are alike in, for some seconds; where the cursor is not empty, it goes on there, and the groups of all answers add up. The values of a group are in the order of by; a job that stands at several steps counts with each. since is when the first of them stopped, and example its id.",
 			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", client.Facets())}, cursor),
 			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 		{
-			method: "GET", path: "/api/totals", name: "totals", door: Read, handle: (*api).totals,
+			method: "GET", path: "/api/totals", name: "totals", door: Read, handle: (*handlers).totals,
 			summary: "How many jobs there are in each state, without reading them. 404 where nobody knows: on a deployed stack.",
 			answers: everywhere(map[int]any{http.StatusOK: TotalList{}, http.StatusNotFound: Problem{}}),
 		},
 		{
-			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: (*api).errors,
+			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: (*handlers).errors,
 			summary:    fmt.Sprintf("Count the jobs in Error, by %v: what waits for a person. It goes on as a count does.", view.ErrorFacets()),
 			parameters: []parameter{cursor},
 			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
@@ -74,7 +74,7 @@ type TotalList struct {
 }
 
 // totals answers how many jobs there are.
-func (a *api) totals(r *http.Request) (answer, error) {
+func (a *handlers) totals(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
@@ -89,7 +89,7 @@ func (a *api) totals(r *http.Request) (answer, error) {
 }
 
 // list lists jobs.
-func (a *api) list(r *http.Request) (answer, error) {
+func (a *handlers) list(r *http.Request) (answer, error) {
 	wanted, err := listQuery(r)
 	if err != nil {
 		return answer{}, err
@@ -117,7 +117,7 @@ type Near interface {
 }
 
 // nearClaims reads the claims of jobs; nil: they are far.
-func (a *api) nearClaims(ctx context.Context) view.Claims {
+func (a *handlers) nearClaims(ctx context.Context) view.Claims {
 	near, is := a.Backend.(Near)
 	if !is {
 		return nil
@@ -126,7 +126,7 @@ func (a *api) nearClaims(ctx context.Context) view.Claims {
 }
 
 // counts counts jobs by facets.
-func (a *api) counts(r *http.Request) (answer, error) {
+func (a *handlers) counts(r *http.Request) (answer, error) {
 	values, err := query(r, listParameters("by", "cursor")...)
 	if err != nil {
 		return answer{}, err
@@ -143,7 +143,7 @@ func (a *api) counts(r *http.Request) (answer, error) {
 }
 
 // errors counts the jobs in Error.
-func (a *api) errors(r *http.Request) (answer, error) {
+func (a *handlers) errors(r *http.Request) (answer, error) {
 	values, err := query(r, "cursor")
 	if err != nil {
 		return answer{}, err
@@ -151,7 +151,7 @@ func (a *api) errors(r *http.Request) (answer, error) {
 	return a.groups(r.Context(), client.Filter{State: makegood.JobError}, view.ErrorFacets(), values.Get("cursor"))
 }
 
-func (a *api) groups(ctx context.Context, wanted client.Filter, by []client.Facet, cursor string) (answer, error) {
+func (a *handlers) groups(ctx context.Context, wanted client.Filter, by []client.Facet, cursor string) (answer, error) {
 	groups, err := view.Groups(ctx, a.Backend, wanted, by, cursor)
 	if invalid, is := errors.AsType[*client.InvalidError](err); is {
 		return answer{}, bad("%s", invalid.Message)

@@ -70,17 +70,17 @@ func payloadRoutes() []route {
 	}
 	return []route{
 		{
-			method: "POST", path: payloadsPattern, name: "payloadDoor", door: Submit, handle: (*api).writeDoor, body: Upload{},
+			method: "POST", path: payloadsPattern, name: "payloadDoor", door: Submit, handle: (*handlers).writeDoor, body: Upload{},
 			summary: "Ask where a payload of a job is written that is there or will be submitted. The answer is a request to make, without credentials: where url is empty, to this very URL; where method is empty there is nothing to do, since the bytes are there. The URL is a secret, and lasts a while. On a stack sha256 and bytes must be said (411), and no other bytes are taken there.",
 			answers: refused(map[int]any{http.StatusOK: PayloadDoor{}}, http.StatusLengthRequired, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType),
 		},
 		{
-			method: "PUT", path: payloadsPattern, name: "writePayload", door: Submit, stream: (*api).writePayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
+			method: "PUT", path: payloadsPattern, name: "writePayload", door: Submit, stream: (*handlers).writePayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
 			summary: fmt.Sprintf("Write a payload of a job that is there or will be submitted: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. A stack takes no bytes here (405).", makegood.MaxLargePayloadBytes),
 			answers: refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests),
 		},
 		{
-			method: "GET", path: payloadPattern, name: "readPayload", door: Read, stream: (*api).readPayload,
+			method: "GET", path: payloadPattern, name: "readPayload", door: Read, stream: (*handlers).readPayload,
 			summary:    "Read a payload of a job, or with the header Range: bytes=FIRST-LAST a part of it. A stack answers with a request to make, without credentials, and leads there (303); its URL is a secret, and lasts a while.",
 			parameters: referenceParameters(),
 			answers:    refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}, http.StatusSeeOther: PayloadDoor{}}, http.StatusRequestedRangeNotSatisfiable),
@@ -113,7 +113,7 @@ func noPayloads() *problem {
 }
 
 // writeDoor says where a payload is written.
-func (a *api) writeDoor(r *http.Request) (answer, error) {
+func (a *handlers) writeDoor(r *http.Request) (answer, error) {
 	var u Upload
 	if err := decode(r, &u); err != nil {
 		return answer{}, err
@@ -172,7 +172,7 @@ func typeOf(mediaType string) (string, error) {
 }
 
 // writePayload stores the body, for a job that is there or will be submitted, and answers with the reference.
-func (a *api) writePayload(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) writePayload(w http.ResponseWriter, r *http.Request) {
 	p, err := a.storePayload(r)
 	if err != nil {
 		a.refuseBody(w, a.payloadProblem(r, err))
@@ -182,12 +182,12 @@ func (a *api) writePayload(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuseBody refuses a request of whose body what is left is not read.
-func (a *api) refuseBody(w http.ResponseWriter, p *problem) {
+func (a *handlers) refuseBody(w http.ResponseWriter, p *problem) {
 	w.Header().Set("Connection", "close")
 	a.refuse(w, p)
 }
 
-func (a *api) storePayload(r *http.Request) (makegood.Payload, error) {
+func (a *handlers) storePayload(r *http.Request) (makegood.Payload, error) {
 	switch {
 	case a.Doors != nil:
 		return makegood.Payload{}, newProblem(http.StatusMethodNotAllowed, "no bytes are taken here: POST their sha256, bytes and type to this very path, and the answer says where they are written")
@@ -243,7 +243,7 @@ func announcedType(r *http.Request) (string, error) {
 }
 
 // readPayload answers with the bytes of a payload, or leads to where they are.
-func (a *api) readPayload(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) readPayload(w http.ResponseWriter, r *http.Request) {
 	id, p, err := a.meant(r)
 	switch {
 	case err != nil:
@@ -261,7 +261,7 @@ func (a *api) readPayload(w http.ResponseWriter, r *http.Request) {
 }
 
 // meant reads which payload a request means.
-func (a *api) meant(r *http.Request) (id string, p makegood.Payload, err error) {
+func (a *handlers) meant(r *http.Request) (id string, p makegood.Payload, err error) {
 	if a.Doors == nil && a.Large == nil {
 		return "", p, noPayloads()
 	}
@@ -298,7 +298,7 @@ func referenceParameters() []parameter {
 }
 
 // leadToPayload leads to where a payload is: a program reads the door, and all others follow it.
-func (a *api) leadToPayload(w http.ResponseWriter, r *http.Request, id string, p makegood.Payload) {
+func (a *handlers) leadToPayload(w http.ResponseWriter, r *http.Request, id string, p makegood.Payload) {
 	ctx, cancel := context.WithTimeout(r.Context(), handleTimeout)
 	defer cancel()
 	door, err := a.Doors.ReadDoor(ctx, id, p)
@@ -329,7 +329,7 @@ type sending struct {
 // sendPayload answers with the bytes, or the part that is asked for. They are for a program or a file: no browser shows them as
 // a page of this origin. What turns out to be altered on the way ends the connection before its time; who reads on from there is
 // told why.
-func (a *api) sendPayload(w http.ResponseWriter, r *http.Request, s sending) {
+func (a *handlers) sendPayload(w http.ResponseWriter, r *http.Request, s sending) {
 	offset, n, err := partOf(r.Header.Get("Range"), s.payload.Bytes)
 	if err != nil {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", s.payload.Bytes))
@@ -396,7 +396,7 @@ func partOf(header string, bytes int64) (offset, n int64, err error) {
 }
 
 // payloadProblem translates what a payload store says.
-func (a *api) payloadProblem(r *http.Request, err error) *problem {
+func (a *handlers) payloadProblem(r *http.Request, err error) *problem {
 	switch {
 	case errors.Is(err, errBrokeOff):
 		return newProblem(http.StatusBadRequest, "%v", errBrokeOff)

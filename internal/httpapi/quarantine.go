@@ -39,7 +39,7 @@ func quarantineRoutes() []route {
 	}
 	return []route{
 		{
-			method: "GET", path: "/api/quarantine", name: "quarantine", door: Read, handle: inQuarantine((*api).quarantined),
+			method: "GET", path: "/api/quarantine", name: "quarantine", door: Read, handle: inQuarantine((*handlers).quarantined),
 			summary: "List the messages that nobody understood, each with the reason and its body, the oldest first. A page may be short before the end; the cursor is empty at the end. A deployed stack has them in a queue: 404 there.",
 			parameters: []parameter{
 				{name: "limit", says: fmt.Sprintf("how many messages a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
@@ -48,17 +48,17 @@ func quarantineRoutes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: client.QuarantinePage{}, http.StatusBadRequest: none, http.StatusNotFound: none}),
 		},
 		{
-			method: "GET", path: "/api/quarantine/{id}", name: "getQuarantined", door: Read, handle: inQuarantine((*api).getQuarantined),
+			method: "GET", path: "/api/quarantine/{id}", name: "getQuarantined", door: Read, handle: inQuarantine((*handlers).getQuarantined),
 			summary: "Read a message in quarantine, and what a replay would make of it.",
 			answers: everywhere(map[int]any{http.StatusOK: client.Quarantined{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
-			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: inQuarantine((*api).replayQuarantined), body: QuarantineAsking{},
+			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: inQuarantine((*handlers).replayQuarantined), body: QuarantineAsking{},
 			summary: "Let a message do what it was sent for: an event that is understood now is dealt with; a task is never put back, its Scheduler looks at the job. It is deleted after what it led to is stored. One that is refused stays; why says the reason.",
 			answers: asked(client.Replayed{}),
 		},
 		{
-			method: "POST", path: "/api/quarantine/{id}/drop", name: "dropQuarantined", door: Operate, handle: inQuarantine((*api).dropQuarantined), body: QuarantineAsking{},
+			method: "POST", path: "/api/quarantine/{id}/drop", name: "dropQuarantined", door: Operate, handle: inQuarantine((*handlers).dropQuarantined), body: QuarantineAsking{},
 			summary: "Delete a message in quarantine.",
 			answers: asked(Dropped{}),
 		},
@@ -66,8 +66,8 @@ func quarantineRoutes() []route {
 }
 
 // inQuarantine handles a request where quarantine is kept here, and says where it is else.
-func inQuarantine(handle func(*api, *http.Request) (answer, error)) func(*api, *http.Request) (answer, error) {
-	return func(a *api, r *http.Request) (answer, error) {
+func inQuarantine(handle func(*handlers, *http.Request) (answer, error)) func(*handlers, *http.Request) (answer, error) {
+	return func(a *handlers, r *http.Request) (answer, error) {
 		if a.Quarantine == nil {
 			return answer{}, newProblem(http.StatusNotFound, "the quarantine of a stack is a queue, and no door opens it: `makegood quarantine list --stack NAME` does, with your own AWS credentials")
 		}
@@ -89,7 +89,7 @@ func aboutMessage(id string, p *problem) *problem {
 	return p
 }
 
-func (a *api) quarantined(r *http.Request) (answer, error) {
+func (a *handlers) quarantined(r *http.Request) (answer, error) {
 	values, err := query(r, "limit", "cursor")
 	if err != nil {
 		return answer{}, err
@@ -105,7 +105,7 @@ func (a *api) quarantined(r *http.Request) (answer, error) {
 	return ok(page)
 }
 
-func (a *api) getQuarantined(r *http.Request) (answer, error) {
+func (a *handlers) getQuarantined(r *http.Request) (answer, error) {
 	q, err := a.Quarantine.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return answer{}, err
@@ -113,7 +113,7 @@ func (a *api) getQuarantined(r *http.Request) (answer, error) {
 	return ok(q)
 }
 
-func (a *api) replayQuarantined(r *http.Request) (answer, error) {
+func (a *handlers) replayQuarantined(r *http.Request) (answer, error) {
 	if err := decode(r, &QuarantineAsking{}); err != nil {
 		return answer{}, err
 	}
@@ -126,7 +126,7 @@ func (a *api) replayQuarantined(r *http.Request) (answer, error) {
 	return ok(replayed)
 }
 
-func (a *api) dropQuarantined(r *http.Request) (answer, error) {
+func (a *handlers) dropQuarantined(r *http.Request) (answer, error) {
 	if err := decode(r, &QuarantineAsking{}); err != nil {
 		return answer{}, err
 	}

@@ -34,7 +34,7 @@ func resubmission(r *http.Request) (Resubmission, job.Requested, error) {
 }
 
 // resubmit asks for a job to go on.
-func (a *api) resubmit(r *http.Request) (answer, error) {
+func (a *handlers) resubmit(r *http.Request) (answer, error) {
 	asking, event, err := resubmission(r)
 	if err != nil {
 		return answer{}, err
@@ -43,7 +43,7 @@ func (a *api) resubmit(r *http.Request) (answer, error) {
 }
 
 // plan says what a resubmit would do.
-func (a *api) plan(r *http.Request) (answer, error) {
+func (a *handlers) plan(r *http.Request) (answer, error) {
 	asking, event, err := resubmission(r)
 	if err != nil {
 		return answer{}, err
@@ -71,14 +71,14 @@ func (a *api) plan(r *http.Request) (answer, error) {
 // offersRoute is that of what may be asked of a job.
 func offersRoute() route {
 	return route{
-		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: (*api).offers,
+		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: (*handlers).offers,
 		summary: "Say of each verb, and of what may be asked of the steps, what it would do to the job as it stands, or why it would be refused: in the words in which it would be. Nothing is changed, and nothing is promised: the job may have moved on by the time that somebody asks. Where an attempt is out that nobody is known to have claimed, settling its step is offered, and refused if somebody has claimed it by then. A side of a step of which nothing may be asked is left out, unless it is under way or has failed.",
 		answers: everywhere(map[int]any{http.StatusOK: makegood.Offers{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
 	}
 }
 
 // offers says what may be asked of a job.
-func (a *api) offers(r *http.Request) (answer, error) {
+func (a *handlers) offers(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
@@ -94,7 +94,7 @@ func (a *api) offers(r *http.Request) (answer, error) {
 }
 
 // edit asks for another timeout.
-func (a *api) edit(r *http.Request) (answer, error) {
+func (a *handlers) edit(r *http.Request) (answer, error) {
 	var asking Edition
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err

@@ -103,9 +103,9 @@ type route struct {
 	optional bool
 	// answers are zero values of the types of the answers, by status.
 	answers map[int]any
-	handle  func(a *api, r *http.Request) (answer, error)
+	handle  func(a *handlers, r *http.Request) (answer, error)
 	// stream serves what is no JSON, and as large as a payload, in place of handle.
-	stream func(a *api, w http.ResponseWriter, r *http.Request)
+	stream func(a *handlers, w http.ResponseWriter, r *http.Request)
 }
 
 // mayBeEmpty reports whether a request says nothing, where there need be nothing to say. It need not be declared as JSON
@@ -148,12 +148,12 @@ func routes() []route {
 	job, none := makegood.Job{}, Problem{}
 	all := []route{
 		{
-			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: (*api).submit, body: Submission{}, limit: maxBody,
+			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: (*handlers).submit, body: Submission{}, limit: maxBody,
 			summary: "Submit a job. It is stored before this is answered. The same id with the same workflow and input is the same job (200); with other content it is refused (409, with both hashes). An id is made for a job that has none. The answer has no payloads.",
 			answers: posted(map[int]any{http.StatusCreated: job, http.StatusOK: job}),
 		},
 		{
-			method: "GET", path: "/api/jobs", name: "list", door: Read, handle: (*api).list,
+			method: "GET", path: "/api/jobs", name: "list", door: Read, handle: (*handlers).list,
 			summary: "List jobs, without payloads, newest first. A page may be short, or empty, before the end; the cursor is empty at the end.",
 			parameters: append(filterParameters(),
 				parameter{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
@@ -163,7 +163,7 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: client.Page{}, http.StatusBadRequest: none}),
 		},
 		{
-			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*api).get,
+			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*handlers).get,
 			summary: "Read a job, with its input and outputs.",
 			parameters: []parameter{{
 				name:   "payloads",
@@ -173,12 +173,12 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
-			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: (*api).workflows,
+			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: (*handlers).workflows,
 			summary: "The workflows that jobs can be submitted to.",
 			answers: everywhere(map[int]any{http.StatusOK: WorkflowList{}}),
 		},
 		{
-			method: "POST", path: "/api/workflows", name: "publish", door: Operate, handle: (*api).publish, body: Publication{}, limit: maxPublication,
+			method: "POST", path: "/api/workflows", name: "publish", door: Operate, handle: (*handlers).publish, body: Publication{}, limit: maxPublication,
 			summary: "Make a workflow file the current definition of its name; jobs that are there keep theirs. On a deployed stack only: 404 elsewhere.",
 			answers: everywhere(map[int]any{
 				http.StatusOK: client.Workflow{}, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
@@ -186,12 +186,12 @@ func routes() []route {
 			}),
 		},
 		{
-			method: "GET", path: "/api/openapi.json", name: "openapi", door: Read, handle: (*api).openapi,
+			method: "GET", path: "/api/openapi.json", name: "openapi", door: Read, handle: (*handlers).openapi,
 			summary: "This document.",
 			answers: everywhere(map[int]any{http.StatusOK: json.RawMessage{}}),
 		},
 		{
-			method: "GET", path: healthPath, name: "health", door: Read, handle: (*api).health,
+			method: "GET", path: healthPath, name: "health", door: Read, handle: (*handlers).health,
 			summary: "Whether the process lives; where there is no /readyz beside it, whether the store can be read.",
 			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
 		},
@@ -218,18 +218,18 @@ func verbRoutes() (all []route) {
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
 			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
-			handle:  func(a *api, r *http.Request) (answer, error) { return a.askFor(r, verb) },
+			handle:  func(a *handlers, r *http.Request) (answer, error) { return a.askFor(r, verb) },
 		}
 		switch verb {
 		case makegood.VerbResubmit:
-			asks.body, asks.limit, asks.optional, asks.handle = Resubmission{}, maxBody, true, (*api).resubmit
+			asks.body, asks.limit, asks.optional, asks.handle = Resubmission{}, maxBody, true, (*handlers).resubmit
 			asks.summary += " definition: the hash of a definition that is known here, or current; what is done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.VerbEdit:
-			asks.body, asks.handle = Edition{}, (*api).edit
+			asks.body, asks.handle = Edition{}, (*handlers).edit
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", makegood.MinTimeout, makegood.MaxJobTimeout)
 		}
 		if verb == makegood.VerbReschedule {
-			asks.body, asks.handle = Rescheduling{}, (*api).reschedule
+			asks.body, asks.handle = Rescheduling{}, (*handlers).reschedule
 			asks.summary += " startAt is its new start, and its timeout counts from there; one that has passed is at once."
 		}
 		all = append(all, asks)
@@ -240,7 +240,7 @@ func verbRoutes() (all []route) {
 // planRoute is that of what a resubmit would do.
 func planRoute() route {
 	return route{
-		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*api).plan,
+		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*handlers).plan,
 		summary: "Say what a resubmit with this definition and input would do: what becomes of each step, and in what the definitions differ. Nothing is changed. Refused where the resubmit would be (409, with the same reason).",
 		answers: posted(map[int]any{http.StatusOK: makegood.Plan{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
 	}
@@ -258,7 +258,7 @@ func verbSummary(verb makegood.Verb) string {
 }
 
 // submit stores a job.
-func (a *api) submit(r *http.Request) (answer, error) {
+func (a *handlers) submit(r *http.Request) (answer, error) {
 	var s Submission
 	if err := decode(r, &s); err != nil {
 		return answer{}, err
@@ -289,7 +289,7 @@ func (a *api) submit(r *http.Request) (answer, error) {
 }
 
 // get reads a job.
-func (a *api) get(r *http.Request) (answer, error) {
+func (a *handlers) get(r *http.Request) (answer, error) {
 	values, err := query(r, "payloads")
 	if err != nil {
 		return answer{}, err
@@ -337,7 +337,7 @@ func jobID(r *http.Request) (string, error) {
 }
 
 // askFor asks for a verb.
-func (a *api) askFor(r *http.Request, verb makegood.Verb) (answer, error) {
+func (a *handlers) askFor(r *http.Request, verb makegood.Verb) (answer, error) {
 	var asking Asking
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err
@@ -346,7 +346,7 @@ func (a *api) askFor(r *http.Request, verb makegood.Verb) (answer, error) {
 }
 
 // reschedule asks for another start.
-func (a *api) reschedule(r *http.Request) (answer, error) {
+func (a *handlers) reschedule(r *http.Request) (answer, error) {
 	var asking Rescheduling
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err
@@ -358,7 +358,7 @@ func (a *api) reschedule(r *http.Request) (answer, error) {
 }
 
 // ask asks for what an event says.
-func (a *api) ask(r *http.Request, asking Asking, event job.Requested) (answer, error) {
+func (a *handlers) ask(r *http.Request, asking Asking, event job.Requested) (answer, error) {
 	verb := event.Verb
 	id, err := jobID(r)
 	switch {
@@ -386,7 +386,7 @@ func (a *api) ask(r *http.Request, asking Asking, event job.Requested) (answer, 
 }
 
 // workflows lists what can be submitted to.
-func (a *api) workflows(r *http.Request) (answer, error) {
+func (a *handlers) workflows(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
@@ -401,4 +401,4 @@ func (a *api) workflows(r *http.Request) (answer, error) {
 	return ok(list)
 }
 
-func (a *api) openapi(*http.Request) (answer, error) { return ok(a.document) }
+func (a *handlers) openapi(*http.Request) (answer, error) { return ok(a.document) }

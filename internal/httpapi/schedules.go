@@ -66,49 +66,49 @@ func scheduleRoutes() []route {
 	}
 	return []route{
 		{
-			method: "POST", path: "/api/schedules", name: "createSchedule", door: Operate, handle: (*api).createSchedule, body: makegood.Schedule{}, limit: maxSchedule,
+			method: "POST", path: "/api/schedules", name: "createSchedule", door: Operate, handle: (*handlers).createSchedule, body: makegood.Schedule{}, limit: maxSchedule,
 			summary: "Create a schedule. It is stored before this is answered. The same again is the same schedule (200); another of its name is refused (409).",
 			answers: posted(map[int]any{http.StatusCreated: s, http.StatusOK: s}),
 		},
 		{
-			method: "GET", path: "/api/schedules", name: "listSchedules", door: Read, handle: (*api).listSchedules,
+			method: "GET", path: "/api/schedules", name: "listSchedules", door: Read, handle: (*handlers).listSchedules,
 			summary: "All schedules, by their names.",
 			answers: everywhere(map[int]any{http.StatusOK: ScheduleList{}}),
 		},
 		{
-			method: "GET", path: "/api/schedules/{id}", name: "getSchedule", door: Read, handle: (*api).getSchedule,
+			method: "GET", path: "/api/schedules/{id}", name: "getSchedule", door: Read, handle: (*handlers).getSchedule,
 			summary: "Read a schedule.",
 			answers: read(s),
 		},
 		{
-			method: "GET", path: "/api/schedules/{id}/next", name: "nextFires", door: Read, handle: (*api).nextFires,
+			method: "GET", path: "/api/schedules/{id}/next", name: "nextFires", door: Read, handle: (*handlers).nextFires,
 			summary:    "The next fires of a schedule, as if it were not paused.",
 			parameters: []parameter{{name: "count", says: fmt.Sprintf("how many, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true}},
 			answers:    read(Fires{}, http.StatusBadRequest),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}", name: "changeSchedule", door: Operate, handle: (*api).changeSchedule, body: makegood.Schedule{}, limit: maxSchedule,
+			method: "POST", path: "/api/schedules/{id}", name: "changeSchedule", door: Operate, handle: (*handlers).changeSchedule, body: makegood.Schedule{}, limit: maxSchedule,
 			parameters: []parameter{{name: "rev", says: "the rev of the schedule as it was seen; without it, whatever it is"}},
 			summary:    "Change a schedule, if it has the rev that was seen. Its next fire is the next one from now on; it stays paused if it was. One that comes from a workflow file is changed there (409).",
 			answers:    asked(s, http.StatusConflict),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/pause", name: "pauseSchedule", door: Operate, handle: (*api).pauseSchedule, body: ScheduleAsking{},
+			method: "POST", path: "/api/schedules/{id}/pause", name: "pauseSchedule", door: Operate, handle: (*handlers).pauseSchedule, body: ScheduleAsking{},
 			summary: "Keep a schedule from firing until it is resumed.",
 			answers: asked(s),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/resume", name: "resumeSchedule", door: Operate, handle: (*api).resumeSchedule, body: ScheduleAsking{},
+			method: "POST", path: "/api/schedules/{id}/resume", name: "resumeSchedule", door: Operate, handle: (*handlers).resumeSchedule, body: ScheduleAsking{},
 			summary: "Let a schedule fire again. What came due while it was paused is not made up for.",
 			answers: asked(s),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/run", name: "runSchedule", door: Operate, handle: (*api).runSchedule, body: ScheduleRun{},
+			method: "POST", path: "/api/schedules/{id}/run", name: "runSchedule", door: Operate, handle: (*handlers).runSchedule, body: ScheduleRun{},
 			summary: "Make a job of a schedule now, beside its fires.",
 			answers: asked(ScheduleJob{}),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/remove", name: "removeSchedule", door: Operate, handle: (*api).removeSchedule, body: ScheduleRemoval{},
+			method: "POST", path: "/api/schedules/{id}/remove", name: "removeSchedule", door: Operate, handle: (*handlers).removeSchedule, body: ScheduleRemoval{},
 			summary: "Remove a schedule, if it has the rev that was seen. Jobs that it made go on; one that was just firing may fire once more.",
 			answers: asked(Removed{}, http.StatusConflict),
 		},
@@ -157,7 +157,7 @@ func scheduleProblem(name string, err error) error {
 }
 
 // shown answers with a schedule as it is stored after what was asked.
-func (a *api) shown(r *http.Request, what, name string, s store.Scheduled, err error) (answer, error) {
+func (a *handlers) shown(r *http.Request, what, name string, s store.Scheduled, err error) (answer, error) {
 	if err != nil {
 		return answer{}, scheduleProblem(name, err)
 	}
@@ -165,7 +165,7 @@ func (a *api) shown(r *http.Request, what, name string, s store.Scheduled, err e
 	return ok(view.Schedule(s))
 }
 
-func (a *api) createSchedule(r *http.Request) (answer, error) {
+func (a *handlers) createSchedule(r *http.Request) (answer, error) {
 	var s makegood.Schedule
 	if err := decode(r, &s); err != nil {
 		return answer{}, err
@@ -178,7 +178,7 @@ func (a *api) createSchedule(r *http.Request) (answer, error) {
 	return said, err
 }
 
-func (a *api) listSchedules(r *http.Request) (answer, error) {
+func (a *handlers) listSchedules(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
@@ -189,7 +189,7 @@ func (a *api) listSchedules(r *http.Request) (answer, error) {
 	return ok(ScheduleList{Schedules: view.Schedules(list)})
 }
 
-func (a *api) getSchedule(r *http.Request) (answer, error) {
+func (a *handlers) getSchedule(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
@@ -204,7 +204,7 @@ func (a *api) getSchedule(r *http.Request) (answer, error) {
 	return ok(view.Schedule(s))
 }
 
-func (a *api) nextFires(r *http.Request) (answer, error) {
+func (a *handlers) nextFires(r *http.Request) (answer, error) {
 	values, err := query(r, "count")
 	if err != nil {
 		return answer{}, err
@@ -228,7 +228,7 @@ func (a *api) nextFires(r *http.Request) (answer, error) {
 	return ok(Fires{Fires: append([]time.Time{}, fires...)})
 }
 
-func (a *api) changeSchedule(r *http.Request) (answer, error) {
+func (a *handlers) changeSchedule(r *http.Request) (answer, error) {
 	name, err := scheduleName(r)
 	if err != nil {
 		return answer{}, err
@@ -252,16 +252,16 @@ func (a *api) changeSchedule(r *http.Request) (answer, error) {
 	return a.shown(r, "change", name, stored, err)
 }
 
-func (a *api) pauseSchedule(r *http.Request) (answer, error) {
+func (a *handlers) pauseSchedule(r *http.Request) (answer, error) {
 	return a.askSchedule(r, "pause", a.Schedules.Pause)
 }
 
-func (a *api) resumeSchedule(r *http.Request) (answer, error) {
+func (a *handlers) resumeSchedule(r *http.Request) (answer, error) {
 	return a.askSchedule(r, "resume", a.Schedules.Resume)
 }
 
 // askSchedule asks something of a schedule that needs no more than its name.
-func (a *api) askSchedule(r *http.Request, what string, do func(ctx context.Context, name, by string) (store.Scheduled, error)) (answer, error) {
+func (a *handlers) askSchedule(r *http.Request, what string, do func(ctx context.Context, name, by string) (store.Scheduled, error)) (answer, error) {
 	name, err := scheduleName(r)
 	if err != nil {
 		return answer{}, err
@@ -273,7 +273,7 @@ func (a *api) askSchedule(r *http.Request, what string, do func(ctx context.Cont
 	return a.shown(r, what, name, s, err)
 }
 
-func (a *api) runSchedule(r *http.Request) (answer, error) {
+func (a *handlers) runSchedule(r *http.Request) (answer, error) {
 	name, err := scheduleName(r)
 	if err != nil {
 		return answer{}, err
@@ -297,7 +297,7 @@ func (a *api) runSchedule(r *http.Request) (answer, error) {
 	return ok(ScheduleJob{Job: id})
 }
 
-func (a *api) removeSchedule(r *http.Request) (answer, error) {
+func (a *handlers) removeSchedule(r *http.Request) (answer, error) {
 	name, err := scheduleName(r)
 	if err != nil {
 		return answer{}, err

@@ -11,7 +11,7 @@ import (
 // sentRoute is the route of the evaluated inputs of a job's steps.
 func sentRoute() route {
 	return route{
-		method: "GET", path: "/api/jobs/{id}/inputs", name: "inputs", door: Read, handle: (*api).sent,
+		method: "GET", path: "/api/jobs/{id}/inputs", name: "inputs", door: Read, handle: (*handlers).sent,
 		parameters: []parameter{{name: "step", says: "one step, with its input whole"}},
 		summary: fmt.Sprintf("What the steps of a job, and their undos, were asked: the input of their latest attempts, of up to %d bytes each (more where step names one), evaluated from the definition and from what the job keeps, with marks in the place of secrets. asSent says that nothing that it reads has changed since; otherwise it is what an attempt would get now, and changed says why.",
 			makegood.MaxSentInputBytes),
@@ -20,7 +20,7 @@ func sentRoute() route {
 }
 
 // sent answers with the evaluated inputs of a job's steps.
-func (a *api) sent(r *http.Request) (answer, error) {
+func (a *handlers) sent(r *http.Request) (answer, error) {
 	given, err := query(r, "step")
 	if err != nil {
 		return answer{}, err

@@ -22,13 +22,13 @@ type AgentList struct {
 // standingRoute is that of how agents stand. Those that agents themselves ask are in agents.go.
 func standingRoute() route {
 	return route{
-		method: "GET", path: "/api/agents", name: "agents", door: Read, handle: (*api).agents,
+		method: "GET", path: "/api/agents", name: "agents", door: Read, handle: (*handlers).agents,
 		summary: "How the agents stand: how many tasks wait for each, since when, how many it has taken, how its attempts ended in the last minutes, whether it is paused, and which workflows ask it. What is not known here is null.",
 		answers: everywhere(map[int]any{http.StatusOK: AgentList{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}}),
 	}
 }
 
-func (a *api) agents(r *http.Request) (answer, error) {
+func (a *handlers) agents(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
