@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -57,13 +58,13 @@ func encode(v any) ([]byte, error) {
 
 // call asks until it is answered, for as long as there is patience, and reads the answer into out.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
-	if err := makegood.CheckWho(Who(ctx)); err != nil {
-		return 0, &InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
+	if err := makegood.CheckWho(api.Who(ctx)); err != nil {
+		return 0, &api.InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
 	}
 	var body []byte
 	if in != nil {
 		if body, err = encode(in); err != nil {
-			return 0, &InvalidError{Message: err.Error()}
+			return 0, &api.InvalidError{Message: err.Error()}
 		}
 	}
 	target := c.base.String() + path
@@ -80,7 +81,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if errors.As(err, &permanent) {
 		err = permanent.Err
 	}
-	var unreachable *UnreachableError
+	var unreachable *api.UnreachableError
 	if errors.As(err, &unreachable) {
 		return status, unreachable
 	}
@@ -97,13 +98,13 @@ func pauses() backoff.BackOff {
 func (c *Client) try(ctx context.Context, method, target string, body []byte, out any) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
-		return 0, backoff.Permanent(&InvalidError{Message: err.Error()})
+		return 0, backoff.Permanent(&api.InvalidError{Message: err.Error()})
 	}
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if who := Who(ctx); who != "" {
-		r.Header.Set(WhoHeader, who)
+	if who := api.Who(ctx); who != "" {
+		r.Header.Set(api.WhoHeader, who)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil && ctx.Err() != nil {
@@ -117,7 +118,7 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 		err := json.NewDecoder(answer.Body).Decode(out)
 		if _, noJSON := errors.AsType[*json.SyntaxError](err); noJSON && method == http.MethodGet {
 			// Of a request that changes something it is not known what became of it, whatever answered.
-			return 0, backoff.Permanent(&InvalidError{Message: fmt.Sprintf("%s answers, and is no Makegood API: its answer is no JSON; an API that is mounted under a path has it in its address: %[1]s/makegood, for example", c.base)})
+			return 0, backoff.Permanent(&api.InvalidError{Message: fmt.Sprintf("%s answers, and is no Makegood API: its answer is no JSON; an API that is mounted under a path has it in its address: %[1]s/makegood, for example", c.base)})
 		}
 		if err != nil {
 			return 0, c.unreachable(fmt.Errorf("read the answer: %w", err))
@@ -136,23 +137,23 @@ func (c *Client) problemOf(answer *http.Response) error {
 	}
 	switch status := answer.StatusCode; {
 	case status == http.StatusNotFound && p.Job != "":
-		return backoff.Permanent(ErrNotFound)
+		return backoff.Permanent(api.ErrNotFound)
 	case status == http.StatusNotFound && p.Schedule != "":
-		return backoff.Permanent(ErrNoSchedule)
+		return backoff.Permanent(api.ErrNoSchedule)
 	case status == http.StatusConflict && p.Schedule != "":
-		return backoff.Permanent(&RefusedError{Schedule: p.Schedule, Reason: p.Reason})
+		return backoff.Permanent(&api.RefusedError{Schedule: p.Schedule, Reason: p.Reason})
 	case status == http.StatusNotFound && p.Definition != "":
-		return backoff.Permanent(ErrNoDefinition)
+		return backoff.Permanent(api.ErrNoDefinition)
 	case status == http.StatusNotFound && p.Message != "":
-		return backoff.Permanent(ErrNoMessage)
+		return backoff.Permanent(api.ErrNoMessage)
 	case status == http.StatusNotFound && p.Payload != "":
-		return backoff.Permanent(ErrNoPayload)
+		return backoff.Permanent(api.ErrNoPayload)
 	case status == http.StatusNotFound && p.Token:
-		return backoff.Permanent(ErrCompletionToken)
+		return backoff.Permanent(api.ErrCompletionToken)
 	case status == http.StatusConflict && p.Have != "":
-		return backoff.Permanent(&MismatchError{Job: p.Job, Have: p.Have, Got: p.Got})
+		return backoff.Permanent(&api.MismatchError{Job: p.Job, Have: p.Have, Got: p.Got})
 	case status == http.StatusConflict:
-		return backoff.Permanent(&RefusedError{Job: p.Job, Reason: p.Reason})
+		return backoff.Permanent(&api.RefusedError{Job: p.Job, Reason: p.Reason})
 	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
 		err := c.answered(status, p)
 		if seconds, convErr := strconv.Atoi(answer.Header.Get("Retry-After")); convErr == nil && 0 < seconds && seconds <= maxPause {
@@ -162,7 +163,7 @@ func (c *Client) problemOf(answer *http.Response) error {
 	case status >= http.StatusInternalServerError || status < http.StatusBadRequest:
 		return backoff.Permanent(c.answered(status, p))
 	default:
-		return backoff.Permanent(&InvalidError{Message: p.Error, Status: status, Misfits: p.Misfits})
+		return backoff.Permanent(&api.InvalidError{Message: p.Error, Status: status, Misfits: p.Misfits})
 	}
 }
 
@@ -177,7 +178,7 @@ func (c *Client) stranger(answer *http.Response) string {
 
 // answered is the error of a problem that the API has, and not whoever asks.
 func (c *Client) answered(status int, p problem) error {
-	return &UnreachableError{URL: c.base.String(), Status: status, Err: errors.New(p.Error)}
+	return &api.UnreachableError{URL: c.base.String(), Status: status, Err: errors.New(p.Error)}
 }
 
 func (c *Client) unreachable(err error) error {
@@ -186,5 +187,5 @@ func (c *Client) unreachable(err error) error {
 		// The URL is said once; the cause is what matters.
 		err = wrapped.Err
 	}
-	return &UnreachableError{URL: c.base.String(), Err: err}
+	return &api.UnreachableError{URL: c.base.String(), Err: err}
 }

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/tracecontext"
 )
 
@@ -34,12 +36,11 @@ const (
 	tryTimeout = 30 * time.Second
 	// listPage is how many jobs are asked for at a time.
 	listPage = 200
-	// firstLook and longestLook are how far apart Wait and Watch look at a job.
-	firstLook, longestLook = 20 * time.Millisecond, time.Second
 )
 
 // Client talks to one API. Its methods may be called by many goroutines at once.
 type Client struct {
+	mark
 	base *url.URL
 	http *http.Client
 	// away makes the requests of payloads that go to a store and not to the API: it has no credential of anybody.
@@ -47,6 +48,10 @@ type Client struct {
 	patience time.Duration
 	token    string
 }
+
+type mark = sealed.By
+
+var _ api.Jobs = (*Client)(nil)
 
 // Option changes a Client that New makes.
 type Option func(*Client)
@@ -124,7 +129,7 @@ type submission struct {
 func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
 	if s.ID == "" {
 		// Before the first try, so that all tries are one job.
-		s.ID = NewJobID(time.Now())
+		s.ID = api.NewJobID(time.Now())
 	}
 	body := submission(s)
 	body.Traceparent = tracecontext.Under(ctx, s.Traceparent)
@@ -163,21 +168,21 @@ func (c *Client) get(ctx context.Context, id string, query url.Values) (job make
 func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
 // Page returns a page of a list: at most 200 jobs.
-func (c *Client) Page(ctx context.Context, filter Filter, cursor string) (page Page, err error) {
+func (c *Client) Page(ctx context.Context, filter api.Filter, cursor string) (page api.Page, err error) {
 	query := filter.Values()
 	query.Set("limit", strconv.Itoa(listPage))
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}
 	if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
-		return Page{}, fmt.Errorf("list jobs: %w", err)
+		return api.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
 	return page, nil
 }
 
 // Details returns a page of a list, as Page does, with the job itself in each (Listed.Job). limit is how many jobs it has at
 // most, 1 to 50.
-func (c *Client) Details(ctx context.Context, filter Filter, cursor string, limit int) (page Page, err error) {
+func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, limit int) (page api.Page, err error) {
 	query := filter.Values()
 	query.Set("limit", strconv.Itoa(limit))
 	query.Set("detail", "true")
@@ -185,20 +190,20 @@ func (c *Client) Details(ctx context.Context, filter Filter, cursor string, limi
 		query.Set("cursor", cursor)
 	}
 	if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
-		return Page{}, fmt.Errorf("list jobs: %w", err)
+		return api.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
 	return page, nil
 }
 
 // List returns jobs, newest first, and reads on as far as its caller does. An error ends it.
-func (c *Client) List(ctx context.Context, filter Filter) iter.Seq2[Listed, error] {
-	return Pages(func(cursor string) (Page, error) { return c.Page(ctx, filter, cursor) })
+func (c *Client) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
+	return api.Pages(func(cursor string) (api.Page, error) { return c.Page(ctx, filter, cursor) })
 }
 
 // Workflows lists what jobs can be submitted to.
-func (c *Client) Workflows(ctx context.Context) ([]Workflow, error) {
+func (c *Client) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	var list struct {
-		Workflows []Workflow `json:"workflows"`
+		Workflows []api.Workflow `json:"workflows"`
 	}
 	if _, err := c.call(ctx, http.MethodGet, "/api/workflows", nil, nil, &list); err != nil {
 		return nil, fmt.Errorf("list workflows: %w", err)
@@ -207,19 +212,19 @@ func (c *Client) Workflows(ctx context.Context) ([]Workflow, error) {
 }
 
 // Definition reads a definition by its hash, which is that of a job or of a Workflow. Errors: ErrNoDefinition, *UnreachableError.
-func (c *Client) Definition(ctx context.Context, hash string) (d Definition, err error) {
+func (c *Client) Definition(ctx context.Context, hash string) (d api.Definition, err error) {
 	if hash == "." || hash == ".." {
-		return Definition{}, fmt.Errorf("read definition %q: %w", hash, ErrNoDefinition) // no path holds it
+		return api.Definition{}, fmt.Errorf("read definition %q: %w", hash, api.ErrNoDefinition) // no path holds it
 	}
 	if _, err := c.call(ctx, http.MethodGet, "/api/definitions/"+url.PathEscape(hash), nil, nil, &d); err != nil {
-		return Definition{}, fmt.Errorf("read definition %.40q: %w", hash, err)
+		return api.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, err)
 	}
 	return d, nil
 }
 
 // Publish makes a workflow file the current definition of its name on a deployed stack; jobs that are there
 // keep theirs. Errors: *InvalidError, *UnreachableError; publishing the same again changes nothing.
-func (c *Client) Publish(ctx context.Context, source []byte) (w Workflow, err error) {
+func (c *Client) Publish(ctx context.Context, source []byte) (w api.Workflow, err error) {
 	body := struct {
 		Source string `json:"source"`
 	}{string(source)}
@@ -265,11 +270,11 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 
 // Reschedule is what Jobs says.
 func (c *Client) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return c.Request(ctx, id, Request{Verb: makegood.VerbReschedule, StartAt: startAt})
+	return c.Request(ctx, id, api.Request{Verb: makegood.VerbReschedule, StartAt: startAt})
 }
 
 // Request is what Jobs says.
-func (c *Client) Request(ctx context.Context, id string, r Request) (makegood.Job, error) {
+func (c *Client) Request(ctx context.Context, id string, r api.Request) (makegood.Job, error) {
 	return c.ask(ctx, id, r.Verb, askingOf(r))
 }
 
@@ -283,7 +288,7 @@ type asking struct {
 	Timeout    string          `json:"timeout,omitempty"`
 }
 
-func askingOf(r Request) asking {
+func askingOf(r api.Request) asking {
 	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input}
 	if r.Timeout != 0 {
 		a.Timeout = makegood.TimeoutText(r.Timeout)
@@ -292,9 +297,9 @@ func askingOf(r Request) asking {
 }
 
 // Plan is what Jobs says.
-func (c *Client) Plan(ctx context.Context, id string, r Request) (plan makegood.Plan, err error) {
+func (c *Client) Plan(ctx context.Context, id string, r api.Request) (plan makegood.Plan, err error) {
 	if r.Verb != makegood.VerbResubmit {
-		return plan, fmt.Errorf("plan job %s: %w", id, &InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.VerbResubmit)})
+		return plan, fmt.Errorf("plan job %s: %w", id, &api.InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.VerbResubmit)})
 	}
 	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/plan", nil, askingOf(r), &plan); err != nil {
 		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, err)
@@ -350,8 +355,8 @@ func (r requested) job() makegood.Job {
 // more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
 // *UnreachableError.
 func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	job, err := WaitFor(ctx, c, id)
-	var invalid *InvalidError
+	job, err := api.WaitFor(ctx, c, id)
+	var invalid *api.InvalidError
 	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
 		return c.Look(ctx, id)
 	}
@@ -362,5 +367,5 @@ func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
 // and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
 // each other may be seen as one.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
-	return Polled(ctx, id, c.Look)
+	return api.Polled(ctx, id, c.Look)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -122,20 +123,20 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 		is     func(error) bool
 	}{
 		{answer{status: 409, body: `{"error":"x","job":"j","have":"a","got":"b"}`}, func(err error) bool {
-			e, ok := errors.AsType[*client.MismatchError](err)
-			return ok && *e == client.MismatchError{Job: "j", Have: "a", Got: "b"}
+			e, ok := errors.AsType[*api.MismatchError](err)
+			return ok && *e == api.MismatchError{Job: "j", Have: "a", Got: "b"}
 		}},
 		{answer{status: 409, body: `{"error":"x","job":"j","reason":"it is Processed"}`}, func(err error) bool {
-			e, ok := errors.AsType[*client.RefusedError](err)
-			return ok && *e == client.RefusedError{Job: "j", Reason: "it is Processed"}
+			e, ok := errors.AsType[*api.RefusedError](err)
+			return ok && *e == api.RefusedError{Job: "j", Reason: "it is Processed"}
 		}},
-		{answer{status: 404, body: `{"error":"x","job":"j"}`}, func(err error) bool { return errors.Is(err, client.ErrNotFound) }},
+		{answer{status: 404, body: `{"error":"x","job":"j"}`}, func(err error) bool { return errors.Is(err, api.ErrNotFound) }},
 		{answer{status: 404, body: `{"error":"nothing here"}`}, func(err error) bool {
-			e, ok := errors.AsType[*client.InvalidError](err)
+			e, ok := errors.AsType[*api.InvalidError](err)
 			return ok && e.Message == "nothing here" && e.Status == 404
 		}},
 		{answer{status: 413, body: `{"error":"too large"}`}, func(err error) bool {
-			e, ok := errors.AsType[*client.InvalidError](err)
+			e, ok := errors.AsType[*api.InvalidError](err)
 			return ok && e.Message == "too large"
 		}},
 		{answer{status: 500, body: `{"error":"damaged"}`}, isUnreachable},
@@ -151,7 +152,7 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 }
 
 func isUnreachable(err error) bool {
-	_, ok := errors.AsType[*client.UnreachableError](err)
+	_, ok := errors.AsType[*api.UnreachableError](err)
 	return ok
 }
 
@@ -221,7 +222,7 @@ func TestAListIsReadAsFarAsItsCallerDoes(t *testing.T) {
 	}
 	a := serve(t, pages...)
 	var got []string
-	for job, err := range newClient(t, a.URL).List(t.Context(), client.Filter{State: makegood.JobError, Workflow: "order"}) {
+	for job, err := range newClient(t, a.URL).List(t.Context(), api.Filter{State: makegood.JobError, Workflow: "order"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func TestAListIsReadAsFarAsItsCallerDoes(t *testing.T) {
 		t.Errorf("got %v by %v", got, seen)
 	}
 	a = serve(t, pages...)
-	for range newClient(t, a.URL).List(t.Context(), client.Filter{}) {
+	for range newClient(t, a.URL).List(t.Context(), api.Filter{}) {
 		break
 	}
 	if seen, _ := a.requests(); len(seen) != 1 {

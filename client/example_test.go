@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 )
@@ -31,7 +32,7 @@ func Example() {
 	defer server.Close()
 
 	ctx := context.Background()
-	var jobs client.Jobs
+	var jobs api.Jobs
 	if jobs, err = client.New(server.URL); err != nil {
 		fmt.Println(err)
 		return
@@ -41,11 +42,11 @@ func Example() {
 	}
 	job, err := jobs.Wait(ctx, "h-1")
 	fmt.Println(job.ProcessState, string(job.Steps[0].Output), err)
-	for listed, err := range jobs.List(ctx, client.Filter{Workflow: "hello"}) {
+	for listed, err := range jobs.List(ctx, api.Filter{Workflow: "hello"}) {
 		fmt.Println(listed.ID, err)
 	}
 	_, err = jobs.Ask(ctx, "h-1", makegood.VerbCancel, "too late")
-	var refused *client.RefusedError
+	var refused *api.RefusedError
 	fmt.Println(errors.As(err, &refused), refused.Reason)
 	// Output:
 	// Processed "hello, Ada" <nil>

@@ -15,27 +15,12 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/transfer"
 )
 
-// Payloads writes and reads what is too large for an input or an output itself, up to makegood.MaxLargePayloadBytes. An
-// engine and a Client are one: a Client of an engine, or of a stack that has a payload store.
-type Payloads interface {
-	// WritePayload stores what from gives up to its end, for a job that will be submitted, or is there: its id must be known
-	// before. It returns the reference, which an input can hold, anywhere. mediaType says what it is, such as
-	// application/pdf; empty: nothing. When it returns the bytes are durable; they go with the job, or, if none refers to
-	// them, after makegood.KeepPayload. After an error nothing is stored, or the whole, and it can be written again.
-	WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error)
-	// OpenPayload reads what a payload of a job refers to. Its last Read returns io.EOF only if all was read and is what was
-	// written, by its hash. It is to be closed. ErrNoPayload.
-	OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error)
-	// OpenPayloadRange reads n bytes from offset on, or all that follow with a negative n. No hash tells whether a part is
-	// what was written. ErrNoPayload.
-	OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
-}
-
-var _ Payloads = (*Client)(nil)
+var _ api.Payloads = (*Client)(nil)
 
 const (
 	// maxTransfers is how often in a row a payload is sent, or read on, without a byte that came through.
@@ -66,9 +51,9 @@ func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io
 	p, err := c.writePayload(ctx, id, mediaType, from)
 	switch {
 	case errors.Is(err, payload.ErrTooLarge):
-		err = &InvalidError{Message: payload.ErrTooLarge.Error(), Status: http.StatusRequestEntityTooLarge}
+		err = &api.InvalidError{Message: payload.ErrTooLarge.Error(), Status: http.StatusRequestEntityTooLarge}
 	case errors.Is(err, transfer.ErrChanged):
-		err = &InvalidError{Message: transfer.ErrChanged.Error()}
+		err = &api.InvalidError{Message: transfer.ErrChanged.Error()}
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
@@ -80,7 +65,7 @@ func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io
 
 func (c *Client) writePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	if err := errors.Join(payload.Place{Job: id}.Check(), makegood.CheckPayloadType(mediaType)); err != nil {
-		return makegood.Payload{}, &InvalidError{Message: err.Error()}
+		return makegood.Payload{}, &api.InvalidError{Message: err.Error()}
 	}
 	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
 		mediaType = ""
@@ -110,7 +95,7 @@ func (c *Client) writePayload(ctx context.Context, id, mediaType string, from io
 
 // lengthRequired reports whether the API wants to know the hash of what is written.
 func lengthRequired(err error) bool {
-	var invalid *InvalidError
+	var invalid *api.InvalidError
 	return errors.As(err, &invalid) && invalid.Status == http.StatusLengthRequired
 }
 
@@ -205,7 +190,7 @@ func final(err error) error {
 	if errors.As(err, &permanent) {
 		err = permanent.Err
 	}
-	var unreachable *UnreachableError
+	var unreachable *api.UnreachableError
 	if errors.As(err, &unreachable) {
 		return unreachable
 	}
@@ -216,10 +201,10 @@ func final(err error) error {
 func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, body)
 	if err != nil {
-		return nil, &InvalidError{Message: err.Error()}
+		return nil, &api.InvalidError{Message: err.Error()}
 	}
-	if who := Who(ctx); who != "" {
-		r.Header.Set(WhoHeader, who)
+	if who := api.Who(ctx); who != "" {
+		r.Header.Set(api.WhoHeader, who)
 	}
 	return r, nil
 }
@@ -250,7 +235,7 @@ func (c *Client) OpenPayload(ctx context.Context, id string, p makegood.Payload)
 // OpenPayloadRange is what Payloads says.
 func (c *Client) OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	if err := payload.CheckRange(p, offset, n); err != nil {
-		return nil, fmt.Errorf("open a payload of job %s: %w", id, &InvalidError{Message: err.Error()})
+		return nil, fmt.Errorf("open a payload of job %s: %w", id, &api.InvalidError{Message: err.Error()})
 	}
 	if n < 0 {
 		n = p.Bytes - offset
@@ -334,7 +319,7 @@ func (d download) goAway(door payloadDoor, at, end int64) (io.ReadCloser, error)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusNotFound {
-		return nil, backoff.Permanent(ErrNoPayload)
+		return nil, backoff.Permanent(api.ErrNoPayload)
 	}
 	return nil, d.c.refusedAway(r, answer)
 }

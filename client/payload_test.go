@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/payload"
@@ -90,7 +91,7 @@ func hexes(text string) bool {
 // put writes a payload that must be written.
 func (b *behind) put(t *testing.T, from io.Reader) makegood.Payload {
 	t.Helper()
-	p, err := b.c.WritePayload(client.As(t.Context(), "ada"), "j", "text/plain", from)
+	p, err := b.c.WritePayload(api.As(t.Context(), "ada"), "j", "text/plain", from)
 	if b.check(t, err); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func (b *behind) get(t *testing.T, p makegood.Payload) []byte {
 
 func (b *behind) read(t *testing.T, p makegood.Payload) ([]byte, error) {
 	t.Helper()
-	r, err := b.c.OpenPayload(client.As(t.Context(), "ada"), "j", p)
+	r, err := b.c.OpenPayload(api.As(t.Context(), "ada"), "j", p)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func TestAPartOfAPayloadIsReadThroughADoor(t *testing.T) {
 			t.Errorf("%d bytes from %d on: got %q, %v", c.n, c.offset, got, err)
 		}
 	}
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	if _, err := b.c.OpenPayloadRange(t.Context(), "j", p, 1000, 25); !errors.As(err, &invalid) {
 		t.Errorf("more than there is: got %v", err)
 	}
@@ -252,7 +253,7 @@ func TestWhatStaysBrokenIsGivenUp(t *testing.T) {
 		_, err := b.read(t, p)
 		_, writeErr := b.c.WritePayload(t.Context(), "j", "", only{strings.NewReader("other")})
 		for _, err := range []error{err, writeErr} {
-			var unreachable *client.UnreachableError
+			var unreachable *api.UnreachableError
 			if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "the payload store at 127.0.0.1:") || !strings.Contains(err.Error(), "answered 403 (AccessDenied)") {
 				t.Errorf("got %v, want who refused", err)
 			}
@@ -289,7 +290,7 @@ func TestWhatChangesWhileItIsWrittenIsRefused(t *testing.T) {
 	for name, next := range map[string][]byte{"other": some(2 << 20)[1:], "shorter": some(1 << 20)} {
 		b := newBehind(t)
 		text := some(2 << 20)[:2<<20-1]
-		var invalid *client.InvalidError
+		var invalid *api.InvalidError
 		_, err := b.c.WritePayload(t.Context(), "j", "", &turning{Reader: bytes.NewReader(text), next: next})
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "it has changed while it was written") {
 			t.Errorf("%s: got %v, want that it has changed", name, err)
@@ -306,7 +307,7 @@ func (nulls) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // Too much is refused as soon as that is known, and nothing of it is sent or left.
 func TestTooMuchIsNotSent(t *testing.T) {
 	b := newBehind(t)
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	_, err := b.c.WritePayload(t.Context(), "j", "", nulls{})
 	if !errors.As(err, &invalid) || invalid.Status != http.StatusRequestEntityTooLarge || !strings.Contains(err.Error(), "104857600 bytes") {
 		t.Errorf("got %v, want that there is too much", err)
@@ -344,7 +345,7 @@ func TestWhatIsGoneOrAlteredIsAnError(t *testing.T) {
 		want error
 	}{
 		"other": {append([]byte("X"), some(1 << 20)[1:]...), payload.ErrAltered}, "shorter": {some(1<<20 - 16), payload.ErrAltered},
-		"longer": {some(1<<20 + 16), payload.ErrAltered}, "gone": {nil, client.ErrNoPayload},
+		"longer": {some(1<<20 + 16), payload.ErrAltered}, "gone": {nil, api.ErrNoPayload},
 	} {
 		b.Change("j", p, c.body)
 		_, err := b.read(t, p)
@@ -356,8 +357,8 @@ func TestWhatIsGoneOrAlteredIsAnError(t *testing.T) {
 	// It goes between the door and the way through it.
 	b.Change("j", p, some(1<<20))
 	b.First(answers(http.StatusNotFound))
-	if _, err := b.read(t, p); !errors.Is(err, client.ErrNoPayload) {
-		t.Errorf("gone meanwhile: got %v, want %v", err, client.ErrNoPayload)
+	if _, err := b.read(t, p); !errors.Is(err, api.ErrNoPayload) {
+		t.Errorf("gone meanwhile: got %v, want %v", err, api.ErrNoPayload)
 	}
 }
 
@@ -390,7 +391,7 @@ func TestAStackWithoutAPayloadStoreSaysWhatMakesOne(t *testing.T) {
 	_, readErr := c.OpenPayload(t.Context(), "j", makegood.Payload{SHA256: strings.Repeat("ab", 32), Bytes: 1})
 	_, writeErr := c.WritePayload(t.Context(), "j", "", only{strings.NewReader("x")})
 	for _, err := range []error{readErr, writeErr} {
-		var invalid *client.InvalidError
+		var invalid *api.InvalidError
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "the parameter "+httpapi.PayloadParameter) {
 			t.Errorf("got %v, want the parameter", err)
 		}
@@ -411,7 +412,7 @@ func TestNobodyIsFollowedWhereOthersCouldRead(t *testing.T) {
 	}
 	for _, a := range []answer{{status: http.StatusSeeOther, header: "Location: http://127.0.0.1:1/"}, {status: http.StatusMovedPermanently, header: "Location: http://127.0.0.1:1/"}} {
 		c := newClient(t, serve(t, a).URL)
-		var unreachable *client.UnreachableError
+		var unreachable *api.UnreachableError
 		if _, err := c.OpenPayload(t.Context(), "j", p); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "perhaps not a Makegood") {
 			t.Errorf("%+v: got %v", a, err)
 		}

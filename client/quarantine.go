@@ -2,92 +2,16 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
+
+	"github.com/makegood-dev/makegood/api"
 )
-
-// ErrNoMessage: there is no such message in quarantine.
-var ErrNoMessage = errors.New("there is no such message in quarantine")
-
-// PutAway is a message that was put away: into quarantine, or on a stack into dead letters.
-type PutAway struct {
-	ID string `json:"id"`
-	// Queue is where it lies, Source where it came from and would go; empty: that is not known.
-	Queue  string `json:"queue"`
-	Source string `json:"source"`
-	// Type, Job, Step and Attempt are what its body says, as far as it says that.
-	Type    string `json:"type,omitempty"`
-	Job     string `json:"job,omitempty"`
-	Step    string `json:"step,omitempty"`
-	Attempt int    `json:"attempt,omitempty"`
-	// Reason says why it was put away.
-	Reason string `json:"reason"`
-	// Deliveries is how often it was received there before it was put away; of a dead letter, how often it was looked at here.
-	Deliveries int       `json:"deliveries"`
-	SentAt     time.Time `json:"sentAt,omitzero"`
-	// CutFrom is how long it was in bytes, where only its beginning was kept.
-	CutFrom int `json:"cutFrom,omitempty"`
-	// Body is the message as it came.
-	Body string `json:"body,omitempty"`
-}
-
-// String says what a message is, as far as that is known.
-func (p PutAway) String() string {
-	what := p.Type
-	if what == "" {
-		what = fmt.Sprintf("%d bytes", len(p.Body))
-	}
-	if p.Job != "" {
-		what += " of job " + p.Job
-	}
-	if p.Step != "" {
-		what += fmt.Sprintf(", step %s, attempt %d", p.Step, p.Attempt)
-	}
-	return what
-}
-
-// ReplayResult says what becomes of a message that is replayed.
-type ReplayResult string
-
-// The results.
-const (
-	// ReplaySent: it went to its queue again, and is not in quarantine any more.
-	ReplaySent ReplayResult = "sent"
-	// ReplayAsked: it is a task whose attempt is out. Its Scheduler was told to look, and sends the task when it is due.
-	ReplayAsked ReplayResult = "asked"
-	// ReplayOver: it is a task of which nothing is left to do, and was deleted.
-	ReplayOver ReplayResult = "over"
-	// ReplayRefused: it stays where it is.
-	ReplayRefused ReplayResult = "refused"
-)
-
-// Replayed is what becomes of a message that is replayed, and why.
-type Replayed struct {
-	Result ReplayResult `json:"result"`
-	Why    string       `json:"why"`
-}
-
-// Quarantined is a message in quarantine, and what a replay would make of it.
-type Quarantined struct {
-	PutAway
-	Replay Replayed `json:"replay"`
-}
-
-// QuarantinePage is a page of what is in quarantine, the oldest first.
-type QuarantinePage struct {
-	Messages []PutAway `json:"messages"`
-	// Cursor is that of the next page; empty at the end.
-	Cursor string `json:"cursor"`
-	// Dropped is how many were dropped so far, the oldest first, because there was no room for more.
-	Dropped int64 `json:"dropped"`
-}
 
 // Quarantine reads a page of what an engine in one process has in quarantine. A cursor of "" is the first page. A deployed stack has its own
 // in a queue, and refuses this and the others of quarantine with an *InvalidError that says where to look.
-func (c *Client) Quarantine(ctx context.Context, cursor string) (page QuarantinePage, err error) {
+func (c *Client) Quarantine(ctx context.Context, cursor string) (page api.QuarantinePage, err error) {
 	query := url.Values{}
 	if cursor != "" {
 		query.Set("cursor", cursor)
@@ -99,7 +23,7 @@ func (c *Client) Quarantine(ctx context.Context, cursor string) (page Quarantine
 }
 
 // QuarantinedMessage reads a message in quarantine, and what a replay would make of it. ErrNoMessage.
-func (c *Client) QuarantinedMessage(ctx context.Context, id string) (q Quarantined, err error) {
+func (c *Client) QuarantinedMessage(ctx context.Context, id string) (q api.Quarantined, err error) {
 	if _, err := c.call(ctx, http.MethodGet, quarantinedAt(id, ""), nil, nil, &q); err != nil {
 		return q, fmt.Errorf("message %s: %w", id, err)
 	}
@@ -108,7 +32,7 @@ func (c *Client) QuarantinedMessage(ctx context.Context, id string) (q Quarantin
 
 // ReplayQuarantined lets a message in quarantine do what it was sent for. It is deleted after what it led to is stored, so after
 // an *UnreachableError it may be asked for again; ErrNoMessage may then mean that it was done.
-func (c *Client) ReplayQuarantined(ctx context.Context, id string) (r Replayed, err error) {
+func (c *Client) ReplayQuarantined(ctx context.Context, id string) (r api.Replayed, err error) {
 	if _, err := c.call(ctx, http.MethodPost, quarantinedAt(id, "/replay"), nil, struct{}{}, &r); err != nil {
 		return r, fmt.Errorf("replay message %s: %w", id, err)
 	}

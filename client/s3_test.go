@@ -10,7 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 )
 
@@ -25,7 +25,7 @@ type Uploads struct {
 }
 
 // begin submits a job for each object. S3 may deliver an event twice: the same upload has the same id, and is the same job.
-func begin(ctx context.Context, jobs client.Jobs, event Uploads) error {
+func begin(ctx context.Context, jobs api.Jobs, event Uploads) error {
 	for _, r := range event.Records {
 		key, err := url.QueryUnescape(r.S3.Object.Key) // as S3 writes it: a+b.csv for "a b.csv"
 		if err != nil {
@@ -63,7 +63,7 @@ func Example_uploads() {
 	for range 2 {
 		fmt.Println(err, begin(context.Background(), jobs, event))
 	}
-	for listed, err := range jobs.List(context.Background(), client.Filter{Workflow: "import"}) {
+	for listed, err := range jobs.List(context.Background(), api.Filter{Workflow: "import"}) {
 		job, waitErr := jobs.Wait(context.Background(), listed.ID)
 		fmt.Println(job.ID, string(job.Steps[0].Output), err, waitErr)
 	}

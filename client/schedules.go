@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,64 +11,13 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 )
 
-// ErrNoSchedule: there is no such schedule.
-var ErrNoSchedule = errors.New("there is no such schedule")
-
-// Scheduled is a schedule as it is kept: what it says, and where it stands.
-type Scheduled struct {
-	makegood.Schedule
-	// Rev counts its writes, fires too.
-	Rev int64 `json:"rev"`
-	// From is the workflow whose file says it; empty: a person made it.
-	From string `json:"from"`
-	// PausedAt is since when it is paused; nil: it is not.
-	PausedAt  *time.Time `json:"pausedAt"`
-	CreatedAt time.Time  `json:"createdAt"`
-	// NextFire is the fire that comes next; nil: none does.
-	NextFire *time.Time `json:"nextFire"`
-	// LastFire is the last fire that made a job, and LastJob that job.
-	LastFire *time.Time `json:"lastFire"`
-	LastJob  string     `json:"lastJob"`
-	// Skipped counts the fires that were left out, by what it says of missed ones and of overlaps.
-	Skipped int64 `json:"skipped"`
-	// Problem is why the last fire made no job; empty: it did.
-	Problem string `json:"problem"`
-	// ChangedBy is who made, changed, paused or resumed it last, where that is known.
-	ChangedBy string `json:"changedBy"`
-	// Existed: the same schedule was there already. Only CreateSchedule sets it.
-	Existed bool `json:"-"`
-}
-
-// Schedules is how a program works with schedules, wherever they are, as Jobs is for jobs. After ErrNoSchedule,
-// *RefusedError and *InvalidError nothing has changed. After *UnreachableError, or another, it is unknown what became of the
-// request: every one may be made again without harm.
-type Schedules interface {
-	// CreateSchedule stores a new schedule, whose first fire is the next one from now on. The same again is the same schedule,
-	// and Existed is set; another of its name is a *RefusedError.
-	CreateSchedule(ctx context.Context, s makegood.Schedule) (Scheduled, error)
-	// ChangeSchedule puts a schedule in the place of the one of its name, if rev is its Rev, or 0. It stays paused if it was.
-	// A *RefusedError says that it was changed meanwhile, or comes from a workflow file.
-	ChangeSchedule(ctx context.Context, s makegood.Schedule, rev int64) (Scheduled, error)
-	GetSchedule(ctx context.Context, name string) (Scheduled, error)
-	// ListSchedules returns all schedules by their names.
-	ListSchedules(ctx context.Context) ([]Scheduled, error)
-	// NextFires returns the next count fires of a schedule, as if it were not paused.
-	NextFires(ctx context.Context, name string, count int) ([]time.Time, error)
-	// PauseSchedule keeps a schedule from firing until ResumeSchedule. What comes due meanwhile is not made up for.
-	PauseSchedule(ctx context.Context, name string) (Scheduled, error)
-	ResumeSchedule(ctx context.Context, name string) (Scheduled, error)
-	// RunSchedule makes a job of a schedule now, beside its fires, and returns its id.
-	RunSchedule(ctx context.Context, name string) (job string, err error)
-	// RemoveSchedule removes a schedule, if rev is its Rev, or 0. One that was just firing may fire once more.
-	RemoveSchedule(ctx context.Context, name string, rev int64) error
-}
-
-var _ Schedules = (*Client)(nil)
+var _ api.Schedules = (*Client)(nil)
 
 // CreateSchedule is what Schedules says.
-func (c *Client) CreateSchedule(ctx context.Context, s makegood.Schedule) (stored Scheduled, err error) {
+func (c *Client) CreateSchedule(ctx context.Context, s makegood.Schedule) (stored api.Scheduled, err error) {
 	status, err := c.call(ctx, http.MethodPost, "/api/schedules", nil, s, &stored)
 	if err != nil {
 		return stored, fmt.Errorf("create schedule %s: %w", s.Name, err)
@@ -79,7 +27,7 @@ func (c *Client) CreateSchedule(ctx context.Context, s makegood.Schedule) (store
 }
 
 // ChangeSchedule is what Schedules says.
-func (c *Client) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev int64) (stored Scheduled, err error) {
+func (c *Client) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev int64) (stored api.Scheduled, err error) {
 	query := url.Values{}
 	if rev != 0 {
 		query.Set("rev", strconv.FormatInt(rev, 10))
@@ -91,7 +39,7 @@ func (c *Client) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev in
 }
 
 // GetSchedule reads a schedule.
-func (c *Client) GetSchedule(ctx context.Context, name string) (s Scheduled, err error) {
+func (c *Client) GetSchedule(ctx context.Context, name string) (s api.Scheduled, err error) {
 	if _, err := c.call(ctx, http.MethodGet, scheduleAt(name, ""), nil, nil, &s); err != nil {
 		return s, fmt.Errorf("get schedule %s: %w", name, err)
 	}
@@ -99,9 +47,9 @@ func (c *Client) GetSchedule(ctx context.Context, name string) (s Scheduled, err
 }
 
 // ListSchedules returns all schedules by their names.
-func (c *Client) ListSchedules(ctx context.Context) ([]Scheduled, error) {
+func (c *Client) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
 	var list struct {
-		Schedules []Scheduled `json:"schedules"`
+		Schedules []api.Scheduled `json:"schedules"`
 	}
 	if _, err := c.call(ctx, http.MethodGet, "/api/schedules", nil, nil, &list); err != nil {
 		return nil, fmt.Errorf("list schedules: %w", err)
@@ -122,16 +70,16 @@ func (c *Client) NextFires(ctx context.Context, name string, count int) ([]time.
 }
 
 // PauseSchedule is what Schedules says.
-func (c *Client) PauseSchedule(ctx context.Context, name string) (Scheduled, error) {
+func (c *Client) PauseSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return c.askSchedule(ctx, name, "pause")
 }
 
 // ResumeSchedule is what Schedules says.
-func (c *Client) ResumeSchedule(ctx context.Context, name string) (Scheduled, error) {
+func (c *Client) ResumeSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return c.askSchedule(ctx, name, "resume")
 }
 
-func (c *Client) askSchedule(ctx context.Context, name, what string) (s Scheduled, err error) {
+func (c *Client) askSchedule(ctx context.Context, name, what string) (s api.Scheduled, err error) {
 	if _, err := c.call(ctx, http.MethodPost, scheduleAt(name, "/"+what), nil, struct{}{}, &s); err != nil {
 		return s, fmt.Errorf("%s schedule %s: %w", what, name, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -41,8 +41,8 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 			}
 			if o.json {
 				return printJSON(cmd.OutOrStdout(), struct {
-					Agents []client.Agent `json:"agents"`
-				}{append([]client.Agent{}, all...)})
+					Agents []api.Agent `json:"agents"`
+				}{append([]api.Agent{}, all...)})
 			}
 			printAgents(cmd.OutOrStdout(), all, time.Now())
 			return nil
@@ -52,7 +52,7 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 	return cmd
 }
 
-func printAgents(w io.Writer, all []client.Agent, now time.Time) {
+func printAgents(w io.Writer, all []api.Agent, now time.Time) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "AGENT\tWAITING\tOLDEST\tIN FLIGHT\tENDED\tFAILED\tASK\tSTATE\tWORKFLOWS")
 	for _, a := range all {
@@ -79,14 +79,14 @@ func known(n *int) string {
 }
 
 // pollsOf is how many processes come for the tasks of an agent outside.
-func pollsOf(a client.Agent) string {
+func pollsOf(a api.Agent) string {
 	if a.Polls == nil {
 		return "-"
 	}
 	return strconv.Itoa(a.Polls.Instances)
 }
 
-func stateOf(a client.Agent, now time.Time) string {
+func stateOf(a api.Agent, now time.Time) string {
 	since, absent := a.Absent(now)
 	switch {
 	case a.Problem != "":

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // The list of agents says how many processes ask for the tasks of one outside, and for how long none does.
@@ -14,9 +14,9 @@ func TestAgentsOutsideAreSeenInTheList(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	last := now.Add(-41 * time.Second)
 	var out bytes.Buffer
-	printAgents(&out, []client.Agent{
-		{Name: "courier", Place: client.AgentOutside, Polls: &client.AgentPolls{LastAt: &last, Since: last}},
-		{Name: "pilot", Place: client.AgentOutside, Polls: &client.AgentPolls{Waiting: 1, Instances: 2, LastAt: &now, Since: last}},
+	printAgents(&out, []api.Agent{
+		{Name: "courier", Place: api.AgentOutside, Polls: &api.AgentPolls{LastAt: &last, Since: last}},
+		{Name: "pilot", Place: api.AgentOutside, Polls: &api.AgentPolls{Waiting: 1, Instances: 2, LastAt: &now, Since: last}},
 	}, now)
 	lines := strings.Split(out.String(), "\n")
 	if !strings.Contains(lines[1], " 0  ") || !strings.Contains(lines[1], "nobody asks for its tasks, for 41s") {

@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
 // answering is what answer says to each job.
 type answering struct {
-	at     client.Place
+	at     api.StepRef
 	answer string
 	// definitions has the makegood.Workflow of each hash that a dry run has met.
 	definitions *sync.Map
@@ -50,7 +51,7 @@ already; 1 bad usage, nothing was done; 2 some were refused; 3 it was cut off, o
 				return exit(codeUsage, fmt.Errorf("--round %d: want 1 or more", a.at.Round))
 			}
 			if len(jobs) == 0 {
-				o.filter.narrow(cmd, "state", string(client.Waiting))
+				o.filter.narrow(cmd, "state", string(api.JobWaiting))
 				o.filter.narrow(cmd, "step", a.at.Step)
 			}
 			return o.do(cmd, jobs, asked{
@@ -87,7 +88,7 @@ func (a answering) one(ctx context.Context, c *client.Client, id, _ string) (mak
 	step, complete := a.asks(offers)
 	if complete.Granted() {
 		if wrong := a.misfit(step); wrong != "" {
-			return makegood.Job{}, &client.RefusedError{Reason: wrong}
+			return makegood.Job{}, &api.RefusedError{Reason: wrong}
 		}
 	}
 	output, err := json.Marshal(a.answer)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 type auditOptions struct {
@@ -59,7 +59,7 @@ type audited struct {
 
 // stray is a job that was found. Mended is null where nobody tried to.
 type stray struct {
-	client.Stray
+	api.Stray
 	Mended *bool `json:"mended"`
 }
 
@@ -90,7 +90,7 @@ func audit(cmd *cobra.Command, o auditOptions) error {
 }
 
 // auditPages returns the pages, and what to call after the last one was read.
-func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[client.AuditPage, error], func(), error) {
+func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[api.AuditPage, error], func(), error) {
 	if o.data == "" {
 		c, err := o.client(cmd)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	changed "github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 	"github.com/makegood-dev/makegood/internal/plain"
@@ -149,7 +149,7 @@ func unreached(to *url.URL, err error) error {
 	if wrapped, is := errors.AsType[*url.Error](err); is {
 		err = wrapped.Err
 	}
-	return &client.UnreachableError{URL: to.Scheme + "://" + to.Host, Err: err}
+	return &api.UnreachableError{URL: to.Scheme + "://" + to.Host, Err: err}
 }
 
 // printChanges prints a stream of server-sent events until it ends.

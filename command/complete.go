@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -59,7 +59,7 @@ func completeWorkflows(o *remote) completion {
 	}
 }
 
-func names(workflows []client.Workflow) []string {
+func names(workflows []api.Workflow) []string {
 	var all []string
 	for _, w := range workflows {
 		all = append(all, w.Name)
@@ -83,7 +83,7 @@ func completeIDs(o *remote, data *string) completion {
 		}
 		defer closeJobs()
 		var ids []string
-		for job, err := range jobs.List(ctx, client.Filter{}) {
+		for job, err := range jobs.List(ctx, api.Filter{}) {
 			if err != nil || len(ids) == maxCompleted {
 				break
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -201,12 +202,12 @@ func pricesIn(file string) (prices makegood.Prices, err error) {
 }
 
 // read sums up the jobs of a list; read jobs are told.
-func (c *costs) read(ctx context.Context, jobs client.Jobs, filter client.Filter, limit int, told func(n int)) error {
+func (c *costs) read(ctx context.Context, jobs api.Reader, filter api.Filter, limit int, told func(n int)) error {
 	switch c.By {
 	case costByWorkflow:
-		return c.count(ctx, jobs, filter, client.ByWorkflow, told)
+		return c.count(ctx, jobs, filter, api.ByWorkflow, told)
 	case costByTenant:
-		return c.count(ctx, jobs, filter, client.ByTenant, told)
+		return c.count(ctx, jobs, filter, api.ByTenant, told)
 	case costByAgent:
 		return c.split(ctx, jobs, filter, told)
 	case costByJob:
@@ -217,9 +218,9 @@ func (c *costs) read(ctx context.Context, jobs client.Jobs, filter client.Filter
 }
 
 // count has whoever has the jobs sum them up.
-func (c *costs) count(ctx context.Context, jobs client.Jobs, filter client.Filter, by client.Facet, told func(n int)) error {
-	groups, err := client.Counted(func(cursor string) (client.Groups, error) {
-		more, err := jobs.Count(ctx, filter, []client.Facet{by}, cursor)
+func (c *costs) count(ctx context.Context, jobs api.Reader, filter api.Filter, by api.Facet, told func(n int)) error {
+	groups, err := api.Counted(func(cursor string) (api.Groups, error) {
+		more, err := jobs.Count(ctx, filter, []api.Facet{by}, cursor)
 		c.All.Jobs += more.Jobs
 		told(c.All.Jobs)
 		return more, err
@@ -247,7 +248,7 @@ func (c *costs) add(spent *makegood.Spent, told func(n int)) costRow {
 }
 
 // each makes a row of each job, and keeps the dearest.
-func (c *costs) each(ctx context.Context, jobs client.Jobs, filter client.Filter, limit int, told func(n int)) error {
+func (c *costs) each(ctx context.Context, jobs api.Reader, filter api.Filter, limit int, told func(n int)) error {
 	rows := 0
 	for listed, err := range jobs.List(ctx, filter) {
 		if err != nil {
@@ -271,14 +272,14 @@ func (c *costs) each(ctx context.Context, jobs client.Jobs, filter client.Filter
 var errNoDetails = errors.New("--by agent: ask a process or a stack: nothing is counted of the jobs of a folder")
 
 // split splits what each job has cost among its agents.
-func (c *costs) split(ctx context.Context, jobs client.Jobs, filter client.Filter, told func(n int)) error {
+func (c *costs) split(ctx context.Context, jobs api.Reader, filter api.Filter, told func(n int)) error {
 	all, ok := jobs.(*client.Client)
 	if !ok {
 		return exit(codeUsage, errNoDetails)
 	}
 	agents := map[string]costRow{}
 	workflows := map[string]makegood.Workflow{}
-	for listed, err := range client.Pages(func(cursor string) (client.Page, error) { return all.Details(ctx, filter, cursor, costPage) }) {
+	for listed, err := range api.Pages(func(cursor string) (api.Page, error) { return all.Details(ctx, filter, cursor, costPage) }) {
 		if err != nil {
 			return err
 		}

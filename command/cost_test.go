@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -27,13 +28,13 @@ func countedStack(t *testing.T) (url string) {
 		end := at.Add(took)
 		return makegood.JobStep{Name: name, Activity: makegood.Activity{State: "done", Attempt: attempts, LastStartedAt: &at, FinishedAt: &end}}
 	}
-	listed := func(id, workflow string, s *makegood.Spent, steps ...makegood.JobStep) client.Listed {
-		return client.Listed{
+	listed := func(id, workflow string, s *makegood.Spent, steps ...makegood.JobStep) api.Listed {
+		return api.Listed{
 			ID: id, Workflow: workflow, ProcessState: makegood.JobProcessed, Spent: s,
 			Job: &makegood.Job{ID: id, Workflow: workflow, Definition: "d", Spent: s, Steps: steps},
 		}
 	}
-	jobs := []client.Listed{
+	jobs := []api.Listed{
 		listed("o-1", "order", spent(13), step("reserve", 1, time.Second), step("charge", 3, 3*time.Second)),
 		listed("o-2", "order", spent(26), step("reserve", 1, time.Second)),
 		listed("t-1", "trip", spent(1), step("reserve", 1, time.Second)),
@@ -43,12 +44,12 @@ func countedStack(t *testing.T) (url string) {
 	answer := func(pattern string, value any) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) { must(t, json.NewEncoder(w).Encode(value)) })
 	}
-	answer("GET /api/jobs", client.Page{Jobs: jobs})
-	answer("GET /api/counts", client.Groups{Jobs: 4, Groups: []client.Group{
+	answer("GET /api/jobs", api.Page{Jobs: jobs})
+	answer("GET /api/counts", api.Groups{Jobs: 4, Groups: []api.Group{
 		{Values: []string{"order"}, Jobs: 2, Counted: 2, Spent: spent(13).Plus(*spent(26))},
 		{Values: []string{"trip"}, Jobs: 2, Counted: 1, Spent: *spent(1)},
 	}})
-	answer("GET /api/definitions/d", client.Definition{Definition: "d", Workflow: makegood.Workflow{Name: "order", OnFailure: makegood.OnFailure{Action: makegood.FailureStop}, Steps: []makegood.Step{
+	answer("GET /api/definitions/d", api.Definition{Definition: "d", Workflow: makegood.Workflow{Name: "order", OnFailure: makegood.OnFailure{Action: makegood.FailureStop}, Steps: []makegood.Step{
 		{Name: "reserve", Agent: "stock"}, {Name: "charge", Agent: "bank"},
 	}}})
 	server := httptest.NewServer(mux)

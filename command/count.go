@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 type countOptions struct {
@@ -33,7 +33,7 @@ it counts is counted as it was or as it is.
 
 Of a stack, jobs are found as list finds them: a count that reads the whole table asks first, or needs --scan.
 
-Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`, client.Facets()),
+Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`, api.Facets()),
 		Example: `  makegood count
   makegood count --by workflow,state --since 24h
   makegood count --by agent --late
@@ -44,7 +44,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
 	o.found.add(cmd, &o.remote)
-	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(client.ByState)}, fmt.Sprintf("what they are counted `by`: %v", client.Facets()))
+	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(api.ByState)}, fmt.Sprintf("what they are counted `by`: %v", api.Facets()))
 	scanFlag(cmd, &o.scan)
 	completeFlag(cmd, "by", completeFacets)
 	return cmd
@@ -52,7 +52,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 
 func completeFacets(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var all []string
-	for _, facet := range client.Facets() {
+	for _, facet := range api.Facets() {
 		all = append(all, string(facet))
 	}
 	return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
@@ -63,12 +63,12 @@ func countJobs(cmd *cobra.Command, o countOptions) error {
 	if err != nil {
 		return exit(codeUsage, err)
 	}
-	var by []client.Facet
+	var by []api.Facet
 	for _, facet := range o.by {
-		by = append(by, client.Facet(facet))
+		by = append(by, api.Facet(facet))
 	}
-	if err := client.CheckFacets(by); err != nil {
-		return exit(codeUsage, fmt.Errorf("--by %s: want one or more of %v, each once", strings.Join(o.by, ","), client.Facets()))
+	if err := api.CheckFacets(by); err != nil {
+		return exit(codeUsage, fmt.Errorf("--by %s: want one or more of %v, each once", strings.Join(o.by, ","), api.Facets()))
 	}
 	if err := o.mayScan(cmd, o.data, filter, o.scan); err != nil {
 		return err
@@ -78,7 +78,7 @@ func countJobs(cmd *cobra.Command, o countOptions) error {
 		return err
 	}
 	defer closeJobs()
-	groups, err := client.CountAll(cmd.Context(), jobs, filter, by...)
+	groups, err := api.CountAll(cmd.Context(), jobs, filter, by...)
 	if err != nil {
 		return failed(cmd, err)
 	}
@@ -89,7 +89,7 @@ func countJobs(cmd *cobra.Command, o countOptions) error {
 	return nil
 }
 
-func printCounts(w io.Writer, by []client.Facet, groups client.Groups) {
+func printCounts(w io.Writer, by []api.Facet, groups api.Groups) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, facet := range by {
 		fmt.Fprintf(table, "%s\t", strings.ToUpper(string(facet)))
@@ -154,11 +154,11 @@ func showErrors(cmd *cobra.Command, o errorsOptions) error {
 		return err
 	}
 	defer closeJobs()
-	failedJobs, err := client.CountAll(cmd.Context(), jobs, client.Filter{State: makegood.JobError}, client.ByWorkflow, client.ByStep, client.ByReason)
+	failedJobs, err := api.CountAll(cmd.Context(), jobs, api.Filter{State: makegood.JobError}, api.ByWorkflow, api.ByStep, api.ByReason)
 	if err != nil {
 		return failed(cmd, err)
 	}
-	paused, err := client.CountAll(cmd.Context(), jobs, client.Filter{Paused: true}, client.ByWorkflow)
+	paused, err := api.CountAll(cmd.Context(), jobs, api.Filter{Paused: true}, api.ByWorkflow)
 	if err != nil {
 		return failed(cmd, err)
 	}
@@ -173,7 +173,7 @@ func showErrors(cmd *cobra.Command, o errorsOptions) error {
 }
 
 // waiting returns the groups of those in Error, and of paused ones behind them.
-func (o *errorsOptions) waiting(cmd *cobra.Command, inError, paused client.Groups) []waiting {
+func (o *errorsOptions) waiting(cmd *cobra.Command, inError, paused api.Groups) []waiting {
 	at := where(cmd)
 	groups := []waiting{}
 	for _, g := range inError.Groups {

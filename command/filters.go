@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
 )
 
@@ -79,16 +79,16 @@ func (f *filterFlags) narrow(cmd *cobra.Command, name, value string) {
 
 // read returns the filter of the flags and of the words typed as NAME:VALUE. It turns an age into an absolute time once, so that
 // all pages of a list use the same time.
-func (f *filterFlags) read(typed ...filter.Word) (client.Filter, error) {
+func (f *filterFlags) read(typed ...filter.Word) (api.Filter, error) {
 	values, now := url.Values{"label": f.labels}, time.Now()
 	for _, p := range filter.Parameters() {
 		if text := f.texts[p.Name]; text != nil && *text != "" {
 			value := p.Read(*text, now)
 			if _, err := time.Parse(time.RFC3339, value); err != nil && p.Kind == filter.Time {
-				return client.Filter{}, fmt.Errorf("--%s %.40q: want so long ago, such as 2h or 7d, or a time as in RFC 3339, such as 2026-01-31T09:00:00Z", f.flag(p), value)
+				return api.Filter{}, fmt.Errorf("--%s %.40q: want so long ago, such as 2h or 7d, or a time as in RFC 3339, such as 2026-01-31T09:00:00Z", f.flag(p), value)
 			}
 			if p.Values != nil && !slices.Contains(p.Values, value) {
-				return client.Filter{}, fmt.Errorf("--%s %s: want one of %v", f.flag(p), value, p.Values)
+				return api.Filter{}, fmt.Errorf("--%s %s: want one of %v", f.flag(p), value, p.Values)
 			}
 			values.Set(p.Name, value)
 		}
@@ -102,8 +102,8 @@ func (f *filterFlags) read(typed ...filter.Word) (client.Filter, error) {
 		}
 		values.Add(word.Name, word.Read(word.Text, now))
 	}
-	found, err := client.ReadFilter(values)
-	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+	found, err := api.ReadFilter(values)
+	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return found, errors.New(invalid.Message)
 	}
 	return found, err

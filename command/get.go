@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/client/folder"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/engine/folder"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -91,9 +91,9 @@ func dataFlag(cmd *cobra.Command, data *string) {
 	cmd.MarkFlagsMutuallyExclusive("stack", "data")
 }
 
-func getJob(cmd *cobra.Command, jobs client.Jobs, id string) (makegood.Job, error) {
+func getJob(cmd *cobra.Command, jobs api.Reader, id string) (makegood.Job, error) {
 	job, err := jobs.Get(cmd.Context(), id)
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
 		fmt.Fprintln(cmd.ErrOrStderr(), "its input and outputs are more than one answer can hold, and left out")
 		job, err = jobs.Look(cmd.Context(), id)
@@ -108,7 +108,7 @@ type offering interface {
 
 // questions are those of the job's approvals that wait, with the command that answers. They take a request
 // of their own; when it fails, get shows the job without them.
-func questions(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []string {
+func questions(cmd *cobra.Command, jobs api.Reader, job makegood.Job) []string {
 	from, known := jobs.(offering)
 	if !known || !slices.ContainsFunc(job.Steps, func(s makegood.JobStep) bool { return waits(s.Activity) || s.Undo != nil && waits(*s.Undo) }) {
 		return nil
@@ -134,7 +134,7 @@ func questions(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []string 
 
 // jobs returns where the jobs are: a folder, or what the flags and the environment name. What it returns beside is called
 // after the last use.
-func (o *remote) jobs(cmd *cobra.Command, data string) (client.Jobs, func(), error) {
+func (o *remote) jobs(cmd *cobra.Command, data string) (api.Reader, func(), error) {
 	if data == "" {
 		c, err := o.client(cmd)
 		return c, func() {}, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -139,7 +139,7 @@ func plural(n int, one, many string) string {
 }
 
 // following adds to what a watch sees its history, which is read anew when it has grown: looks bring only how long it is.
-func following(ctx context.Context, jobs client.Jobs) func(makegood.Job) makegood.Job {
+func following(ctx context.Context, jobs api.Reader) func(makegood.Job) makegood.Job {
 	var last makegood.Job
 	return func(job makegood.Job) makegood.Job {
 		if job.HistoryCount > last.HistoryCount {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/plain"
@@ -164,7 +165,7 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 	return cmd
 }
 
-var _ client.Holds = (*client.Client)(nil)
+var _ api.Holds = (*client.Client)(nil)
 
 func printHolds(w io.Writer, all []makegood.Hold) {
 	if len(all) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/plain"
@@ -109,9 +109,9 @@ func list(cmd *cobra.Command, o listOptions, args []string) error {
 	}
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), struct {
-			Jobs []client.Listed `json:"jobs"`
-			More bool            `json:"more,omitempty"`
-			Scan bool            `json:"scan,omitempty"`
+			Jobs []api.Listed `json:"jobs"`
+			More bool         `json:"more,omitempty"`
+			Scan bool         `json:"scan,omitempty"`
 		}{found, more, scan})
 	}
 	printList(cmd.OutOrStdout(), found)
@@ -122,30 +122,30 @@ func list(cmd *cobra.Command, o listOptions, args []string) error {
 }
 
 // reads reads a page of a list.
-type reads func(filter client.Filter, cursor string) (client.Page, error)
+type reads func(filter api.Filter, cursor string) (api.Page, error)
 
 // detailing is where a page of a list can have the jobs themselves: a process, and not a folder.
 type detailing interface {
-	Details(ctx context.Context, filter client.Filter, cursor string, limit int) (client.Page, error)
+	Details(ctx context.Context, filter api.Filter, cursor string, limit int) (api.Page, error)
 }
 
 // reads returns how the pages of a list are read. For people a page of an engine has the jobs themselves, since that says how far their
 // attempts are; on a stack it would not, and is paid for.
-func (o *listOptions) reads(cmd *cobra.Command, jobs client.Jobs) reads {
+func (o *listOptions) reads(cmd *cobra.Command, jobs api.Reader) reads {
 	from, is := jobs.(detailing)
 	if !is || o.json || o.limit > httpapi.MaxDetails || o.stackName(cmd) != "" {
-		return func(filter client.Filter, cursor string) (client.Page, error) {
+		return func(filter api.Filter, cursor string) (api.Page, error) {
 			return jobs.Page(cmd.Context(), filter, cursor)
 		}
 	}
-	return func(filter client.Filter, cursor string) (client.Page, error) {
+	return func(filter api.Filter, cursor string) (api.Page, error) {
 		return from.Details(cmd.Context(), filter, cursor, min(o.limit+1, httpapi.MaxDetails))
 	}
 }
 
 // search reads a list as readList does, narrowed by free words: by one to the ids that begin with it, by several, or where
 // no id does, to the reasons that have them all.
-func search(cmd *cobra.Command, read reads, wanted client.Filter, free []string, limit int) (found []client.Listed, more, scanned bool, err error) {
+func search(cmd *cobra.Command, read reads, wanted api.Filter, free []string, limit int) (found []api.Listed, more, scanned bool, err error) {
 	if len(free) == 0 {
 		return readList(read, wanted, limit)
 	}
@@ -168,14 +168,14 @@ func scanFlag(cmd *cobra.Command, scan *bool) {
 }
 
 // readsAll reports whether a filter has the whole table of a stack read.
-func (o *remote) readsAll(cmd *cobra.Command, data string, f client.Filter) bool {
+func (o *remote) readsAll(cmd *cobra.Command, data string, f api.Filter) bool {
 	unfinished := f.State != "" && !f.State.Finished() || f.Paused || f.Step != "" || f.Agent != "" || f.ReasonKind != ""
 	indexed := unfinished || f.Late || f.LateWithin != 0 || f.DueWithin != 0
 	return data == "" && o.stackName(cmd) != "" && !indexed
 }
 
 // mayScan asks before the whole table of a stack is read to its end.
-func (o *remote) mayScan(cmd *cobra.Command, data string, f client.Filter, scan bool) error {
+func (o *remote) mayScan(cmd *cobra.Command, data string, f api.Filter, scan bool) error {
 	if scan || !o.readsAll(cmd, data, f) {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (o *remote) mayScan(cmd *cobra.Command, data string, f client.Filter, scan 
 
 // checkKnown refuses a workflow that nobody knows: that there is no job of it says less. A stack names only the
 // workflows that it was deployed with, so of another one it is said, and no more.
-func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs client.Jobs) error {
+func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs api.Reader) error {
 	workflows, err := jobs.Workflows(cmd.Context())
 	if err != nil {
 		return failed(cmd, err)
@@ -204,8 +204,8 @@ func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs client.
 
 // readList reads as many jobs of a list as are asked for, whether there are more, and whether others were read to find
 // them. Each comes once: one whose key moves while the list is read may be given twice.
-func readList(read reads, filter client.Filter, limit int) (found []client.Listed, more, scanned bool, err error) {
-	found = []client.Listed{}
+func readList(read reads, filter api.Filter, limit int) (found []api.Listed, more, scanned bool, err error) {
+	found = []api.Listed{}
 	seen := map[string]bool{}
 	for cursor := ""; ; {
 		page, err := read(filter, cursor)
@@ -229,7 +229,7 @@ func readList(read reads, filter client.Filter, limit int) (found []client.Liste
 	}
 }
 
-func printList(w io.Writer, jobs []client.Listed) {
+func printList(w io.Writer, jobs []api.Listed) {
 	if len(jobs) == 0 {
 		fmt.Fprintln(w, "no jobs")
 		return
@@ -252,7 +252,7 @@ func printList(w io.Writer, jobs []client.Listed) {
 const maxReportBytes = 60
 
 // reportOf is what the first attempt of a job that has reported how far it is has reported last; empty: none has, or it is not known.
-func reportOf(j client.Listed) string {
+func reportOf(j api.Listed) string {
 	if j.Job == nil {
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // A command of one's own says its own name, in its help and in what it advises.
@@ -29,8 +29,8 @@ func TestACommandOfOnesOwnSaysItsOwnName(t *testing.T) {
 	}
 	_, noFolder := openData(list, t.TempDir())
 	for want, err := range map[string]error{
-		"is `trips dev` running?":           failed(list, &client.UnreachableError{URL: "http://x", Err: io.EOF}),
-		"`trips list` shows what there is":  failed(list, fmt.Errorf("get job x: %w", client.ErrNotFound)),
+		"is `trips dev` running?":           failed(list, &api.UnreachableError{URL: "http://x", Err: io.EOF}),
+		"`trips list` shows what there is":  failed(list, fmt.Errorf("get job x: %w", api.ErrNotFound)),
 		"that trips dev or trips run was g": noFolder,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -127,7 +127,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 }
 
 // upload writes a file, or standard input, as a payload of a job.
-func upload(cmd *cobra.Command, c client.Payloads, id, file, kind string) (makegood.Payload, error) {
+func upload(cmd *cobra.Command, c api.Payloads, id, file, kind string) (makegood.Payload, error) {
 	from, length := cmd.InOrStdin(), int64(-1)
 	if file != "-" {
 		opened, err := os.Open(file)
@@ -253,9 +253,9 @@ func referencesIn(value json.RawMessage, at string) []placed {
 }
 
 // download reads a payload into a file, or to standard output.
-func download(cmd *cobra.Command, c client.Payloads, id string, p makegood.Payload, to string) error {
+func download(cmd *cobra.Command, c api.Payloads, id string, p makegood.Payload, to string) error {
 	r, err := c.OpenPayload(cmd.Context(), id, p)
-	if errors.Is(err, client.ErrNoPayload) {
+	if errors.Is(err, api.ErrNoPayload) {
 		return exit(codeUsage, err)
 	}
 	if err != nil {
@@ -313,7 +313,7 @@ func (o *submitOptions) readInput(cmd *cobra.Command) (json.RawMessage, error) {
 		return nil, exit(codeUsage, fmt.Errorf("--input: %w", err))
 	}
 	if o.id == "" {
-		o.id = client.NewJobID(time.Now())
+		o.id = api.NewJobID(time.Now())
 	}
 	p, err := upload(cmd, c, o.id, file, makegood.PayloadJSON)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"unicode"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // evil is text that turns round what stands beside it, and moves a terminal's cursor: by C0 and by C1.
@@ -62,7 +62,7 @@ func TestTextOfOthersDrawsNothingOnATerminal(t *testing.T) {
 	job := poisoned[makegood.Job]()
 	var get, agents, holds, asJSON strings.Builder
 	printJob(&get, job)
-	printAgents(&agents, []client.Agent{poisoned[client.Agent]()}, time.Now())
+	printAgents(&agents, []api.Agent{poisoned[api.Agent]()}, time.Now())
 	printHolds(&holds, []makegood.Hold{poisoned[makegood.Hold]()})
 	if err := printJSON(&asJSON, job); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/plain"
 	"github.com/makegood-dev/makegood/internal/putaway"
@@ -305,7 +306,7 @@ func looksUp(name string) func(ctx context.Context, id string) (makegood.Job, er
 			c = opened
 		}
 		j, err := c.Look(ctx, id)
-		if errors.Is(err, client.ErrNotFound) {
+		if errors.Is(err, api.ErrNotFound) {
 			return j, putaway.ErrNoJob
 		}
 		return j, err
@@ -359,7 +360,7 @@ func (o *putAwayOptions) get(cmd *cobra.Command, b *opened) error {
 		outcome.Why = "not known: " + err.Error()
 	}
 	if o.json {
-		return printJSON(cmd.OutOrStdout(), client.Quarantined{PutAway: l, Replay: outcome})
+		return printJSON(cmd.OutOrStdout(), api.Quarantined{PutAway: l, Replay: outcome})
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\nqueue: %s, from %s, since %s, %d deliveries\nreason: %s\nreplay: %s, %s\n\n%s\n", l.ID, plain.Line(l.String()), l.Queue,
 		orDash(l.Source), l.SentAt.Format(time.RFC3339), l.Deliveries, plain.Line(l.Reason), outcome.Result, plain.Line(outcome.Why), plain.Text(l.Body))

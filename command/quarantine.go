@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/putaway"
 )
 
 // quarantineReader reads the quarantine of an engine in one process: a client of it, or its folder.
 type quarantineReader interface {
-	Quarantine(ctx context.Context, cursor string) (client.QuarantinePage, error)
-	QuarantinedMessage(ctx context.Context, id string) (client.Quarantined, error)
+	Quarantine(ctx context.Context, cursor string) (api.QuarantinePage, error)
+	QuarantinedMessage(ctx context.Context, id string) (api.Quarantined, error)
 }
 
 // quarantineDesk does something with messages there. A folder has no writer: no verb that writes takes one.
@@ -33,7 +34,7 @@ func (d quarantineDesk) Foresee(ctx context.Context, l putaway.Message) (putaway
 // Replay replays a message. One that is not there any more was dealt with, perhaps by an earlier try.
 func (d quarantineDesk) Replay(ctx context.Context, l putaway.Message) (putaway.Outcome, error) {
 	outcome, err := d.writer.ReplayQuarantined(ctx, l.ID)
-	if errors.Is(err, client.ErrNoMessage) {
+	if errors.Is(err, api.ErrNoMessage) {
 		return putaway.Outcome{Result: putaway.Over, Why: "it is not there any more"}, nil
 	}
 	return outcome, err
@@ -42,7 +43,7 @@ func (d quarantineDesk) Replay(ctx context.Context, l putaway.Message) (putaway.
 // Drop deletes a message; one that is not there any more is dropped.
 func (d quarantineDesk) Drop(ctx context.Context, l putaway.Message) error {
 	err := d.writer.DropQuarantined(ctx, l.ID)
-	if errors.Is(err, client.ErrNoMessage) {
+	if errors.Is(err, api.ErrNoMessage) {
 		return nil
 	}
 	return err
@@ -68,7 +69,7 @@ func (o *putAwayOptions) readNamed(cmd *cobra.Command, d quarantineDesk, b *open
 	for _, id := range o.wanted.IDs {
 		q, err := d.QuarantinedMessage(cmd.Context(), id)
 		switch {
-		case errors.Is(err, client.ErrNoMessage):
+		case errors.Is(err, api.ErrNoMessage):
 		case err != nil:
 			return err
 		default:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
@@ -173,7 +174,7 @@ func TestWhatIsNotInQuarantineAnyMoreWasDealtWith(t *testing.T) {
 	if err := d.Drop(t.Context(), putaway.Message{ID: "1"}); err != nil {
 		t.Errorf("drop: got %v", err)
 	}
-	if _, err := c.ReplayQuarantined(t.Context(), "1"); !errors.Is(err, client.ErrNoMessage) {
+	if _, err := c.ReplayQuarantined(t.Context(), "1"); !errors.Is(err, api.ErrNoMessage) {
 		t.Errorf("the client: got %v, want that there is no such message", err)
 	}
 }

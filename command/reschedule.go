@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -35,7 +36,7 @@ has passed is at once; one more than ` + makegood.MaxStartDelay.String() + ` ahe
 				return err
 			}
 			return o.do(cmd, args, askedOf(makegood.VerbReschedule, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, client.Request{Verb: makegood.VerbReschedule, StartAt: startAt, Name: request})
+				return c.Request(ctx, id, api.Request{Verb: makegood.VerbReschedule, StartAt: startAt, Name: request})
 			}))
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -35,7 +36,7 @@ would become of each step. Of the filters of list, --definition is called --from
   makegood resubmit --state Error --workflow order --definition current --yes
   makegood resubmit order-17 --input @order.json --stack shop-prod`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := client.Request{Verb: makegood.VerbResubmit, Reason: reason, Definition: definition}
+			r := api.Request{Verb: makegood.VerbResubmit, Reason: reason, Definition: definition}
 			if cmd.Flags().Changed("input") {
 				value, err := readInput(cmd, args, input)
 				if err != nil {
@@ -142,7 +143,7 @@ when it is resubmitted; also in later rounds, and under another definition. From
 				return exit(codeUsage, fmt.Errorf("--timeout: %w", err))
 			}
 			return o.do(cmd, args, askedOf(makegood.VerbEdit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, client.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason, Name: request})
+				return c.Request(ctx, id, api.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason, Name: request})
 			}))
 		},
 	}

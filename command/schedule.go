@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -52,7 +53,7 @@ not known what became of the request: make it again.`
 
 // failedSchedule returns the exit code of an error about a schedule.
 func failedSchedule(cmd *cobra.Command, err error) error {
-	if errors.Is(err, client.ErrNoSchedule) {
+	if errors.Is(err, api.ErrNoSchedule) {
 		return exit(codeUsage, fmt.Errorf("%w; `%s schedule list%s` shows what there is", err, cmd.Root().Name(), where(cmd)))
 	}
 	return failed(cmd, err)
@@ -122,7 +123,7 @@ func createSchedule(cmd *cobra.Command, name string, o scheduleOptions) error {
 		return err
 	}
 	stored, err := c.CreateSchedule(cmd.Context(), s)
-	if refused := new(client.RefusedError); errors.As(err, &refused) {
+	if refused := new(api.RefusedError); errors.As(err, &refused) {
 		if !o.replace {
 			return failedSchedule(cmd, fmt.Errorf("%w; --replace puts this one in its place", err))
 		}
@@ -154,8 +155,8 @@ func newScheduleList() *cobra.Command {
 			}
 			if o.json {
 				return printJSON(cmd.OutOrStdout(), struct {
-					Schedules []client.Scheduled `json:"schedules"`
-				}{append([]client.Scheduled{}, all...)})
+					Schedules []api.Scheduled `json:"schedules"`
+				}{append([]api.Scheduled{}, all...)})
 			}
 			printSchedules(cmd.OutOrStdout(), all)
 			return nil
@@ -176,7 +177,7 @@ func newScheduleGet() *cobra.Command {
 		})
 }
 
-func newScheduleAsk(word, short string, ask func(*client.Client, context.Context, string) (client.Scheduled, error)) *cobra.Command {
+func newScheduleAsk(word, short string, ask func(*client.Client, context.Context, string) (api.Scheduled, error)) *cobra.Command {
 	return scheduleVerb(word, short, fmt.Sprintf("  makegood schedule %s nightly", word),
 		func(cmd *cobra.Command, o *remote, c *client.Client, name string) error {
 			s, err := ask(c, cmd.Context(), name)
@@ -270,7 +271,7 @@ func scheduleVerb(word, short, example string, do func(cmd *cobra.Command, o *re
 }
 
 // printSchedule prints one schedule, in JSON or for people.
-func printSchedule(cmd *cobra.Command, o remote, s client.Scheduled) error {
+func printSchedule(cmd *cobra.Command, o remote, s api.Scheduled) error {
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), s)
 	}
@@ -292,7 +293,7 @@ func printSchedule(cmd *cobra.Command, o remote, s client.Scheduled) error {
 }
 
 // when says when a schedule fires.
-func when(s client.Scheduled) string {
+func when(s api.Scheduled) string {
 	switch {
 	case s.Cron == "":
 		return "every " + s.Every.String()
@@ -304,7 +305,7 @@ func when(s client.Scheduled) string {
 }
 
 // state says when a schedule fires next, or why it does not.
-func state(s client.Scheduled) string {
+func state(s api.Scheduled) string {
 	switch {
 	case s.PausedAt != nil:
 		return "paused"
@@ -315,7 +316,7 @@ func state(s client.Scheduled) string {
 	}
 }
 
-func printSchedules(w io.Writer, all []client.Scheduled) {
+func printSchedules(w io.Writer, all []api.Scheduled) {
 	if len(all) == 0 {
 		fmt.Fprintln(w, "no schedules")
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -93,7 +93,7 @@ func words(line string) (all []string) {
 
 func TestSchedulesInJSON(t *testing.T) {
 	url := scheduling(t)
-	var list struct{ Schedules []client.Scheduled }
+	var list struct{ Schedules []api.Scheduled }
 	_, out, _ := ask(t, "schedule", "list", "--json", "--addr", url)
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Schedules) != 1 || list.Schedules[0].Name != "weekly" || list.Schedules[0].From != "x" {
 		t.Errorf("list: got %s, %v", out, err)

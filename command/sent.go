@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -19,7 +19,7 @@ type sending interface {
 
 // sentInputs returns the evaluated inputs of the steps of a job. They take a request of their own; when it fails, get shows the job
 // without them.
-func sentInputs(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []makegood.SentInput {
+func sentInputs(cmd *cobra.Command, jobs api.Reader, job makegood.Job) []makegood.SentInput {
 	from, known := jobs.(sending)
 	if !known || !slices.ContainsFunc(job.Steps, func(s makegood.JobStep) bool { return s.Attempt > 0 }) {
 		return nil

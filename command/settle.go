@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -38,26 +39,26 @@ func (s *settling) addFlags(cmd *cobra.Command) {
 }
 
 // read checks what the flags say, and reads the output that they name.
-func (s *settling) read(cmd *cobra.Command) (client.Settling, error) {
+func (s *settling) read(cmd *cobra.Command) (api.SettleOptions, error) {
 	switch {
 	case s.round < 0:
-		return client.Settling{}, fmt.Errorf("--round %d: want 1 or more", s.round)
+		return api.SettleOptions{}, fmt.Errorf("--round %d: want 1 or more", s.round)
 	case s.attempt < 0:
-		return client.Settling{}, fmt.Errorf("--attempt %d: want 1 or more", s.attempt)
+		return api.SettleOptions{}, fmt.Errorf("--attempt %d: want 1 or more", s.attempt)
 	case s.skipped && s.reason == "":
-		return client.Settling{}, errors.New("--skipped needs a --reason: it is kept with the step for ever")
+		return api.SettleOptions{}, errors.New("--skipped needs a --reason: it is kept with the step for ever")
 	case s.notDone && s.reason == "":
-		return client.Settling{}, errors.New("--not-done needs a --reason: say how you know that nothing of it stands")
+		return api.SettleOptions{}, errors.New("--not-done needs a --reason: say how you know that nothing of it stands")
 	}
 	var output json.RawMessage
 	if s.done {
 		value, err := readJSON("--output", cmd.InOrStdin(), s.output)
 		if err != nil {
-			return client.Settling{}, err
+			return api.SettleOptions{}, err
 		}
 		output = value
 	}
-	return client.Settling{Skipped: s.skipped, NotDone: s.notDone, Attempt: s.attempt, Output: output, Reason: s.reason}, nil
+	return api.SettleOptions{Skipped: s.skipped, NotDone: s.notDone, Attempt: s.attempt, Output: output, Reason: s.reason}, nil
 }
 
 // newSettle makes the verb that says that a person has dealt with a step.
@@ -91,7 +92,7 @@ for a step while the job is being undone, for an undo while it is not, and for w
 			if err != nil {
 				return exit(codeUsage, err)
 			}
-			at := client.Place{Step: args[len(args)-1], Undo: s.undo, Round: s.round}
+			at := api.StepRef{Step: args[len(args)-1], Undo: s.undo, Round: s.round}
 			return o.do(cmd, args[:len(args)-1], asked{
 				name: "settle",
 				one: func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
@@ -118,7 +119,7 @@ for a step while the job is being undone, for an undo while it is not, and for w
 }
 
 // wouldSettle says what settling a step would do to a job, as far as a look shows it.
-func wouldSettle(job makegood.Job, at client.Place, notDone bool) outcome {
+func wouldSettle(job makegood.Job, at api.StepRef, notDone bool) outcome {
 	i := slices.IndexFunc(job.Steps, func(s makegood.JobStep) bool { return s.Name == at.Step })
 	if i < 0 {
 		return outcome{Outcome: refused, Reason: "it has no step " + at.Step}

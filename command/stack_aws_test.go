@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
@@ -218,7 +218,7 @@ func (s *deployedStack) job(t *testing.T, args ...string) makegood.Job {
 func (s *deployedStack) wantListed(t *testing.T, want []string, scan bool, args ...string) {
 	t.Helper()
 	var got struct {
-		Jobs []client.Listed
+		Jobs []api.Listed
 		Scan bool
 	}
 	for until := time.Now().Add(10 * time.Second); ; {

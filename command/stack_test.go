@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
@@ -139,7 +139,7 @@ func TestWhoCannotBeReachedIsNamed(t *testing.T) {
 		{deployed, 500, deployed + " answered 500: the cause\nthe request may be made again without harm; the log of what answered says more"},
 	} {
 		var coded *exitError
-		err := failed(newRoot("makegood", nil, nil), fmt.Errorf("get job j: %w", &client.UnreachableError{URL: c.url, Status: c.status, Err: errors.New("the cause")}))
+		err := failed(newRoot("makegood", nil, nil), fmt.Errorf("get job j: %w", &api.UnreachableError{URL: c.url, Status: c.status, Err: errors.New("the cause")}))
 		if !errors.As(err, &coded) || coded.code != codeFailed || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %d: got %v, want code %d and %q", c.url, c.status, err, codeFailed, c.want)
 		}

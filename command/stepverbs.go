@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -22,7 +23,7 @@ const tokenVariable = "MAKEGOOD_COMPLETION"
 // saying is what the verbs of steps that wait have in common.
 type saying struct {
 	remote
-	at    client.Place
+	at    api.StepRef
 	early string
 	token string
 }
@@ -98,7 +99,7 @@ func (o *saying) readCompletion(stdin io.Reader) (string, error) {
 // says is what a verb does to a step, by its address or by its token.
 type says struct {
 	byAddress func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error)
-	byToken   func(cmd *cobra.Command, c client.Completion) (client.Standing, error)
+	byToken   func(cmd *cobra.Command, c api.Completion) (api.Standing, error)
 }
 
 // do says it, and prints what stands then.
@@ -183,7 +184,7 @@ needs neither JOB nor STEP.` + sayingStatus,
 				func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error) {
 					return c.Complete(cmd.Context(), job, o.at, value)
 				},
-				func(cmd *cobra.Command, c client.Completion) (client.Standing, error) {
+				func(cmd *cobra.Command, c api.Completion) (api.Standing, error) {
 					return c.Complete(cmd.Context(), value)
 				},
 			})
@@ -221,7 +222,7 @@ unknown, and so it is undone when the job is, unless --not-applied.` + sayingSta
 				func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error) {
 					return c.Fail(cmd.Context(), job, o.at, why)
 				},
-				func(cmd *cobra.Command, c client.Completion) (client.Standing, error) {
+				func(cmd *cobra.Command, c api.Completion) (api.Standing, error) {
 					return c.Fail(cmd.Context(), why)
 				},
 			})
@@ -258,7 +259,7 @@ to wait. Its deadline is never moved back.` + sayingStatus,
 				func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error) {
 					return c.Heartbeat(cmd.Context(), job, o.at, deadline)
 				},
-				func(cmd *cobra.Command, c client.Completion) (client.Standing, error) {
+				func(cmd *cobra.Command, c api.Completion) (api.Standing, error) {
 					return c.Heartbeat(cmd.Context(), deadline)
 				},
 			})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -99,7 +99,7 @@ func TestATokenIsKeptOutOfTheCommandLine(t *testing.T) {
 	wants(t, codeUsage, "standard input is empty", "complete", "--token", "-", "--addr", url)
 	wants(t, codeUsage, "both to be read from standard input", "complete", "--token", "-", "--output", "-", "--addr", url)
 	code, stdout, stderr := askWith(t, token("b")+"\n", "complete", "--token", "-", "--output", `"reject"`, "--json", "--addr", url)
-	var stands client.Standing
+	var stands api.Standing
 	if err := json.Unmarshal([]byte(stdout), &stands); code != 0 || err != nil || stands.State != makegood.StepDone || strings.Contains(stdout, `"b"`) {
 		t.Errorf("got %d, %s%s, want how the step stands", code, stdout, stderr)
 	}

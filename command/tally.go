@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -62,9 +62,9 @@ const statusForbidden = 403
 
 // outcomeOf returns what an answer of the client says.
 func outcomeOf(id string, job makegood.Job, err error) outcome {
-	var no *client.RefusedError
-	var mismatch *client.MismatchError
-	var invalid *client.InvalidError
+	var no *api.RefusedError
+	var mismatch *api.MismatchError
+	var invalid *api.InvalidError
 	switch {
 	case err == nil && job.Existed:
 		return outcome{Job: id, Outcome: duplicate, State: job.ProcessState}
@@ -74,8 +74,8 @@ func outcomeOf(id string, job makegood.Job, err error) outcome {
 		return outcome{Job: id, Outcome: refused, Reason: plain.Line(no.Reason)}
 	case errors.As(err, &mismatch):
 		return outcome{Job: id, Outcome: refused, Reason: "its id is that of another job already"}
-	case errors.Is(err, client.ErrNotFound):
-		return outcome{Job: id, Outcome: refused, Reason: client.ErrNotFound.Error()}
+	case errors.Is(err, api.ErrNotFound):
+		return outcome{Job: id, Outcome: refused, Reason: api.ErrNotFound.Error()}
 	case errors.As(err, &invalid) && invalid.Status != statusForbidden:
 		return outcome{Job: id, Outcome: refused, Reason: plain.Line(invalid.Message)}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -46,7 +47,7 @@ func (o *remote) flags(cmd *cobra.Command) {
 func (o *remote) askedBy(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.who, "who", "", "`name` of who asks, kept with what is asked (default USER@HOST); a stack keeps the ARN that signed instead")
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
-		cmd.SetContext(client.As(cmd.Context(), cmp.Or(o.who, userAtHost())))
+		cmd.SetContext(api.As(cmd.Context(), cmp.Or(o.who, userAtHost())))
 	}
 }
 
@@ -111,9 +112,9 @@ func (o *remote) token() (string, error) {
 
 // failed returns the exit code of an error of the client, and says what to do next.
 func failed(cmd *cobra.Command, err error) error {
-	var unreachable *client.UnreachableError
-	var mismatch *client.MismatchError
-	var invalid *client.InvalidError
+	var unreachable *api.UnreachableError
+	var mismatch *api.MismatchError
+	var invalid *api.InvalidError
 	var coded *exitError
 	var deployed *stack.Error
 	switch {
@@ -137,7 +138,7 @@ func failed(cmd *cobra.Command, err error) error {
 		return exit(codeUsage, fmt.Errorf("%w\n--token-file or %s has the token that whoever runs the server made for you", err, loginVariable))
 	case errors.As(err, &mismatch):
 		return exit(codeUsage, fmt.Errorf("%w; give it another --id", err))
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		return exit(codeUsage, fmt.Errorf("%w; `%s list%s` shows what there is", err, cmd.Root().Name(), where(cmd)))
 	default:
 		return exit(codeUsage, err)
@@ -185,7 +186,7 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
   makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, usualState(verb)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.do(cmd, args, askedOf(verb, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, client.Request{Verb: verb, Reason: reason, Name: request})
+				return c.Request(ctx, id, api.Request{Verb: verb, Reason: reason, Name: request})
 			}))
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/graph"
 )
@@ -63,7 +64,7 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 
 // definitions returns what reads the workflow of a job, once as long as it keeps it; nil: it cannot be had, and the job is shown without.
 func definitions(ctx context.Context, c *client.Client) func(makegood.Job) *makegood.Workflow {
-	var last client.Definition
+	var last api.Definition
 	return func(job makegood.Job) *makegood.Workflow {
 		if last.Definition != job.Definition {
 			read, err := c.Definition(ctx, job.Definition)

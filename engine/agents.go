@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
-var _ client.Agents = (*Engine)(nil)
+var _ api.Agents = (*Engine)(nil)
 
-// ListAgents returns how the agents stand; see client.Agents.
-func (e *Engine) ListAgents(ctx context.Context) ([]client.Agent, error) {
+// ListAgents returns how the agents stand; see api.Agents.
+func (e *Engine) ListAgents(ctx context.Context) ([]api.Agent, error) {
 	all, err := e.inner.Agents(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)

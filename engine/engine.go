@@ -7,7 +7,7 @@
 //	job, err = eng.Wait(ctx, "t-1")                        // its end, or Error
 //	mux.Handle("/makegood/", http.StripPrefix("/makegood", eng.Handler()))
 //
-// An Engine is a client.Jobs. There is no global state: several engines may run in one process, each on a folder of its
+// An Engine is an api.Jobs. There is no global state: several engines may run in one process, each on a folder of its
 // own, and none leaves a goroutine behind after Close, but those of agents that ignore the end of their context: Run waits
 // ten seconds for such a one, and then returns without it.
 package engine
@@ -27,12 +27,13 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/repair"
+	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/telemetry"
 )
@@ -191,6 +192,7 @@ type Question struct {
 // Engine runs jobs in this process. Make it with Open, let it Run, and Close it. Its methods may be called by many
 // goroutines at once, also before Run: what is submitted then waits for it.
 type Engine struct {
+	mark
 	inner   *embedded.Engine
 	http    *httpagent.Agent
 	handler *page.Page
@@ -202,7 +204,9 @@ type Engine struct {
 	closed  error
 }
 
-var _ client.Jobs = (*Engine)(nil)
+type mark = sealed.By
+
+var _ api.Jobs = (*Engine)(nil)
 
 // Open takes the folder and reads the workflows. Nothing runs before Run. It fails, and holds nothing, where an option
 // cannot be (an agent that is nil, given twice or called http, a listener that is nil or badly named), where another engine
@@ -329,15 +333,15 @@ func (e *Engine) Close() error {
 
 // Define makes a workflow file the current definition of its name; jobs that are there keep theirs. name is what the
 // error calls it, which returns all that is wrong, a line each.
-func (e *Engine) Define(ctx context.Context, name string, source []byte) (client.Workflow, error) {
+func (e *Engine) Define(ctx context.Context, name string, source []byte) (api.Workflow, error) {
 	compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(e.agents...))
 	if err != nil {
-		return client.Workflow{}, err
+		return api.Workflow{}, err
 	}
 	if err := e.inner.Define(ctx, compiled); err != nil {
-		return client.Workflow{}, fmt.Errorf("%s: %w", name, err)
+		return api.Workflow{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return client.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash}, nil
+	return api.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash}, nil
 }
 
 // Handler answers the page, for browsers, and the HTTP API: what package client and the command ask, described by GET

@@ -18,9 +18,10 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/client/folder"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/engine/folder"
 )
 
 const letter = `
@@ -136,17 +137,17 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 	}
 	defer read.Close()
 	var want string
-	for i, jobs := range []client.Jobs{eng, remote, read} {
+	for i, jobs := range []api.Reader{eng, remote, read} {
 		if got := seen(t, jobs); i == 0 {
 			want = got
 		} else if got != want {
 			t.Errorf("%T: got\n%s\nwant, as the engine says,\n%s", jobs, got, want)
 		}
 	}
-	for _, jobs := range []client.Jobs{eng, remote, read} {
+	for _, jobs := range []api.Reader{eng, remote, read} {
 		invalidLists(t, jobs)
 	}
-	for _, jobs := range []client.Jobs{eng, remote} {
+	for _, jobs := range []api.Jobs{eng, remote} {
 		if _, err := jobs.Ask(t.Context(), "bad", "foo", ""); !isInvalid(err) {
 			t.Errorf("%T: asked for a verb that there is not: got %v", jobs, err)
 		}
@@ -159,22 +160,10 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 			t.Errorf("%T: got %q", jobs, got)
 		}
 	}
-	if _, err := read.Submit(t.Context(), makegood.Submission{Workflow: "letter"}); !errors.Is(err, folder.ErrReadOnly) {
-		t.Errorf("submitted to a folder: got %v, want %v", err, folder.ErrReadOnly)
-	}
-	if _, err := read.Reschedule(t.Context(), "bad", time.Now()); !errors.Is(err, folder.ErrReadOnly) {
-		t.Errorf("rescheduled in a folder: got %v, want %v", err, folder.ErrReadOnly)
-	}
-	if _, err := read.Request(t.Context(), "bad", client.Request{Verb: makegood.VerbResubmit}); !errors.Is(err, folder.ErrReadOnly) {
-		t.Errorf("requested of a folder: got %v, want %v", err, folder.ErrReadOnly)
-	}
-	if _, err := read.Ask(t.Context(), "bad", makegood.VerbResubmit, ""); !errors.Is(err, folder.ErrReadOnly) {
-		t.Errorf("asked of a folder: got %v, want %v", err, folder.ErrReadOnly)
-	}
 }
 
 // reschedules moves a start, there and back, and then to one that has passed: the job begins, and is moved no more.
-func reschedules(t *testing.T, jobs client.Jobs) {
+func reschedules(t *testing.T, jobs api.Jobs) {
 	t.Helper()
 	id, now := fmt.Sprintf("later-%T", jobs)[len("later-*"):], time.Now()
 	if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id, Input: json.RawMessage(`"Ada"`), StartAt: now.Add(2 * time.Hour)}); err != nil {
@@ -192,7 +181,7 @@ func reschedules(t *testing.T, jobs client.Jobs) {
 		want string
 	}{{now.Add(2 * makegood.MaxStartDelay), "the limit is 8760h0m0s"}, {now.Add(-time.Hour), ""}, {now.Add(time.Hour), "it is Processed"}} {
 		_, err := jobs.Reschedule(t.Context(), id, c.at)
-		if refused, is := errors.AsType[*client.RefusedError](err); is != (c.want != "") || is && !strings.Contains(refused.Reason, c.want) {
+		if refused, is := errors.AsType[*api.RefusedError](err); is != (c.want != "") || is && !strings.Contains(refused.Reason, c.want) {
 			t.Errorf("%T: to %v: got %v, want it refused with %q", jobs, c.at, err, c.want)
 		}
 		if c.want == "" {
@@ -205,48 +194,48 @@ func reschedules(t *testing.T, jobs client.Jobs) {
 
 // requestsByName pauses a job, takes that back, and asks for the pause again under the name of before: it was granted, and is
 // not granted twice.
-func requestsByName(t *testing.T, jobs client.Jobs) {
+func requestsByName(t *testing.T, jobs api.Jobs) {
 	t.Helper()
 	id := "named-" + strings.TrimPrefix(fmt.Sprintf("%T", jobs), "*")
 	if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id, Input: json.RawMessage(`"Ada"`), StartAt: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		request         client.Request
+		request         api.Request
 		paused, existed bool
 	}{
-		{client.Request{Verb: makegood.VerbPause, Name: "monday"}, true, false},
-		{client.Request{Verb: makegood.VerbPause}, true, true},
-		{client.Request{Verb: makegood.VerbResume, Name: "monday"}, false, false},
-		{client.Request{Verb: makegood.VerbPause, Name: "monday"}, false, true},
-		{client.Request{Verb: makegood.VerbPause, Name: "tuesday"}, true, false},
-		{client.Request{Verb: makegood.VerbCancel}, false, false},
+		{api.Request{Verb: makegood.VerbPause, Name: "monday"}, true, false},
+		{api.Request{Verb: makegood.VerbPause}, true, true},
+		{api.Request{Verb: makegood.VerbResume, Name: "monday"}, false, false},
+		{api.Request{Verb: makegood.VerbPause, Name: "monday"}, false, true},
+		{api.Request{Verb: makegood.VerbPause, Name: "tuesday"}, true, false},
+		{api.Request{Verb: makegood.VerbCancel}, false, false},
 	} {
 		job, err := jobs.Request(t.Context(), id, c.request)
 		if err != nil || job.Paused != c.paused || job.Existed != c.existed {
 			t.Fatalf("%T: %+v: got paused %t, existed %t, %v, want %t, %t", jobs, c.request, job.Paused, job.Existed, err, c.paused, c.existed)
 		}
 	}
-	if _, err := jobs.Request(t.Context(), id, client.Request{Verb: makegood.VerbPause, Name: "two words"}); !isInvalid(err) {
+	if _, err := jobs.Request(t.Context(), id, api.Request{Verb: makegood.VerbPause, Name: "two words"}); !isInvalid(err) {
 		t.Errorf("%T: a name with a space: got %v", jobs, err)
 	}
 }
 
 func isInvalid(err error) bool {
-	_, is := errors.AsType[*client.InvalidError](err)
+	_, is := errors.AsType[*api.InvalidError](err)
 	return is
 }
 
 // invalidLists asks for lists that cannot be, each refused in the same words.
-func invalidLists(t *testing.T, jobs client.Jobs) {
+func invalidLists(t *testing.T, jobs api.Reader) {
 	t.Helper()
 	for _, c := range []struct {
-		filter       client.Filter
+		filter       api.Filter
 		cursor, want string
 	}{
-		{client.Filter{State: "foo"}, "", `list jobs: there is no state "foo"; there are [Pending Processing Processed Error Undoing Undone Cancelled] and waiting`},
-		{client.Filter{State: makegood.JobError, Paused: true}, "", "list jobs: paused: want true, and no state beside it"},
-		{client.Filter{}, "garbage", `list jobs: the cursor "garbage" is of no page of this list`},
+		{api.Filter{State: "foo"}, "", `list jobs: there is no state "foo"; there are [Pending Processing Processed Error Undoing Undone Cancelled] and waiting`},
+		{api.Filter{State: makegood.JobError, Paused: true}, "", "list jobs: paused: want true, and no state beside it"},
+		{api.Filter{}, "garbage", `list jobs: the cursor "garbage" is of no page of this list`},
 	} {
 		if _, err := jobs.Page(t.Context(), c.filter, c.cursor); !isInvalid(err) || err.Error() != c.want {
 			t.Errorf("%T: %+v: got %v, want %s", jobs, c, err, c.want)
@@ -264,7 +253,7 @@ func TestNoInputIsNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, jobs := range []client.Jobs{eng, remote} {
+	for i, jobs := range []api.Jobs{eng, remote} {
 		id := fmt.Sprint("job-", i)
 		if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id}); err != nil {
 			t.Fatalf("%T: %v", jobs, err)
@@ -280,22 +269,22 @@ func TestNoInputIsNull(t *testing.T) {
 }
 
 // seen is all that can be read.
-func seen(t *testing.T, jobs client.Jobs) string {
+func seen(t *testing.T, jobs api.Reader) string {
 	t.Helper()
 	good, err := jobs.Wait(t.Context(), "good")
 	if err != nil {
 		t.Fatalf("%T: %v", jobs, err)
 	}
 	_, missing := jobs.Get(t.Context(), "none")
-	if !errors.Is(missing, client.ErrNotFound) {
+	if !errors.Is(missing, api.ErrNotFound) {
 		t.Errorf("%T: a job that is not there: got %v", jobs, missing)
 	}
-	page, err := jobs.Page(t.Context(), client.Filter{State: makegood.JobError}, "")
+	page, err := jobs.Page(t.Context(), api.Filter{State: makegood.JobError}, "")
 	if err != nil {
 		t.Fatalf("%T: %v", jobs, err)
 	}
-	var listed []client.Listed
-	for job, err := range jobs.List(t.Context(), client.Filter{}) {
+	var listed []api.Listed
+	for job, err := range jobs.List(t.Context(), api.Filter{}) {
 		if err != nil {
 			t.Fatalf("%T: %v", jobs, err)
 		}
@@ -310,15 +299,15 @@ func seen(t *testing.T, jobs client.Jobs) string {
 }
 
 // refused is how what cannot be granted is answered.
-func refused(t *testing.T, jobs client.Jobs) string {
+func refused(t *testing.T, jobs api.Jobs) string {
 	t.Helper()
 	var said []string
 	_, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "good", Input: json.RawMessage(`"Eve"`)})
-	if mismatch := new(client.MismatchError); errors.As(err, &mismatch) && mismatch.Job == "good" {
+	if mismatch := new(api.MismatchError); errors.As(err, &mismatch) && mismatch.Job == "good" {
 		said = append(said, "mismatch")
 	}
 	_, err = jobs.Submit(t.Context(), makegood.Submission{Workflow: "poem", ID: "p"})
-	if invalid := new(client.InvalidError); errors.As(err, &invalid) && strings.Contains(invalid.Message, "poem") {
+	if invalid := new(api.InvalidError); errors.As(err, &invalid) && strings.Contains(invalid.Message, "poem") {
 		said = append(said, "invalid")
 	}
 	_, err = jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "r", Input: json.RawMessage(`"Eve"`), ReplyTo: "shop"})
@@ -326,7 +315,7 @@ func refused(t *testing.T, jobs client.Jobs) string {
 		said = append(said, "unregistered")
 	}
 	_, err = jobs.Ask(t.Context(), "good", makegood.VerbResubmit, "")
-	if refusal := new(client.RefusedError); errors.As(err, &refusal) && refusal.Job == "good" {
+	if refusal := new(api.RefusedError); errors.As(err, &refusal) && refusal.Job == "good" {
 		said = append(said, "refused")
 	}
 	return strings.Join(said, " ")

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -29,10 +29,10 @@ const (
 	longestLook = time.Second
 )
 
-// Submit stores a job, and returns it as it is stored, without payloads. What client.Jobs says of it holds.
+// Submit stores a job, and returns it as it is stored, without payloads. What api.Jobs says of it holds.
 func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error) {
 	if s.ID == "" {
-		s.ID = client.NewJobID(time.Now())
+		s.ID = api.NewJobID(time.Now())
 	}
 	j, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
@@ -76,34 +76,34 @@ func (e *Engine) read(ctx context.Context, id string, show func(job.Job, map[str
 }
 
 // Page returns a page of a list: at most 200 jobs, the newest first.
-func (e *Engine) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
+func (e *Engine) Page(ctx context.Context, filter api.Filter, cursor string) (api.Page, error) {
 	return view.List(ctx, e.inner, filter, cursor, listPage)
 }
 
-// Count counts the jobs of a list by facets. What client.Jobs says of it holds.
-func (e *Engine) Count(ctx context.Context, filter client.Filter, by []client.Facet, cursor string) (client.Groups, error) {
+// Count counts the jobs of a list by facets. What api.Jobs says of it holds.
+func (e *Engine) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
 	return view.Groups(ctx, e.inner, filter, by, cursor)
 }
 
 // List returns jobs, the newest first, and reads on as far as its caller does.
-func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
-	return client.Pages(func(cursor string) (client.Page, error) { return e.Page(ctx, filter, cursor) })
+func (e *Engine) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
+	return api.Pages(func(cursor string) (api.Page, error) { return e.Page(ctx, filter, cursor) })
 }
 
 // Ask asks for a verb other than Reschedule, and returns the job as it is stored after it, without payloads.
 func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v makegood.Job, err error) {
-	return e.Request(ctx, id, client.Request{Verb: verb, Reason: reason})
+	return e.Request(ctx, id, api.Request{Verb: verb, Reason: reason})
 }
 
-// Reschedule moves the start of a job of which nothing has begun. What client.Jobs says of it holds.
+// Reschedule moves the start of a job of which nothing has begun. What api.Jobs says of it holds.
 func (e *Engine) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return e.Request(ctx, id, client.Request{Verb: makegood.VerbReschedule, StartAt: startAt})
+	return e.Request(ctx, id, api.Request{Verb: makegood.VerbReschedule, StartAt: startAt})
 }
 
-// Request asks for any verb, under a name of its own. What client.Jobs says of it holds.
-func (e *Engine) Request(ctx context.Context, id string, r client.Request) (v makegood.Job, err error) {
+// Request asks for any verb, under a name of its own. What api.Jobs says of it holds.
+func (e *Engine) Request(ctx context.Context, id string, r api.Request) (v makegood.Job, err error) {
 	if wrong := wrongRequest(r); wrong != "" {
-		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.InvalidError{Message: wrong})
+		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &api.InvalidError{Message: wrong})
 	}
 	asked, err := requested(ctx, r)
 	if err != nil {
@@ -114,18 +114,18 @@ func (e *Engine) Request(ctx context.Context, id string, r client.Request) (v ma
 	case err != nil:
 		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, plain(id, err))
 	case verdict.Kind == machine.Refused:
-		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.RefusedError{Job: id, Reason: verdict.Reason})
+		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &api.RefusedError{Job: id, Reason: verdict.Reason})
 	}
 	v = view.Of(j, nil)
 	v.Existed = verdict.Kind == machine.Duplicate
 	return v, nil
 }
 
-// byWhom is who asks: what the program says (client.As), or byEngine.
-func byWhom(ctx context.Context) string { return cmp.Or(makegood.Clip(client.Who(ctx)), byEngine) }
+// byWhom is who asks: what the program says (api.As), or byEngine.
+func byWhom(ctx context.Context) string { return cmp.Or(makegood.Clip(api.Who(ctx)), byEngine) }
 
 // requested is the event of a request.
-func requested(ctx context.Context, r client.Request) (job.Requested, error) {
+func requested(ctx context.Context, r api.Request) (job.Requested, error) {
 	asked := job.Requested{
 		Verb: r.Verb, Reason: makegood.Clip(r.Reason), StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: byWhom(ctx),
 	}
@@ -138,11 +138,11 @@ func requested(ctx context.Context, r client.Request) (job.Requested, error) {
 	return asked, err
 }
 
-// Plan says what a resubmit would do. What client.Jobs says of it holds.
-func (e *Engine) Plan(ctx context.Context, id string, r client.Request) (makegood.Plan, error) {
+// Plan says what a resubmit would do. What api.Jobs says of it holds.
+func (e *Engine) Plan(ctx context.Context, id string, r api.Request) (makegood.Plan, error) {
 	if wrong := wrongRequest(r); wrong != "" || r.Verb != makegood.VerbResubmit {
 		wrong = cmp.Or(wrong, fmt.Sprintf("there is no plan of %s, only of %s", r.Verb, makegood.VerbResubmit))
-		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &client.InvalidError{Message: wrong})
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &api.InvalidError{Message: wrong})
 	}
 	asked, err := requested(ctx, r)
 	if err != nil {
@@ -153,13 +153,13 @@ func (e *Engine) Plan(ctx context.Context, id string, r client.Request) (makegoo
 	case err != nil:
 		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, plain(id, err))
 	case verdict.Kind == machine.Refused:
-		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &client.RefusedError{Job: id, Reason: verdict.Reason})
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &api.RefusedError{Job: id, Reason: verdict.Reason})
 	}
 	return plan, nil
 }
 
 // Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
-// changed. Errors: client.ErrNotFound.
+// changed. Errors: api.ErrNotFound.
 func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error) {
 	offers, err := e.inner.Offers(ctx, id)
 	if err != nil {
@@ -169,7 +169,7 @@ func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error)
 }
 
 // SentInputs says what the steps of a job and their undos were asked, as client.Client.SentInputs does. Nothing is changed. Errors:
-// client.ErrNotFound.
+// api.ErrNotFound.
 func (e *Engine) SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error) {
 	all, err := view.SentInputs(ctx, e.inner, id, step)
 	if err != nil {
@@ -179,7 +179,7 @@ func (e *Engine) SentInputs(ctx context.Context, id, step string) (makegood.Sent
 }
 
 // wrongRequest says what is wrong with a request; empty: nothing.
-func wrongRequest(r client.Request) string {
+func wrongRequest(r api.Request) string {
 	switch {
 	case !slices.Contains(makegood.Verbs(), r.Verb):
 		return fmt.Sprintf("there is no verb %.40q; there are %v", r.Verb, makegood.Verbs())
@@ -194,34 +194,34 @@ func wrongRequest(r client.Request) string {
 }
 
 // Workflows lists what jobs can be submitted to.
-func (e *Engine) Workflows(ctx context.Context) ([]client.Workflow, error) {
+func (e *Engine) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	known, err := e.inner.Workflows(ctx)
-	var all []client.Workflow
+	var all []api.Workflow
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		all = append(all, client.Workflow{Name: name, Definition: known[name]})
+		all = append(all, api.Workflow{Name: name, Definition: known[name]})
 	}
 	return all, err
 }
 
-// Definition reads a definition by its hash, which is that of a job or of a client.Workflow. Errors: client.ErrNoDefinition.
-func (e *Engine) Definition(ctx context.Context, hash string) (client.Definition, error) {
+// Definition reads a definition by its hash, which is that of a job or of a api.Workflow. Errors: api.ErrNoDefinition.
+func (e *Engine) Definition(ctx context.Context, hash string) (api.Definition, error) {
 	text, err := e.inner.Definition(ctx, hash)
 	if errors.Is(err, store.ErrNotFound) {
-		err = client.ErrNoDefinition
+		err = api.ErrNoDefinition
 	}
 	if err != nil {
-		return client.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, err)
+		return api.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, err)
 	}
 	shown, err := view.Definition(text)
 	if err != nil {
-		return client.Definition{}, fmt.Errorf("read definition %s: %w", hash, err)
+		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, err)
 	}
 	return shown, nil
 }
 
 // Wait waits until a job is finished or in Error, and returns it with its payloads. It ends with ctx's error when ctx does.
 func (e *Engine) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	return client.WaitFor(ctx, e, id)
+	return api.WaitFor(ctx, e, id)
 }
 
 // Watch returns a job without payloads each time it was saved, first as it is now, and ends after giving it finished or
@@ -257,13 +257,13 @@ func plain(id string, err error) error {
 	var misfit *scheduler.MisfitError
 	switch {
 	case errors.As(err, &mismatch):
-		return &client.MismatchError{Job: mismatch.Job, Have: mismatch.Have, Got: mismatch.Got}
+		return &api.MismatchError{Job: mismatch.Job, Have: mismatch.Have, Got: mismatch.Got}
 	case errors.As(err, &misfit):
-		return &client.InvalidError{Message: misfit.Error(), Misfits: misfit.Misfits}
+		return &api.InvalidError{Message: misfit.Error(), Misfits: misfit.Misfits}
 	case errors.Is(err, scheduler.ErrInvalid):
-		return &client.InvalidError{Message: strings.TrimPrefix(err.Error(), scheduler.ErrInvalid.Error()+": ")}
+		return &api.InvalidError{Message: strings.TrimPrefix(err.Error(), scheduler.ErrInvalid.Error()+": ")}
 	case errors.Is(err, store.ErrNotFound):
-		return client.ErrNotFound
+		return api.ErrNotFound
 	default:
 		return err
 	}

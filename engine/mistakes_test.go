@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 )
@@ -89,7 +90,7 @@ func TestAMistakeOfOursStopsAJobAndUndoesNothing(t *testing.T) {
 	if _, err := eng.Define(t.Context(), "trip.yaml", []byte(right)); err != nil {
 		t.Fatal(err)
 	}
-	for id, r := range map[string]client.Request{
+	for id, r := range map[string]api.Request{
 		"expression": {Verb: makegood.VerbResubmit, Definition: "current"}, "panic": {Verb: makegood.VerbResubmit},
 	} {
 		if _, err := c.Request(t.Context(), id, r); err != nil {

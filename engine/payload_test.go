@@ -19,6 +19,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 )
@@ -223,8 +224,8 @@ func TestWhatRefersToNothingIsRefused(t *testing.T) {
 		agent.Do("gather", func(context.Context, struct{}) (makegood.Payload, error) { return missing, nil }),
 		agent.Do("count", func(context.Context, []string) (int, error) { return 0, nil }))
 	eng, over := openReports(t, t.TempDir(), strings.Replace(listWorkflow, "agent: clerk\n    undo", "agent: clerk\n    retry: { attempts: 1 }\n    undo", 1), liar)
-	for name, jobs := range map[string]client.Jobs{"engine": eng, "over HTTP": over} {
-		mine, err := jobs.(client.Payloads).WritePayload(t.Context(), "mine", "", strings.NewReader("x"))
+	for name, jobs := range map[string]api.Jobs{"engine": eng, "over HTTP": over} {
+		mine, err := jobs.(api.Payloads).WritePayload(t.Context(), "mine", "", strings.NewReader("x"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,13 +242,13 @@ func TestWhatRefersToNothingIsRefused(t *testing.T) {
 			if what == "another length" {
 				id = "mine"
 			}
-			var invalid *client.InvalidError
+			var invalid *api.InvalidError
 			if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "list", ID: id, Input: text}); !errors.As(err, &invalid) {
 				t.Errorf("%s, %s: got %v, want it refused", name, what, err)
 			}
 		}
-		if _, err := jobs.(client.Payloads).OpenPayload(t.Context(), "mine", missing); !errors.Is(err, client.ErrNoPayload) {
-			t.Errorf("%s: got %v, want %v", name, err, client.ErrNoPayload)
+		if _, err := jobs.(api.Payloads).OpenPayload(t.Context(), "mine", missing); !errors.Is(err, api.ErrNoPayload) {
+			t.Errorf("%s: got %v, want %v", name, err, api.ErrNoPayload)
 		}
 	}
 	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "list", ID: "lies"}); err != nil {

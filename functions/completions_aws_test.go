@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -137,7 +138,7 @@ func TestAnApprovalByLinkAndACompletionByMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Completion(task.Completion[:len(task.Completion)-4]+"AAAA").Complete(t.Context(), nil); !errors.Is(err, client.ErrCompletionToken) {
+	if _, err := c.Completion(task.Completion[:len(task.Completion)-4]+"AAAA").Complete(t.Context(), nil); !errors.Is(err, api.ErrCompletionToken) {
 		t.Errorf("a token that is made up: got %v", err)
 	}
 	if s, err := c.Completion(task.Completion).Complete(t.Context(), json.RawMessage(`{"reserved": 7}`)); err != nil || !s.Existed {

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/httpapi"
@@ -134,7 +135,7 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 		}
 		return nil
 	})
-	var mismatch *client.MismatchError
+	var mismatch *api.MismatchError
 	if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "polyglot", ID: "o-00", Input: json.RawMessage(`"other"`)}); !errors.As(err, &mismatch) {
 		t.Errorf("the same id with other content: got %v, want a mismatch", err)
 	}
@@ -166,7 +167,7 @@ func TestHowTheAgentsOfAStackStandIsSeenThroughADoor(t *testing.T) {
 		}
 		waiting = 0
 		for _, a := range all {
-			if a.Problem != "" || a.Place != client.AgentQueue || a.OldestAt != nil || a.Lately != nil {
+			if a.Problem != "" || a.Place != api.AgentQueue || a.OldestAt != nil || a.Lately != nil {
 				t.Fatalf("got %+v, want what SQS says, and nothing that it does not", a)
 			}
 			if held := a.Hold != nil; held != (a.Name == "payments") {

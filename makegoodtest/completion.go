@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/internal/completion"
 	"github.com/makegood-dev/makegood/internal/embedded"
@@ -117,9 +117,9 @@ func (w *world) running() *embedded.Engine {
 
 // Settle says that a person has dealt with a step of the job, or its undo, as `makegood settle` does, and lets happen what
 // follows at once. The error says why it was refused.
-func (r *Running) Settle(at client.Place, s client.Settling) error {
+func (r *Running) Settle(at api.StepRef, s api.SettleOptions) error {
 	desk := completion.Desk{Backend: r.w.engine}
-	_, err := desk.Settle(context.Background(), completion.Address{Job: JobID, Place: at, By: "test"}, s)
+	_, err := desk.Settle(context.Background(), completion.Address{Job: JobID, StepRef: at, By: "test"}, s)
 	synctest.Wait()
 	return err
 }

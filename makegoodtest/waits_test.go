@@ -13,7 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/makegoodtest"
 )
@@ -286,10 +286,10 @@ func TestATestSettlesAnUndo(t *testing.T) {
 		if end := job.Wait(); end.ProcessState != makegood.JobError {
 			t.Fatalf("it is %s, want Error", end.ProcessState)
 		}
-		if err := job.Settle(client.Place{Step: "charge"}, client.Settling{}); err == nil {
+		if err := job.Settle(api.StepRef{Step: "charge"}, api.SettleOptions{}); err == nil {
 			t.Error("a step was settled whose job is being undone")
 		}
-		if err := job.Settle(client.Place{Step: "charge", Undo: true}, client.Settling{Reason: "by bank transfer"}); err != nil {
+		if err := job.Settle(api.StepRef{Step: "charge", Undo: true}, api.SettleOptions{Reason: "by bank transfer"}); err != nil {
 			t.Error(err)
 		}
 		end := job.Wait()

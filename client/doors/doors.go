@@ -31,7 +31,7 @@ const (
 	CompleteOutput = "CompleteUrl"
 )
 
-// HostSuffix ends the URL by which a *client.UnreachableError names a stack: https://shop-prod.stack. Requests go
+// HostSuffix ends the URL by which a *api.UnreachableError names a stack: https://shop-prod.stack. Requests go
 // to the doors, each with its own address.
 const HostSuffix = ".stack"
 
@@ -74,7 +74,7 @@ type Config struct {
 }
 
 // New makes a client of a stack. It knocks at no door yet. A request that a door's policy does not let in fails
-// with a *client.InvalidError of status 403 that names the door and what is missing; nothing was changed. The
+// with a *api.InvalidError of status 403 that names the door and what is missing; nothing was changed. The
 // options come after those that New sets; WithHTTPClient must not be among them.
 func New(c Config, options ...client.Option) (*client.Client, error) {
 	if c.AWS.Region == "" || c.AWS.Credentials == nil {

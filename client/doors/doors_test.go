@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/httpapi"
@@ -104,7 +105,7 @@ func TestEachCallGoesToItsDoor(t *testing.T) {
 	ctx := t.Context()
 	want := []string{"submit POST /api/jobs", "read GET /api/jobs/a:b", "read GET /api/jobs", "read GET /api/workflows", "operate POST /api/workflows"}
 	_, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "a:b"})
-	for range c.List(ctx, client.Filter{State: makegood.JobError}) {
+	for range c.List(ctx, api.Filter{State: makegood.JobError}) {
 	}
 	_, getErr := c.Get(ctx, "a:b")
 	_, listErr := c.Workflows(ctx)
@@ -140,7 +141,7 @@ func TestWhoIsNotLetInIsToldWhatIsMissing(t *testing.T) {
 	_, err := c.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "j"})
 	_, cancelErr := c.Cancel(t.Context(), "j", "")
 	for door, err := range map[string]error{"submit": err, "operate": cancelErr} {
-		var invalid *client.InvalidError
+		var invalid *api.InvalidError
 		if !errors.As(err, &invalid) || invalid.Status != http.StatusForbidden {
 			t.Fatalf("%s: got %T %v, want that it is forbidden", door, err, err)
 		}
@@ -175,7 +176,7 @@ func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 	}
 	for err, want := range map[error]string{functionurl.ErrThrottled: "throttled", context.DeadlineExceeded: "/aws/lambda/shop-read"} {
 		s.err = err
-		var unreachable *client.UnreachableError
+		var unreachable *api.UnreachableError
 		_, got := s.client(t, account("ADA", "secret"), client.WithPatience(0)).Get(t.Context(), "j")
 		if !errors.As(got, &unreachable) || unreachable.URL != "https://shop"+doors.HostSuffix || !strings.Contains(got.Error(), want) {
 			t.Errorf("%v: got %v, want that it cannot be reached, with %q", err, got, want)
@@ -194,12 +195,12 @@ func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 // door stays behind.
 func TestPayloadsGoPastTheDoorsUnsigned(t *testing.T) {
 	bucket := payloadtest.NewBucket(t)
-	api := httpapi.New(httpapi.Config{Doors: bucket, Logger: slog.New(slog.DiscardHandler)})
+	handler := httpapi.New(httpapi.Config{Doors: bucket, Logger: slog.New(slog.DiscardHandler)})
 	through := func(method, path, body string) events.LambdaFunctionURLResponse {
 		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		api.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return answered(w.Code, w.Body.String())
 	}
 	const hash = "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"
@@ -225,7 +226,7 @@ func TestPayloadsGoPastTheDoorsUnsigned(t *testing.T) {
 		t.Errorf("the bucket was sent %v", found)
 	}
 	// Who may only read writes nothing.
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	if _, err := s.client(t, account("READER", "r")).WritePayload(t.Context(), "j", "", strings.NewReader("x")); !errors.As(err, &invalid) || invalid.Status != http.StatusForbidden {
 		t.Errorf("a reader writes: got %v, want it refused", err)
 	}
@@ -240,7 +241,7 @@ func TestAJobThatDoesNotFitIsGivenWithoutPayloads(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	c = open(t, large).client(t, account("ADA", "secret"))
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	if _, err := c.Get(t.Context(), "j"); !errors.As(err, &invalid) || invalid.Status != http.StatusRequestEntityTooLarge {
 		t.Errorf("got %v, want that it is too large", err)
 	}
@@ -291,7 +292,7 @@ func TestCompletionsGoToTheirDoors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Complete(t.Context(), "j", client.Place{Step: "charge"}, nil); err != nil {
+	if _, err := c.Complete(t.Context(), "j", api.StepRef{Step: "charge"}, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Completion("c1.x.y").Fail(t.Context(), makegood.StepError{Message: "closed"}); err != nil {

@@ -31,7 +31,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/spend"
@@ -82,11 +82,11 @@ func New(c Config) (*Submitter, error) {
 
 // Items returns the writes that store a job, for a transaction of the caller's: one, and a second for an
 // input of more than makegood.MaxInlineBytes. ID must be given. The workflow's definition is read from the
-// table. Errors: *client.InvalidError; any other may pass.
+// table. Errors: *api.InvalidError; any other may pass.
 func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types.TransactWriteItem, error) {
 	input, err := json.Marshal(sub.Input)
 	if err != nil {
-		return nil, &client.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
+		return nil, &api.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
 	}
 	account := spend.NewAccount(nil, job.Spent{})
 	compiled, err := s.workflow(spend.With(ctx, account), sub.Workflow)
@@ -108,7 +108,7 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 func (s *Submitter) workflow(ctx context.Context, name string) (*workflowfile.Compiled, error) {
 	hash, err := s.store.CurrentDefinition(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, &client.InvalidError{Message: fmt.Sprintf("there is no workflow %q in this table", name)}
+		return nil, &api.InvalidError{Message: fmt.Sprintf("there is no workflow %q in this table", name)}
 	}
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context
 
 // invalid says what is wrong with a submission in the words of package client.
 func invalid(err error) error {
-	wrong := &client.InvalidError{Message: err.Error()}
+	wrong := &api.InvalidError{Message: err.Error()}
 	if misfit := (*scheduler.MisfitError)(nil); errors.As(err, &misfit) {
 		wrong.Misfits = misfit.Misfits
 	}

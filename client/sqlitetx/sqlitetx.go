@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -29,17 +29,17 @@ import (
 )
 
 // Submit stores the intent of a job in tx. The same ID with the same workflow and input is the same job,
-// and success. ID must be given. Errors: *client.InvalidError, *client.MismatchError; after any error
+// and success. ID must be given. Errors: *api.InvalidError, *api.MismatchError; after any error
 // nothing was stored, and tx is the caller's to roll back. ReplyTo must be empty: which names are
 // registered only the engine knows.
 func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 	input, err := json.Marshal(s.Input)
 	if err != nil {
-		return &client.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
+		return &api.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
 	}
 	definition, err := sqlitestore.DefinitionIn(ctx, tx, s.Workflow)
 	if errors.Is(err, store.ErrNotFound) {
-		return &client.InvalidError{Message: fmt.Sprintf("there is no workflow %q in this file", s.Workflow)}
+		return &api.InvalidError{Message: fmt.Sprintf("there is no workflow %q in this file", s.Workflow)}
 	}
 	if err != nil {
 		return err
@@ -62,14 +62,14 @@ func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 	}
 	have, err := sqlitestore.LoadIn(ctx, tx, s.ID)
 	if err == nil && have.InputHash != job.InputHash {
-		return &client.MismatchError{Job: s.ID, Have: have.InputHash, Got: job.InputHash}
+		return &api.MismatchError{Job: s.ID, Have: have.InputHash, Got: job.InputHash}
 	}
 	return err
 }
 
 // invalid says what is wrong with a submission in the words of package client.
 func invalid(err error) error {
-	wrong := &client.InvalidError{Message: err.Error()}
+	wrong := &api.InvalidError{Message: err.Error()}
 	if misfit := (*scheduler.MisfitError)(nil); errors.As(err, &misfit) {
 		wrong.Misfits = misfit.Misfits
 	}

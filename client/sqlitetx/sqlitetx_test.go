@@ -17,7 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/sqlitetx"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -147,11 +147,11 @@ func TestTheSameSubmissionIsTheSameJobAndAnotherIsRefused(t *testing.T) {
 		}
 	}
 	s.until("o-1")
-	var mismatch *client.MismatchError
+	var mismatch *api.MismatchError
 	if err := s.place(order{ID: "o-1", Total: 2}, "order", true); !errors.As(err, &mismatch) || mismatch.Have == mismatch.Got {
 		t.Errorf("other content: got %v, want both hashes", err)
 	}
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	if err := s.place(order{ID: "o-2"}, "unheard-of", true); !errors.As(err, &invalid) {
 		t.Errorf("an unknown workflow: got %v, want an InvalidError", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 )
 
@@ -126,7 +126,7 @@ func compareOne(ctx context.Context, eng *engine.Engine, l *ledger, life, n int,
 	defer cancel()
 	id, t := transferOf(life, n)
 	job, err := eng.Wait(ctx, id)
-	if errors.Is(err, client.ErrNotFound) {
+	if errors.Is(err, api.ErrNotFound) {
 		return nil // It was killed before.
 	}
 	if err != nil {

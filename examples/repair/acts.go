@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/sample/services"
 )
 
@@ -86,7 +86,7 @@ func (s *stage) definition(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at := slices.IndexFunc(workflows, func(w client.Workflow) bool { return w.Name == "order" })
+	at := slices.IndexFunc(workflows, func(w api.Workflow) bool { return w.Name == "order" })
 	if at < 0 {
 		return "", fmt.Errorf("the engine knows no workflow order: %v", workflows)
 	}
@@ -151,7 +151,7 @@ func (s *stage) transfer(ctx context.Context) error {
 // check compares the shop's ledger with the jobs.
 func (s *stage) check(ctx context.Context) error {
 	ends := map[string]makegood.ProcessState{}
-	for job, err := range s.jobs.List(ctx, client.Filter{}) {
+	for job, err := range s.jobs.List(ctx, api.Filter{}) {
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/workflows/order"
@@ -195,7 +196,7 @@ func (s *stage) until(ctx context.Context, workflow string, none ...makegood.Pro
 // anyIn reports whether a job of a workflow is in one of these states.
 func (s *stage) anyIn(ctx context.Context, workflow string, states []makegood.ProcessState) (bool, error) {
 	for _, state := range states {
-		for _, err := range s.jobs.List(ctx, client.Filter{State: state, Workflow: workflow}) {
+		for _, err := range s.jobs.List(ctx, api.Filter{State: state, Workflow: workflow}) {
 			return err == nil, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/examples/travel/agency"
 	"github.com/makegood-dev/makegood/examples/travel/trips"
@@ -112,9 +112,9 @@ type told struct {
 }
 
 func tell(w http.ResponseWriter, job makegood.Job, err error) {
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	switch {
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		http.Error(w, err.Error(), http.StatusNotFound)
 	case errors.As(err, &invalid):
 		http.Error(w, err.Error(), http.StatusBadRequest)

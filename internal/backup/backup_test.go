@@ -15,8 +15,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/client/folder"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/engine/folder"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/internal/backup"
 	"github.com/makegood-dev/makegood/internal/embedded"
@@ -152,7 +152,7 @@ func TestAFolderGoesOnFromItsBackup(t *testing.T) {
 	if len(after.asked("o-1 reserve")) != 0 {
 		t.Error("what was done before the copy was done again")
 	}
-	if _, err := e.Get(t.Context(), "o-2"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := e.Get(t.Context(), "o-2"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("o-2: got %v", err)
 	}
 	r, err := e.OpenPayload(t.Context(), "o-1", large)
@@ -170,7 +170,7 @@ func count(t *testing.T, dir string) (n int64) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for _, err := range f.List(t.Context(), client.Filter{}) {
+	for _, err := range f.List(t.Context(), api.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

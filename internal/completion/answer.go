@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -59,7 +59,7 @@ func checkOutput(given json.RawMessage) (job.Payload, error) {
 		return job.Payload{}, invalid("output is not JSON as it must be: %v", err)
 	}
 	if len(output) > makegood.MaxPayloadBytes {
-		return job.Payload{}, &client.InvalidError{
+		return job.Payload{}, &api.InvalidError{
 			Message: fmt.Sprintf("output has %d bytes, the limit is %d", len(output), makegood.MaxPayloadBytes), Status: http.StatusRequestEntityTooLarge,
 		}
 	}
@@ -67,7 +67,7 @@ func checkOutput(given json.RawMessage) (job.Payload, error) {
 }
 
 // settled checks what a person says of a step that they have dealt with.
-func settled(p job.Place, s client.Settling) (job.Settled, error) {
+func settled(p job.Place, s api.SettleOptions) (job.Settled, error) {
 	e := job.Settled{Place: p, Done: !s.Skipped && !s.NotDone, NotDone: s.NotDone, Attempt: s.Attempt, Reason: s.Reason, Request: s.Name}
 	output, err := checkOutput(s.Output)
 	e.Output = output
@@ -121,5 +121,5 @@ func deadline(until time.Time) (time.Time, error) {
 }
 
 func invalid(format string, args ...any) error {
-	return &client.InvalidError{Message: fmt.Sprintf(format, args...)}
+	return &api.InvalidError{Message: fmt.Sprintf(format, args...)}
 }

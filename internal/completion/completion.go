@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -34,8 +34,8 @@ type Backend interface {
 	Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error)
 }
 
-// Desk takes completions. Beside the errors of its Backend it returns *client.InvalidError, *client.RefusedError and, for
-// a token, client.ErrCompletionToken: after them nothing has changed.
+// Desk takes completions. Beside the errors of its Backend it returns *api.InvalidError, *api.RefusedError and, for
+// a token, api.ErrCompletionToken: after them nothing has changed.
 type Desk struct {
 	Backend Backend
 	// Logger hears of every decision: of whom, and never a token or what was answered. Nil: nobody does.
@@ -45,7 +45,7 @@ type Desk struct {
 // Address is how somebody whom the door knows names a step.
 type Address struct {
 	Job string
-	client.Place
+	api.StepRef
 	// By is who asks.
 	By string
 }
@@ -68,7 +68,7 @@ func (d Desk) Complete(ctx context.Context, at Address, a Answer) (makegood.Job,
 	}
 	d.log(ctx, "completion", at.Job, verdict, e.Place, at.By)
 	if verdict.Kind == machine.Refused {
-		return makegood.Job{}, &client.RefusedError{Job: at.Job, Reason: verdict.Reason}
+		return makegood.Job{}, &api.RefusedError{Job: at.Job, Reason: verdict.Reason}
 	}
 	return view.Of(j, nil), nil
 }
@@ -88,13 +88,13 @@ func (d Desk) Extend(ctx context.Context, at Address, until time.Time) (makegood
 	}
 	d.log(ctx, "completion", at.Job, verdict, p, at.By)
 	if verdict.Kind == machine.Refused {
-		return makegood.Job{}, &client.RefusedError{Job: at.Job, Reason: verdict.Reason}
+		return makegood.Job{}, &api.RefusedError{Job: at.Job, Reason: verdict.Reason}
 	}
 	return view.Of(j, nil), nil
 }
 
 // Settle takes that a person has dealt with a step, or its undo.
-func (d Desk) Settle(ctx context.Context, at Address, s client.Settling) (makegood.Job, error) {
+func (d Desk) Settle(ctx context.Context, at Address, s api.SettleOptions) (makegood.Job, error) {
 	p, err := at.check()
 	if err != nil {
 		return makegood.Job{}, err
@@ -110,7 +110,7 @@ func (d Desk) Settle(ctx context.Context, at Address, s client.Settling) (makego
 	}
 	d.log(ctx, "settlement", at.Job, verdict, p, at.By)
 	if verdict.Kind == machine.Refused {
-		return makegood.Job{}, &client.RefusedError{Job: at.Job, Reason: verdict.Reason}
+		return makegood.Job{}, &api.RefusedError{Job: at.Job, Reason: verdict.Reason}
 	}
 	v := view.Of(j, nil)
 	v.Existed = verdict.Kind == machine.Duplicate
@@ -118,10 +118,10 @@ func (d Desk) Settle(ctx context.Context, at Address, s client.Settling) (makego
 }
 
 // CompleteByToken ends the step of a completion token.
-func (d Desk) CompleteByToken(ctx context.Context, token string, a Answer) (client.Standing, error) {
+func (d Desk) CompleteByToken(ctx context.Context, token string, a Answer) (api.Standing, error) {
 	j, p, err := d.Holder(ctx, token)
 	if err != nil {
-		return client.Standing{}, err
+		return api.Standing{}, err
 	}
 	by := wire.ByToken
 	if a.By != "" {
@@ -129,51 +129,51 @@ func (d Desk) CompleteByToken(ctx context.Context, token string, a Answer) (clie
 	}
 	e, err := a.event(p, by)
 	if err != nil {
-		return client.Standing{}, err
+		return api.Standing{}, err
 	}
 	after, verdict, err := d.Backend.Complete(ctx, j.ID, e)
 	if err != nil {
-		return client.Standing{}, err
+		return api.Standing{}, err
 	}
 	d.log(ctx, "completion", j.ID, verdict, p, by)
 	return standing(after, p, verdict)
 }
 
 // ExtendByToken has the step of a completion token wait longer.
-func (d Desk) ExtendByToken(ctx context.Context, token string, until time.Time) (client.Standing, error) {
+func (d Desk) ExtendByToken(ctx context.Context, token string, until time.Time) (api.Standing, error) {
 	j, p, err := d.Holder(ctx, token)
 	if err != nil {
-		return client.Standing{}, err
+		return api.Standing{}, err
 	}
 	if until, err = deadline(until); err != nil {
-		return client.Standing{}, err
+		return api.Standing{}, err
 	}
 	after, verdict, err := d.Backend.Extend(ctx, j.ID, job.WaitExtended{Place: p, Until: until})
 	if err != nil {
-		return client.Standing{}, err
+		return api.Standing{}, err
 	}
 	d.log(ctx, "completion", j.ID, verdict, p, wire.ByToken)
 	return standing(after, p, verdict)
 }
 
 // Holder returns the job and the place of a completion token. Of one that the job has not made nothing is said but what is
-// said of a job that is not there: client.ErrCompletionToken. So nobody learns by it which jobs there are.
+// said of a job that is not there: api.ErrCompletionToken. So nobody learns by it which jobs there are.
 func (d Desk) Holder(ctx context.Context, token string) (job.Job, job.Place, error) {
 	id, p, err := job.ReadCompletionToken(token)
 	switch {
 	case errors.Is(err, job.ErrLaterCompletionToken):
 		return job.Job{}, p, &scheduler.NewerError{What: "this completion token"}
 	case err != nil:
-		return job.Job{}, p, &client.InvalidError{Message: fmt.Sprintf("completion: %v", err)}
+		return job.Job{}, p, &api.InvalidError{Message: fmt.Sprintf("completion: %v", err)}
 	}
 	j, err := d.Backend.Job(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDamaged):
-		return job.Job{}, p, client.ErrCompletionToken
+		return job.Job{}, p, api.ErrCompletionToken
 	case err != nil && !errors.Is(err, store.ErrNewer):
 		return job.Job{}, p, err
 	case !machine.GenuineCompletion(j, p):
-		return job.Job{}, p, client.ErrCompletionToken
+		return job.Job{}, p, api.ErrCompletionToken
 	}
 	return j, p, nil
 }
@@ -231,21 +231,21 @@ func (at Address) check() (job.Place, error) {
 		return job.Place{}, store.ErrNotFound // No job can have it.
 	}
 	if err := makegood.StepName.Check(at.Step); err != nil {
-		return job.Place{}, &client.InvalidError{Message: fmt.Sprintf("step: %v", err)}
+		return job.Place{}, &api.InvalidError{Message: fmt.Sprintf("step: %v", err)}
 	}
 	if at.Round < 0 {
-		return job.Place{}, &client.InvalidError{Message: fmt.Sprintf("round is %d: want 1 or more, or 0 for whichever the job is in", at.Round)}
+		return job.Place{}, &api.InvalidError{Message: fmt.Sprintf("round is %d: want 1 or more, or 0 for whichever the job is in", at.Round)}
 	}
 	return job.Place{Step: at.Step, Undo: at.Undo, Round: at.Round}, nil
 }
 
 // standing is all that whoever holds a token is told of a job.
-func standing(j job.Job, p job.Place, v machine.Verdict) (client.Standing, error) {
+func standing(j job.Job, p job.Place, v machine.Verdict) (api.Standing, error) {
 	if v.Kind == machine.Refused {
-		return client.Standing{}, &client.RefusedError{Reason: v.Reason}
+		return api.Standing{}, &api.RefusedError{Reason: v.Reason}
 	}
 	a := ActivityOf(j, p)
-	return client.Standing{State: a.State, CompleteBy: a.CompleteBy, Existed: v.Kind == machine.Duplicate}, nil
+	return api.Standing{State: a.State, CompleteBy: a.CompleteBy, Existed: v.Kind == machine.Duplicate}, nil
 }
 
 // ActivityOf is how the step of a place stands, without payloads.

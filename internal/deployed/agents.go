@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -18,7 +18,7 @@ const depthsAtOnce = 8
 
 // Agents returns how the agents of a stack stand, but for what is paused, by their names. How old its oldest task is SQS tells CloudWatch alone,
 // and how attempts ended is in the stack's metrics.
-func (o *operator) Agents(ctx context.Context) ([]client.Agent, error) {
+func (o *operator) Agents(ctx context.Context) ([]api.Agent, error) {
 	asks, err := o.asks(ctx)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (o *operator) Agents(ctx context.Context) ([]client.Agent, error) {
 		}
 	}
 	slices.Sort(names)
-	all := make([]client.Agent, len(names))
+	all := make([]api.Agent, len(names))
 	var asked sync.WaitGroup
 	turn := make(chan struct{}, depthsAtOnce)
 	for i, name := range names {
@@ -45,8 +45,8 @@ func (o *operator) Agents(ctx context.Context) ([]client.Agent, error) {
 	return all, context.Cause(ctx)
 }
 
-func (o *operator) agent(ctx context.Context, name string) client.Agent {
-	a := client.Agent{Name: name, Place: client.AgentQueue}
+func (o *operator) agent(ctx context.Context, name string) api.Agent {
+	a := api.Agent{Name: name, Place: api.AgentQueue}
 	depth, err := o.queues.Depth(ctx, TasksQueue(name))
 	if err != nil {
 		a.Problem = err.Error()

@@ -6,21 +6,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // latelyFor is over how long what ended is counted.
 const latelyFor = 5 * time.Minute
 
 // Agents returns how the agents stand, but for what is paused: by their names, those here and those outside.
-func (e *Engine) Agents(ctx context.Context) ([]client.Agent, error) {
+func (e *Engine) Agents(ctx context.Context) ([]api.Agent, error) {
 	asks := e.asks()
-	var all []client.Agent
+	var all []api.Agent
 	for _, h := range e.config.Agents {
-		all = append(all, e.agent(ctx, h.Name(), client.AgentHere))
+		all = append(all, e.agent(ctx, h.Name(), api.AgentHere))
 	}
 	for _, o := range e.config.Outside {
-		all = append(all, e.agent(ctx, o.Name, client.AgentOutside))
+		all = append(all, e.agent(ctx, o.Name, api.AgentOutside))
 	}
 	for i := range all {
 		all[i].Workflows = append([]string{}, asks[all[i].Name]...)
@@ -28,8 +28,8 @@ func (e *Engine) Agents(ctx context.Context) ([]client.Agent, error) {
 	return all, nil
 }
 
-func (e *Engine) agent(ctx context.Context, name string, place client.AgentPlace) client.Agent {
-	a := client.Agent{Name: name, Place: place}
+func (e *Engine) agent(ctx context.Context, name string, place api.AgentPlace) api.Agent {
+	a := api.Agent{Name: name, Place: place}
 	waiting, inFlight := 0, 0
 	for _, queue := range slices.Compact([]string{tasksPrefix + name, e.undosOf(name)}) {
 		depth, err := e.queues.Depth(ctx, queue)
@@ -48,7 +48,7 @@ func (e *Engine) agent(ctx context.Context, name string, place client.AgentPlace
 		a.InFlight, a.Lately = &inFlight, lately(workers, e.countedSince())
 	}
 	if polls, outside := e.door.Polls(name); outside {
-		a.Polls = &client.AgentPolls{Waiting: polls.Waiting, Instances: polls.Instances, Since: polls.Since.UTC()}
+		a.Polls = &api.AgentPolls{Waiting: polls.Waiting, Instances: polls.Instances, Since: polls.Since.UTC()}
 		if !polls.LastAt.IsZero() {
 			last := polls.LastAt.UTC()
 			a.Polls.LastAt = &last
@@ -58,8 +58,8 @@ func (e *Engine) agent(ctx context.Context, name string, place client.AgentPlace
 }
 
 // lately returns how what an agent did has ended since a moment.
-func lately(workers []worker, moment time.Time) *client.AgentLately {
-	var all client.AgentLately
+func lately(workers []worker, moment time.Time) *api.AgentLately {
+	var all api.AgentLately
 	for _, w := range workers {
 		ended, since := w.Lately(moment)
 		all.Since = since.UTC()

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -85,14 +85,14 @@ func TestWhatIsInQuarantineSurvivesAKillAndIsReplayed(t *testing.T) {
 	}
 	w.define("name: two\nsteps: [{name: charge, agent: a}, {name: ship, agent: a}]")
 	replayed, err := shelf.Replay(t.Context(), l.ID)
-	if err != nil || replayed.Result != client.ReplaySent {
+	if err != nil || replayed.Result != api.ReplaySent {
 		t.Fatalf("replay: got %+v, %v, want it sent", replayed, err)
 	}
 	if _, err := w.engine.Job(t.Context(), "j"); err != nil {
 		t.Errorf("after the replay: %v, want the job stored", err)
 	}
 	w.ends("j", makegood.JobProcessed)
-	if _, err := shelf.Get(t.Context(), l.ID); !errors.Is(err, client.ErrNoMessage) {
+	if _, err := shelf.Get(t.Context(), l.ID); !errors.Is(err, api.ErrNoMessage) {
 		t.Errorf("after the replay: got %v, want no such message", err)
 	}
 }

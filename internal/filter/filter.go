@@ -39,7 +39,7 @@ type Parameter struct {
 }
 
 // Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long ago as
-// that time before now, in RFC 3339. Any other text stays as it is, for client.ReadFilter to refuse.
+// that time before now, in RFC 3339. Any other text stays as it is, for api.ReadFilter to refuse.
 func (p Parameter) Read(text string, now time.Time) string {
 	if p.Kind == Time {
 		if ago, err := makegood.ParseDuration(text); err == nil {
@@ -105,7 +105,7 @@ func Parameters() []Parameter {
 	for _, s := range makegood.ProcessStates() {
 		states = append(states, string(s))
 	}
-	states = append(states, "waiting") // client.Waiting
+	states = append(states, "waiting") // api.JobWaiting
 	return []Parameter{
 		{Name: "state", Value: "state", Says: "only jobs in this state; waiting: those that wait for a person's answer", Values: states},
 		{Name: "workflow", Value: "workflow", Says: "only jobs of this workflow"},

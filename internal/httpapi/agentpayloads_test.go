@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -271,8 +271,8 @@ func TestWhatComesToItsEndAfterItsAttemptIsNotStored(t *testing.T) {
 		t.Errorf("got %d, want %d", status, http.StatusConflict)
 	}
 	hash := fmt.Sprintf("%x", sha256.Sum256(bytes.Repeat([]byte("x"), 1<<20)))
-	if _, err = w.client.OpenPayload(t.Context(), "f-1", makegood.Payload{SHA256: hash, Bytes: 1 << 20, By: "harbour"}); !errors.Is(err, client.ErrNoPayload) {
-		t.Errorf("got %v, want %v", err, client.ErrNoPayload)
+	if _, err = w.client.OpenPayload(t.Context(), "f-1", makegood.Payload{SHA256: hash, Bytes: 1 << 20, By: "harbour"}); !errors.Is(err, api.ErrNoPayload) {
+		t.Errorf("got %v, want %v", err, api.ErrNoPayload)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -89,8 +89,8 @@ func (a *handlers) problemOf(r *http.Request, err error) *problem {
 	var mismatch *scheduler.MismatchError
 	var misfit *scheduler.MisfitError
 	var newer *scheduler.NewerError
-	var refused *client.RefusedError
-	var invalid *client.InvalidError
+	var refused *api.RefusedError
+	var invalid *api.InvalidError
 	var tooLarge *http.MaxBytesError
 	id := r.PathValue("id")
 	switch {
@@ -114,8 +114,8 @@ func (a *handlers) problemOf(r *http.Request, err error) *problem {
 		p = newProblem(cmp.Or(invalid.Status, http.StatusBadRequest), "%s", invalid.Message)
 		p.body.Misfits = invalid.Misfits
 		return p
-	case errors.Is(err, client.ErrCompletionToken):
-		p = newProblem(http.StatusNotFound, "%v", client.ErrCompletionToken)
+	case errors.Is(err, api.ErrCompletionToken):
+		p = newProblem(http.StatusNotFound, "%v", api.ErrCompletionToken)
 		p.body.Token = true
 		return p
 	case errors.As(err, &tooLarge):
@@ -135,7 +135,7 @@ func (a *handlers) problemOf(r *http.Request, err error) *problem {
 }
 
 // refusalOf says what of a step was refused, and why.
-func refusalOf(r *http.Request, refused *client.RefusedError) *problem {
+func refusalOf(r *http.Request, refused *api.RefusedError) *problem {
 	p := newProblem(http.StatusConflict, "refused: %s", refused.Reason)
 	if refused.Job != "" {
 		p = newProblem(http.StatusConflict, "step %s of job %s: refused: %s", r.PathValue("step"), refused.Job, refused.Reason)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -195,7 +195,7 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 // askFor asks for a verb, of which one needs a time.
 func (w *world) askFor(id string, verb makegood.Verb) (err error) {
 	if verb == makegood.VerbEdit {
-		_, err = w.client.Request(w.t.Context(), id, client.Request{Verb: verb, Timeout: makegood.Hour})
+		_, err = w.client.Request(w.t.Context(), id, api.Request{Verb: verb, Timeout: makegood.Hour})
 		return err
 	}
 	if verb == makegood.VerbReschedule {
@@ -206,8 +206,8 @@ func (w *world) askFor(id string, verb makegood.Verb) (err error) {
 	return err
 }
 
-func asRefused(err error) (*client.RefusedError, bool) {
-	return errors.AsType[*client.RefusedError](err)
+func asRefused(err error) (*api.RefusedError, bool) {
+	return errors.AsType[*api.RefusedError](err)
 }
 
 // bring makes a job that rests in a state.
@@ -240,7 +240,7 @@ func TestAListIsInPagesWithoutPayloads(t *testing.T) {
 		if strings.Contains(string(r.body), "c4n4ry") {
 			t.Errorf("the list carries a payload: %s", r.body)
 		}
-		var page client.Page
+		var page api.Page
 		check(t, json.Unmarshal(r.body, &page))
 		for _, j := range page.Jobs {
 			got = append(got, j.ID)
@@ -254,7 +254,7 @@ func TestAListIsInPagesWithoutPayloads(t *testing.T) {
 	}
 	w.bring("e", makegood.JobError, `{"reserve":"fail"}`)
 	var inError []string
-	for job, err := range w.client.List(t.Context(), client.Filter{State: makegood.JobError}) {
+	for job, err := range w.client.List(t.Context(), api.Filter{State: makegood.JobError}) {
 		check(t, err)
 		inError = append(inError, job.ID+" "+string(job.ProcessState))
 	}

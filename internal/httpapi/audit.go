@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
 )
@@ -24,7 +24,7 @@ func auditRoutes() []route {
 			method: "GET", path: "/api/audit", name: "audit", door: Read, handle: (*handlers).audit,
 			summary:    "Look at a page of all jobs, and give those of which the index does not say what it should. It reads all that is stored, page by page. The cursor is empty at the end.",
 			parameters: []parameter{{name: "cursor", says: "the cursor of the page before"}},
-			answers:    everywhere(map[int]any{http.StatusOK: client.AuditPage{}, http.StatusBadRequest: none}),
+			answers:    everywhere(map[int]any{http.StatusOK: api.AuditPage{}, http.StatusBadRequest: none}),
 		},
 		{
 			method: "POST", path: "/api/jobs/{id}/wake", name: "wake", door: Operate, handle: (*handlers).wake, body: Waking{},
@@ -50,7 +50,7 @@ func (a *handlers) audit(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(client.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next})
+	return ok(api.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next})
 }
 
 // wake puts back what an audit found.

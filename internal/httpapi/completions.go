@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/completion"
 )
 
@@ -94,7 +94,7 @@ func completionRoutes() []route {
 	settled := addressed()
 	settled[http.StatusOK] = Requested{}
 	held := func() map[int]any {
-		return posted(map[int]any{http.StatusOK: client.Standing{}, http.StatusNotFound: Problem{}})
+		return posted(map[int]any{http.StatusOK: api.Standing{}, http.StatusNotFound: Problem{}})
 	}
 	const at = "/api/jobs/{id}/steps/{step}/"
 	const address = " why: what is said of it beside, which some approvals want. undo: its undo. round: refused in another round than this; without it, the round that the job is in. early: keep, an answer that comes before the step waits is kept for when it does; else it is refused."
@@ -140,12 +140,12 @@ func (a *handlers) desk() completion.Desk {
 }
 
 // address is the step in a request's path, as its body narrows it.
-func (a *handlers) address(r *http.Request, at client.Place, early string) (completion.Address, error) {
+func (a *handlers) address(r *http.Request, at api.StepRef, early string) (completion.Address, error) {
 	if early != "" && early != keep {
 		return completion.Address{}, bad("early is %.40q: want %s, or nothing", early, keep)
 	}
 	at.Step, at.Early = r.PathValue("step"), early == keep
-	return completion.Address{Job: r.PathValue("id"), Place: at, By: a.Caller(r)}, nil
+	return completion.Address{Job: r.PathValue("id"), StepRef: at, By: a.Caller(r)}, nil
 }
 
 // checkRequest wants the name of a request to be one.
@@ -161,7 +161,7 @@ func (a *handlers) completeStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round, Why: said.Why}, said.Early, completion.Answer{Output: said.Output, Request: said.Request})
+	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round, Why: said.Why}, said.Early, completion.Answer{Output: said.Output, Request: said.Request})
 }
 
 func (a *handlers) failStep(r *http.Request) (answer, error) {
@@ -169,10 +169,10 @@ func (a *handlers) failStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round}, said.Early, completion.Answer{Error: said.Error.error(), Request: said.Request})
+	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round}, said.Early, completion.Answer{Error: said.Error.error(), Request: said.Request})
 }
 
-func (a *handlers) endStep(r *http.Request, place client.Place, early string, says completion.Answer) (answer, error) {
+func (a *handlers) endStep(r *http.Request, place api.StepRef, early string, says completion.Answer) (answer, error) {
 	at, err := a.address(r, place, early)
 	if err != nil {
 		return answer{}, err
@@ -188,7 +188,7 @@ func (a *handlers) heartbeatStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	at, err := a.address(r, client.Place{Undo: said.Undo, Round: said.Round}, "")
+	at, err := a.address(r, api.StepRef{Undo: said.Undo, Round: said.Round}, "")
 	if err != nil {
 		return answer{}, err
 	}
@@ -203,7 +203,7 @@ func (a *handlers) settleStep(r *http.Request) (answer, error) {
 	if !slices.Contains(makegood.SettledAs(), makegood.StepState(said.As)) {
 		return answer{}, bad("as is %.40q: want one of %v", said.As, makegood.SettledAs())
 	}
-	at, err := a.address(r, client.Place{Undo: said.Undo, Round: said.Round}, "")
+	at, err := a.address(r, api.StepRef{Undo: said.Undo, Round: said.Round}, "")
 	if err != nil {
 		return answer{}, err
 	}
@@ -211,7 +211,7 @@ func (a *handlers) settleStep(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	as := makegood.StepState(said.As)
-	settling := client.Settling{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Attempt: said.Attempt, Output: said.Output, Reason: said.Reason, Name: said.Request}
+	settling := api.SettleOptions{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Attempt: said.Attempt, Output: said.Output, Reason: said.Reason, Name: said.Request}
 	j, err := a.desk().Settle(r.Context(), at, settling)
 	if err != nil {
 		return answer{}, a.orDamaged(r, r.PathValue("id"), err)
@@ -261,7 +261,7 @@ func (a *handlers) heartbeatByToken(r *http.Request) (answer, error) {
 }
 
 // held answers whoever holds a token.
-func held(s client.Standing, err error) (answer, error) {
+func held(s api.Standing, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}

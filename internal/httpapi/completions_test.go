@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -21,16 +21,16 @@ func TestTheFirstAnswerWins(t *testing.T) {
 	w := newWorld(t)
 	w.submit("send", "s", `{"send":"wait"}`)
 	w.until("s", waits)
-	j, err := w.client.Complete(t.Context(), "s", client.Place{Step: "send"}, []byte(`{"b":1, "a":2}`))
+	j, err := w.client.Complete(t.Context(), "s", api.StepRef{Step: "send"}, []byte(`{"b":1, "a":2}`))
 	check(t, err)
 	if s := j.Steps[0]; j.ProcessState != makegood.JobProcessed || s.State != makegood.StepDone || s.CompletedBy == nil || *s.CompletedBy != "local" {
 		t.Errorf("got %s and %+v, want it done by local", j.ProcessState, s)
 	}
-	if _, err := w.client.Complete(t.Context(), "s", client.Place{Step: "send"}, []byte(`{"a":2,"b":1}`)); err != nil {
+	if _, err := w.client.Complete(t.Context(), "s", api.StepRef{Step: "send"}, []byte(`{"a":2,"b":1}`)); err != nil {
 		t.Errorf("the same again: got %v, want that it is the same", err)
 	}
-	_, err = w.client.Complete(t.Context(), "s", client.Place{Step: "send"}, []byte(`3`))
-	refused := new(client.RefusedError)
+	_, err = w.client.Complete(t.Context(), "s", api.StepRef{Step: "send"}, []byte(`3`))
+	refused := new(api.RefusedError)
 	if !errors.As(err, &refused) || refused.Job != "s" || !strings.Contains(refused.Reason, "step send was completed by local at ") {
 		t.Errorf("another answer: got %v, want it refused with what stands", err)
 	}
@@ -58,7 +58,7 @@ func TestWhoeverHoldsATokenIsToldOfTheStepAlone(t *testing.T) {
 	if s, err = holder.Heartbeat(t.Context(), until.Add(-time.Hour)); err != nil || !s.Existed || !s.CompleteBy.Equal(until) {
 		t.Errorf("a heartbeat back: got %+v, %v, want nothing moved", s, err)
 	}
-	refused := new(client.RefusedError)
+	refused := new(api.RefusedError)
 	if _, err = holder.Complete(t.Context(), []byte(`"perhaps"`)); !errors.As(err, &refused) || !strings.Contains(refused.Reason, `one of these answers, a text: "yes", "no"`) {
 		t.Errorf("an answer that is none: got %v, want the choices", err)
 	}
@@ -109,7 +109,7 @@ func TestATokenThatIsMadeUpSaysNothingOfAnyJob(t *testing.T) {
 			t.Errorf("got %s and %s of %d answers, want one for all", a, answers[0], len(answers))
 		}
 	}
-	if _, err := w.client.Completion(made("nobody", job.Place{Step: "sign", Round: 1})).Complete(t.Context(), nil); !errors.Is(err, client.ErrCompletionToken) {
+	if _, err := w.client.Completion(made("nobody", job.Place{Step: "sign", Round: 1})).Complete(t.Context(), nil); !errors.Is(err, api.ErrCompletionToken) {
 		t.Errorf("got %v, want ErrCompletionToken", err)
 	}
 	later := ask(t, http.MethodPost, w.url+"/api/completions/complete", `{"completion":"c3`+strings.TrimPrefix(genuine, "c1")+`"}`)
@@ -128,8 +128,8 @@ func TestAnEarlyAnswerIsKeptWhereThatIsAskedFor(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "o", `{"reserve":"hold"}`)
 	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepClaimed })
-	at := client.Place{Step: "charge"}
-	refused := new(client.RefusedError)
+	at := api.StepRef{Step: "charge"}
+	refused := new(api.RefusedError)
 	if _, err := w.client.Complete(t.Context(), "o", at, nil); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "does not wait yet") {
 		t.Errorf("got %v, want that it does not wait yet", err)
 	}
@@ -137,10 +137,10 @@ func TestAnEarlyAnswerIsKeptWhereThatIsAskedFor(t *testing.T) {
 	if _, err := w.client.Complete(t.Context(), "o", at, []byte(`1`)); err != nil {
 		t.Errorf("kept: got %v", err)
 	}
-	if _, err := w.client.Complete(t.Context(), "o", client.Place{Step: "reserve", Round: 2, Early: true}, nil); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "round 2") {
+	if _, err := w.client.Complete(t.Context(), "o", api.StepRef{Step: "reserve", Round: 2, Early: true}, nil); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "round 2") {
 		t.Errorf("another round: got %v, want it refused", err)
 	}
-	if _, err := w.client.Complete(t.Context(), "o", client.Place{Step: "nosuch"}, nil); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "there is no step nosuch") {
+	if _, err := w.client.Complete(t.Context(), "o", api.StepRef{Step: "nosuch"}, nil); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "there is no step nosuch") {
 		t.Errorf("no step: got %v, want it refused", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestAFailureFromOutsideIsAnAgentsFailure(t *testing.T) {
 	w.submit("send", "final", `{"send":"wait"}`)
 	w.until("again", waits)
 	w.until("final", waits)
-	j, err := w.client.Fail(t.Context(), "again", client.Place{Step: "send"}, makegood.StepError{Message: "busy", Kind: "busy", Retryable: true, Applied: makegood.AppliedNo})
+	j, err := w.client.Fail(t.Context(), "again", api.StepRef{Step: "send"}, makegood.StepError{Message: "busy", Kind: "busy", Retryable: true, Applied: makegood.AppliedNo})
 	check(t, err)
 	if s := j.Steps[0]; s.State != makegood.StepBackoff || s.Error == nil || *s.Error != (makegood.StepError{Message: "busy", Kind: "busy", Retryable: true, Applied: makegood.AppliedNo}) {
 		t.Errorf("got %+v, want it tried again", s)
@@ -206,9 +206,9 @@ func TestAPersonSettlesAStep(t *testing.T) {
 	w.submit("order", "o", `{"reserve":"hold"}`)
 	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepClaimed })
 	large := []byte(`"` + strings.Repeat("x", makegood.MaxInlineBytes) + `"`)
-	at := client.Place{Step: "charge"}
-	invalid, refused := new(client.InvalidError), new(client.RefusedError)
-	for what, s := range map[string]client.Settling{
+	at := api.StepRef{Step: "charge"}
+	invalid, refused := new(api.InvalidError), new(api.RefusedError)
+	for what, s := range map[string]api.SettleOptions{
 		"reason is missing":      {Skipped: true},
 		"that is settled as":     {Skipped: true, Reason: "no", Output: []byte(`1`)},
 		"how it is known that":   {NotDone: true},
@@ -222,19 +222,19 @@ func TestAPersonSettlesAStep(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	if _, err := w.client.Settle(t.Context(), "o", client.Place{Step: "reserve", Undo: true}, client.Settling{NotDone: true, Reason: "no"}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "and not as not done") {
+	if _, err := w.client.Settle(t.Context(), "o", api.StepRef{Step: "reserve", Undo: true}, api.SettleOptions{NotDone: true, Reason: "no"}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "and not as not done") {
 		t.Errorf("an undo: got %v, want it refused", err)
 	}
 	if r := ask(t, "POST", w.url+"/api/jobs/o/steps/charge/settle", `{"as":"failed"}`); r.status != http.StatusBadRequest || !strings.Contains(r.problem(t).Error, "as is") {
 		t.Errorf("got %d %s, want what is wrong with as", r.status, r.body)
 	}
-	if _, err := w.client.Settle(t.Context(), "o", client.Place{Step: "reserve"}, client.Settling{}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "attempt 1 of step reserve is held by ") {
+	if _, err := w.client.Settle(t.Context(), "o", api.StepRef{Step: "reserve"}, api.SettleOptions{}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "attempt 1 of step reserve is held by ") {
 		t.Errorf("got %v, want who holds the attempt", err)
 	}
-	if _, err := w.client.Settle(t.Context(), "gone", at, client.Settling{}); !errors.Is(err, client.ErrNotFound) {
+	if _, err := w.client.Settle(t.Context(), "gone", at, api.SettleOptions{}); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("got %v, want that there is no such job", err)
 	}
-	_, err := w.client.Settle(t.Context(), "o", at, client.Settling{Output: large, Reason: "by hand"})
+	_, err := w.client.Settle(t.Context(), "o", at, api.SettleOptions{Output: large, Reason: "by hand"})
 	check(t, err)
 	j, err := w.client.Get(t.Context(), "o")
 	check(t, err)

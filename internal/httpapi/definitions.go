@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"regexp"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -19,7 +19,7 @@ func definitionRoute() route {
 	return route{
 		method: "GET", path: "/api/definitions/{hash}", name: "definition", door: Read, handle: (*handlers).definition,
 		summary: "Read a definition by its hash, current or not: its name, the whole workflow, and a workflow file that says the same (without the comments and schedules of the file that it was made of).",
-		answers: everywhere(map[int]any{http.StatusOK: client.Definition{}, http.StatusNotFound: Problem{}}),
+		answers: everywhere(map[int]any{http.StatusOK: api.Definition{}, http.StatusNotFound: Problem{}}),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -37,7 +37,7 @@ func TestADefinitionIsReadByItsHash(t *testing.T) {
 		}
 	}
 	for _, hash := range []string{strings.Repeat("0", 32), "current", "..", "a b"} {
-		if _, err := w.client.Definition(t.Context(), hash); !errors.Is(err, client.ErrNoDefinition) {
+		if _, err := w.client.Definition(t.Context(), hash); !errors.Is(err, api.ErrNoDefinition) {
 			t.Errorf("%q: got %v, want that there is none", hash, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -51,7 +51,7 @@ const Local = "local"
 
 // claimed takes callers at their word, where nobody knows who they are.
 func claimed(unknown string) func(*http.Request) string {
-	return func(r *http.Request) string { return cmp.Or(r.Header.Get(client.WhoHeader), unknown) }
+	return func(r *http.Request) string { return cmp.Or(r.Header.Get(api.WhoHeader), unknown) }
 }
 
 // publish makes a workflow file the current definition of its name.
@@ -71,5 +71,5 @@ func (a *handlers) publish(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	a.Logger.InfoContext(r.Context(), "published", "workflow", compiled.Workflow.Name, "definition", compiled.Hash, "by", a.Caller(r))
-	return ok(client.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash})
+	return ok(api.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash})
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -77,8 +77,8 @@ func TestAnAgentIsPausedOverHTTP(t *testing.T) {
 	if j.HeldBy != "agent actor" || !strings.Contains(j.HeldReason, "the shop is down") || j.PausedAt == nil {
 		t.Errorf("got %+v, want what holds it, since when and why", j)
 	}
-	var refused *client.RefusedError
-	if _, err := w.client.Request(t.Context(), "o-1", client.Request{Verb: makegood.VerbResume}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "makegood resume --whole-agent actor") {
+	var refused *api.RefusedError
+	if _, err := w.client.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbResume}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "makegood resume --whole-agent actor") {
 		t.Errorf("resume of a job that is held: got %v, want to be told what to do", err)
 	}
 	list, err := w.client.ListHolds(t.Context())
@@ -92,7 +92,7 @@ func TestAnAgentIsPausedOverHTTP(t *testing.T) {
 	if _, err := w.client.ResumeAll(t.Context(), makegood.HoldWorkflow, "order"); !errors.As(err, &refused) {
 		t.Errorf("resume of what is not paused: got %v, want it refused", err)
 	}
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	if _, err := w.client.PauseAll(t.Context(), makegood.HoldAgent, "actress", ""); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "there are") {
 		t.Errorf("an agent that there is not: got %v, want those that there are", err)
 	}

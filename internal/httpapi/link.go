@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/completion"
 	"github.com/makegood-dev/makegood/internal/job"
 )
@@ -174,11 +174,11 @@ func readForm(r *http.Request) (said completion.Answer, err error) {
 
 // linkProblem is what a person is told who opened a link.
 func (a *handlers) linkProblem(r *http.Request, err error) *problem {
-	refused, invalid := new(client.RefusedError), new(client.InvalidError)
+	refused, invalid := new(api.RefusedError), new(api.InvalidError)
 	switch p := a.problemOf(r, err); {
 	case errors.As(err, &refused):
 		return newProblem(http.StatusConflict, "Your answer was not taken: %s.", refused.Reason)
-	case errors.Is(err, client.ErrCompletionToken), errors.As(err, &invalid) && strings.HasPrefix(invalid.Message, "completion: "):
+	case errors.Is(err, api.ErrCompletionToken), errors.As(err, &invalid) && strings.HasPrefix(invalid.Message, "completion: "):
 		return newProblem(http.StatusNotFound, "This link leads to no step: it is not whole, or the job is gone.")
 	case p.status == http.StatusServiceUnavailable:
 		p.body.Error = "This cannot be answered just now. Please try again in a minute; the same answer twice is one answer."

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -138,7 +138,7 @@ func TestALinkShowsOnGetAndAnswersOnPost(t *testing.T) {
 		t.Errorf("an answer of nobody: got %d %s, want it refused, and the form again", p.status, p.text)
 	}
 	var asks []string
-	for l, err := range w.client.List(t.Context(), client.Filter{State: client.Waiting}) {
+	for l, err := range w.client.List(t.Context(), api.Filter{State: api.JobWaiting}) {
 		check(t, err)
 		asks = append(asks, l.ID)
 	}

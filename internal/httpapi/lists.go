@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -51,8 +51,8 @@ func countRoutes() []route {
 		{
 			method: "GET", path: "/api/counts", name: "count", door: Read, handle: (*handlers).counts,
 			summary:    "Count jobs by what they are alike in, for some seconds; where the cursor is not empty, it goes on there, and the groups of all answers add up. The values of a group are in the order of by; a job that stands at several steps counts with each. since is when the first of them stopped, and example its id.",
-			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", client.Facets())}, cursor),
-			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
+			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", api.Facets())}, cursor),
+			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 		{
 			method: "GET", path: "/api/totals", name: "totals", door: Read, handle: (*handlers).totals,
@@ -63,7 +63,7 @@ func countRoutes() []route {
 			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: (*handlers).errors,
 			summary:    fmt.Sprintf("Count the jobs in Error, by %v: what waits for a person. It goes on as a count does.", view.ErrorFacets()),
 			parameters: []parameter{cursor},
-			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
+			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 	}
 }
@@ -94,13 +94,13 @@ func (a *handlers) list(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var page client.Page
+	var page api.Page
 	if wanted.detail {
 		page, err = view.Details(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit, a.nearClaims(r.Context()))
 	} else {
 		page, err = view.List(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
 	}
-	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return answer{}, bad("%s", invalid.Message)
 	}
 	if err != nil {
@@ -131,13 +131,13 @@ func (a *handlers) counts(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	wanted, err := client.ReadFilter(values)
-	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+	wanted, err := api.ReadFilter(values)
+	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return answer{}, bad("%s", invalid.Message)
 	}
-	var by []client.Facet
+	var by []api.Facet
 	for facet := range strings.SplitSeq(values.Get("by"), ",") {
-		by = append(by, client.Facet(facet))
+		by = append(by, api.Facet(facet))
 	}
 	return a.groups(r.Context(), wanted, by, values.Get("cursor"))
 }
@@ -148,12 +148,12 @@ func (a *handlers) errors(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return a.groups(r.Context(), client.Filter{State: makegood.JobError}, view.ErrorFacets(), values.Get("cursor"))
+	return a.groups(r.Context(), api.Filter{State: makegood.JobError}, view.ErrorFacets(), values.Get("cursor"))
 }
 
-func (a *handlers) groups(ctx context.Context, wanted client.Filter, by []client.Facet, cursor string) (answer, error) {
+func (a *handlers) groups(ctx context.Context, wanted api.Filter, by []api.Facet, cursor string) (answer, error) {
 	groups, err := view.Groups(ctx, a.Backend, wanted, by, cursor)
-	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return answer{}, bad("%s", invalid.Message)
 	}
 	if err != nil {
@@ -164,7 +164,7 @@ func (a *handlers) groups(ctx context.Context, wanted client.Filter, by []client
 
 // listing is what a list is to show.
 type listing struct {
-	filter client.Filter
+	filter api.Filter
 	cursor string
 	limit  int
 	// detail: each with the job itself.
@@ -178,8 +178,8 @@ func listQuery(r *http.Request) (listing, error) {
 		return listing{}, err
 	}
 	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
-	l.filter, err = client.ReadFilter(values)
-	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+	l.filter, err = api.ReadFilter(values)
+	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return l, bad("%s", invalid.Message)
 	}
 	most := MaxLimit

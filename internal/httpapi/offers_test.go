@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // What is refused is refused in the words that were said before anybody asked; what is offered is granted.
@@ -45,7 +45,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 	if !ok || settle.Granted() {
 		t.Fatalf("somebody holds the attempt of reserve, and %+v is offered", reserve)
 	}
-	_, err = w.client.Settle(t.Context(), "held", client.Place{Step: "reserve"}, client.Settling{})
+	_, err = w.client.Settle(t.Context(), "held", api.StepRef{Step: "reserve"}, api.SettleOptions{})
 	wantRefused(t, err, settle.Reason)
 
 	offers, err = w.client.Offers(t.Context(), "failed")
@@ -57,7 +57,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 	if settle, _ := reserve.Of(makegood.AskSettleSkipped); !settle.Granted() {
 		t.Errorf("what has failed can be settled, and %+v is offered", settle)
 	}
-	_, err = w.client.Settle(t.Context(), "failed", client.Place{Step: "reserve"}, client.Settling{Skipped: true, Reason: "by hand"})
+	_, err = w.client.Settle(t.Context(), "failed", api.StepRef{Step: "reserve"}, api.SettleOptions{Skipped: true, Reason: "by hand"})
 	check(t, err)
 }
 
@@ -75,7 +75,7 @@ func TestAnOfferHasTheQuestionOfAnApproval(t *testing.T) {
 	if answer, _ := sign.Of(makegood.AskComplete); !answer.Granted() {
 		t.Errorf("it waits, and %+v is offered", answer)
 	}
-	_, err = w.client.Complete(t.Context(), "s-1", client.Place{Step: "sign"}, []byte(`"yes"`))
+	_, err = w.client.Complete(t.Context(), "s-1", api.StepRef{Step: "sign"}, []byte(`"yes"`))
 	check(t, err)
 	w.until("s-1", in(makegood.JobProcessed))
 	offers, err = w.client.Offers(t.Context(), "s-1")
@@ -88,7 +88,7 @@ func TestAnOfferHasTheQuestionOfAnApproval(t *testing.T) {
 // wantRefused wants a refusal with a reason.
 func wantRefused(t *testing.T, err error, reason string) {
 	t.Helper()
-	var refused *client.RefusedError
+	var refused *api.RefusedError
 	if !errors.As(err, &refused) || refused.Reason != reason {
 		t.Errorf("got %v, want it refused: %s", err, reason)
 	}

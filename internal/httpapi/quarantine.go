@@ -8,17 +8,17 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Quarantine is what an engine has put away. Its errors are client.ErrNoMessage and *client.InvalidError; any other leaves the
+// Quarantine is what an engine has put away. Its errors are api.ErrNoMessage and *api.InvalidError; any other leaves the
 // outcome unknown, and what was asked may be asked again.
 type Quarantine interface {
-	Page(ctx context.Context, cursor string, limit int) (client.QuarantinePage, error)
-	Get(ctx context.Context, id string) (client.Quarantined, error)
+	Page(ctx context.Context, cursor string, limit int) (api.QuarantinePage, error)
+	Get(ctx context.Context, id string) (api.Quarantined, error)
 	// Replay answers after what the message led to is stored, and Drop after it is gone for good.
-	Replay(ctx context.Context, id string) (client.Replayed, error)
+	Replay(ctx context.Context, id string) (api.Replayed, error)
 	Drop(ctx context.Context, id string) error
 }
 
@@ -45,17 +45,17 @@ func quarantineRoutes() []route {
 				{name: "limit", says: fmt.Sprintf("how many messages a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
 				{name: "cursor", says: "the cursor of the page before"},
 			},
-			answers: everywhere(map[int]any{http.StatusOK: client.QuarantinePage{}, http.StatusBadRequest: none, http.StatusNotFound: none}),
+			answers: everywhere(map[int]any{http.StatusOK: api.QuarantinePage{}, http.StatusBadRequest: none, http.StatusNotFound: none}),
 		},
 		{
 			method: "GET", path: "/api/quarantine/{id}", name: "getQuarantined", door: Read, handle: inQuarantine((*handlers).getQuarantined),
 			summary: "Read a message in quarantine, and what a replay would make of it.",
-			answers: everywhere(map[int]any{http.StatusOK: client.Quarantined{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
+			answers: everywhere(map[int]any{http.StatusOK: api.Quarantined{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
 			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: inQuarantine((*handlers).replayQuarantined), body: QuarantineAsking{},
 			summary: "Let a message do what it was sent for: an event that is understood now is dealt with; a task is never put back, its Scheduler looks at the job. It is deleted after what it led to is stored. One that is refused stays; why says the reason.",
-			answers: asked(client.Replayed{}),
+			answers: asked(api.Replayed{}),
 		},
 		{
 			method: "POST", path: "/api/quarantine/{id}/drop", name: "dropQuarantined", door: Operate, handle: inQuarantine((*handlers).dropQuarantined), body: QuarantineAsking{},
@@ -74,7 +74,7 @@ func inQuarantine(handle func(*handlers, *http.Request) (answer, error)) func(*h
 		found, err := handle(a, r)
 		id := r.PathValue("id")
 		switch {
-		case errors.Is(err, client.ErrNoMessage):
+		case errors.Is(err, api.ErrNoMessage):
 			return answer{}, aboutMessage(id, newProblem(http.StatusNotFound, "there is no message %.80q in quarantine", id))
 		case errors.Is(err, store.ErrDamaged) && id != "":
 			a.Logger.WarnContext(r.Context(), "a message in quarantine is about what is damaged", "message", id, "error", err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
@@ -16,16 +16,16 @@ import (
 // brokenQuarantine is one whose store fails.
 type brokenQuarantine struct{ err error }
 
-func (b brokenQuarantine) Page(context.Context, string, int) (client.QuarantinePage, error) {
-	return client.QuarantinePage{}, b.err
+func (b brokenQuarantine) Page(context.Context, string, int) (api.QuarantinePage, error) {
+	return api.QuarantinePage{}, b.err
 }
 
-func (b brokenQuarantine) Get(context.Context, string) (client.Quarantined, error) {
-	return client.Quarantined{}, b.err
+func (b brokenQuarantine) Get(context.Context, string) (api.Quarantined, error) {
+	return api.Quarantined{}, b.err
 }
 
-func (b brokenQuarantine) Replay(context.Context, string) (client.Replayed, error) {
-	return client.Replayed{}, b.err
+func (b brokenQuarantine) Replay(context.Context, string) (api.Replayed, error) {
+	return api.Replayed{}, b.err
 }
 
 func (b brokenQuarantine) Drop(context.Context, string) error { return b.err }

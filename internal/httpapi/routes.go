@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -82,7 +82,7 @@ type Publication struct {
 
 // WorkflowList is the workflows that can be submitted to.
 type WorkflowList struct {
-	Workflows []client.Workflow `json:"workflows"`
+	Workflows []api.Workflow `json:"workflows"`
 }
 
 // Health says that the API answers and the store reads.
@@ -160,7 +160,7 @@ func routes() []route {
 				parameter{name: "cursor", says: "the cursor of the page before, of the same list"},
 				parameter{name: "detail", says: fmt.Sprintf("true: each with the job itself, without payloads and history; of an engine with who holds its attempts and how far they say that they are, of a stack without. Then a page has at most %d", MaxDetails), values: []string{"true"}},
 			),
-			answers: everywhere(map[int]any{http.StatusOK: client.Page{}, http.StatusBadRequest: none}),
+			answers: everywhere(map[int]any{http.StatusOK: api.Page{}, http.StatusBadRequest: none}),
 		},
 		{
 			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*handlers).get,
@@ -181,7 +181,7 @@ func routes() []route {
 			method: "POST", path: "/api/workflows", name: "publish", door: Operate, handle: (*handlers).publish, body: Publication{}, limit: maxPublication,
 			summary: "Make a workflow file the current definition of its name; jobs that are there keep theirs. On a deployed stack only: 404 elsewhere.",
 			answers: everywhere(map[int]any{
-				http.StatusOK: client.Workflow{}, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
+				http.StatusOK: api.Workflow{}, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
 				http.StatusRequestEntityTooLarge: none, http.StatusUnsupportedMediaType: none,
 			}),
 		},
@@ -272,7 +272,7 @@ func (a *handlers) submit(r *http.Request) (answer, error) {
 		return answer{}, newProblem(http.StatusRequestEntityTooLarge, "input has %d bytes, the limit is %d", len(s.Input), makegood.MaxPayloadBytes)
 	}
 	if s.ID == "" {
-		s.ID = client.NewJobID(a.Now())
+		s.ID = api.NewJobID(a.Now())
 	}
 	j, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
@@ -394,9 +394,9 @@ func (a *handlers) workflows(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	list := WorkflowList{Workflows: []client.Workflow{}}
+	list := WorkflowList{Workflows: []api.Workflow{}}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		list.Workflows = append(list.Workflows, client.Workflow{Name: name, Definition: known[name]})
+		list.Workflows = append(list.Workflows, api.Workflow{Name: name, Definition: known[name]})
 	}
 	return ok(list)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -35,7 +35,7 @@ type ScheduleAsking struct{}
 
 // ScheduleList is all schedules.
 type ScheduleList struct {
-	Schedules []client.Scheduled `json:"schedules"`
+	Schedules []api.Scheduled `json:"schedules"`
 }
 
 // Fires are the next fires of a schedule.
@@ -53,7 +53,7 @@ type Removed struct{}
 
 // scheduleRoutes are those of the schedules.
 func scheduleRoutes() []route {
-	s, none := client.Scheduled{}, Problem{}
+	s, none := api.Scheduled{}, Problem{}
 	read := func(body any, more ...int) map[int]any {
 		all := map[int]any{http.StatusOK: body, http.StatusNotFound: none, http.StatusInternalServerError: none}
 		for _, status := range more {
@@ -283,7 +283,7 @@ func (a *handlers) runSchedule(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	if run.Request == "" {
-		run.Request = client.NewJobID(a.Now())
+		run.Request = api.NewJobID(a.Now())
 	}
 	const most = 40 // so that the id of the job is not too long
 	if !namePattern.MatchString(run.Request) || len(run.Request) > most {

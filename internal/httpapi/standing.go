@@ -4,19 +4,19 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
 // Standings knows how agents stand, but for what is paused. An error leaves it open; that one queue could not be asked is said of that
 // agent alone.
 type Standings interface {
-	Agents(ctx context.Context) ([]client.Agent, error)
+	Agents(ctx context.Context) ([]api.Agent, error)
 }
 
 // AgentList is how all agents stand.
 type AgentList struct {
-	Agents []client.Agent `json:"agents"`
+	Agents []api.Agent `json:"agents"`
 }
 
 // standingRoute is that of how agents stand. Those that agents themselves ask are in agents.go.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -20,14 +20,14 @@ func agentConversations() []conversation {
 }
 
 // agentOf waits until an agent stands as is wanted.
-func (w *world) agentOf(name string, is func(client.Agent) bool) client.Agent {
+func (w *world) agentOf(name string, is func(api.Agent) bool) api.Agent {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
 	for {
 		all, err := w.client.ListAgents(ctx)
 		check(w.t, err)
-		i := slices.IndexFunc(all, func(a client.Agent) bool { return a.Name == name })
+		i := slices.IndexFunc(all, func(a api.Agent) bool { return a.Name == name })
 		if i < 0 {
 			w.t.Fatalf("got %+v, want %s among them", all, name)
 		}
@@ -47,10 +47,10 @@ func TestHowAnAgentStandsIsSeen(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "held", `{"reserve":"hold"}`)
 	w.submit("stop", "failed", `{"reserve":"fail"}`)
-	a := w.agentOf("actor", func(a client.Agent) bool {
+	a := w.agentOf("actor", func(a api.Agent) bool {
 		return a.InFlight != nil && *a.InFlight == 1 && a.Lately != nil && a.Lately.Failed == 1
 	})
-	if a.Place != client.AgentHere || *a.Waiting != 0 || a.OldestAt != nil || a.Problem != "" || a.Hold != nil {
+	if a.Place != api.AgentHere || *a.Waiting != 0 || a.OldestAt != nil || a.Problem != "" || a.Hold != nil {
 		t.Errorf("got %+v, want that it works here, and nothing waits for it", a)
 	}
 	if want := []string{"order", "send", "stop"}; !slices.Equal(a.Workflows, want) {
@@ -62,7 +62,7 @@ func TestHowAnAgentStandsIsSeen(t *testing.T) {
 	if _, err := w.client.PauseAll(t.Context(), makegood.HoldAgent, "actor", "it is down"); err != nil {
 		t.Fatal(err)
 	}
-	if a = w.agentOf("actor", func(a client.Agent) bool { return a.Hold != nil }); a.Hold.Reason != "it is down" || a.Hold.ReleasedAt != nil {
+	if a = w.agentOf("actor", func(a api.Agent) bool { return a.Hold != nil }); a.Hold.Reason != "it is down" || a.Hold.ReleasedAt != nil {
 		t.Errorf("got %+v, want why it is paused", *a.Hold)
 	}
 }
@@ -72,8 +72,8 @@ func TestTasksThatWaitForAnAgentOutsideAreSeen(t *testing.T) {
 	w := newWorld(t)
 	before := time.Now().Add(-time.Second)
 	w.submit("voyage", "v-1", `{}`)
-	a := w.agentOf("pilot", func(a client.Agent) bool { return a.Waiting != nil && *a.Waiting == 1 })
-	if a.Place != client.AgentOutside || a.InFlight != nil || a.Lately != nil || a.OldestAt == nil || a.OldestAt.Before(before) || a.OldestAt.After(time.Now()) {
+	a := w.agentOf("pilot", func(a api.Agent) bool { return a.Waiting != nil && *a.Waiting == 1 })
+	if a.Place != api.AgentOutside || a.InFlight != nil || a.Lately != nil || a.OldestAt == nil || a.OldestAt.Before(before) || a.OldestAt.After(time.Now()) {
 		t.Errorf("got %+v, want since when its task waits, and no more", a)
 	}
 	if a.Polls == nil || a.Polls.LastAt != nil || a.Polls.Instances != 0 || a.Polls.Since.After(time.Now()) {
@@ -85,7 +85,7 @@ func TestTasksThatWaitForAnAgentOutsideAreSeen(t *testing.T) {
 	if _, absent := a.Absent(a.Polls.Since.Add(limits.AbsentAfter)); absent {
 		t.Error("it is absent before half a minute has passed")
 	}
-	if idle := w.agentOf("guarded", func(client.Agent) bool { return true }); *idle.Waiting != 0 || idle.OldestAt != nil || len(idle.Workflows) != 0 || idle.Workflows == nil {
+	if idle := w.agentOf("guarded", func(api.Agent) bool { return true }); *idle.Waiting != 0 || idle.OldestAt != nil || len(idle.Workflows) != 0 || idle.Workflows == nil {
 		t.Errorf("got %+v, want that nothing waits and nobody asks", idle)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -44,7 +44,7 @@ type agentsData struct {
 
 // agentRow is an agent in the list.
 type agentRow struct {
-	client.Agent
+	api.Agent
 	// Errors is how many jobs wait for a person at a step of it.
 	Errors int
 	Now    time.Time
@@ -232,7 +232,7 @@ func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {
 
 // errorsByAgent counts the jobs that wait for a person by the agent at whose step they stand.
 func (p *Page) errorsByAgent(ctx context.Context) (map[string]int, error) {
-	groups, _, err := p.alike(ctx, client.Filter{State: makegood.JobError}, client.ByAgent)
+	groups, _, err := p.alike(ctx, api.Filter{State: makegood.JobError}, api.ByAgent)
 	by := map[string]int{}
 	for _, g := range groups.Groups {
 		by[g.Values[0]] = g.Jobs
@@ -256,7 +256,7 @@ func (d pauseData) Title() string { return "Pause " + string(d.Kind) + " " + d.N
 func (p *Page) askPause(r *http.Request) (any, error) {
 	d := pauseData{Kind: makegood.HoldKind(r.PathValue("kind")), Name: r.PathValue("name"), Fresh: limits.HoldsFresh}
 	if err := d.Kind.Check(d.Name); err != nil {
-		return nil, &client.InvalidError{Message: err.Error()}
+		return nil, &api.InvalidError{Message: err.Error()}
 	}
 	return d, nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -27,7 +27,7 @@ type alikes struct {
 
 // alike is one of them.
 type alike struct {
-	groups client.Groups
+	groups api.Groups
 	at     time.Time
 	// next is when it may be counted again; counting: somebody does.
 	next     time.Time
@@ -36,14 +36,14 @@ type alike struct {
 
 // alike counts the jobs of a list by facets, to the end. Where there are many it returns what was counted last, and when that was; the
 // zero time: just now. Who gets the groups changes nothing in them.
-func (p *Page) alike(ctx context.Context, filter client.Filter, by ...client.Facet) (client.Groups, time.Time, error) {
+func (p *Page) alike(ctx context.Context, filter api.Filter, by ...api.Facet) (api.Groups, time.Time, error) {
 	key := alikeKey(filter, by)
 	if last, known := p.alikes.last(key); known {
-		p.alikes.again(ctx, p, key, func(ctx context.Context) (client.Groups, error) { return client.CountAll(ctx, p.client, filter, by...) })
+		p.alikes.again(ctx, p, key, func(ctx context.Context) (api.Groups, error) { return api.CountAll(ctx, p.client, filter, by...) })
 		return last.groups, last.at, nil
 	}
 	begun := time.Now()
-	groups, err := client.CountAll(ctx, p.client, filter, by...)
+	groups, err := api.CountAll(ctx, p.client, filter, by...)
 	if err == nil && groups.Jobs > fewAlike && !p.Scans {
 		p.alikes.keep(key, groups, p.Now().UTC(), time.Since(begun))
 	}
@@ -51,7 +51,7 @@ func (p *Page) alike(ctx context.Context, filter client.Filter, by ...client.Fac
 }
 
 // alikeKey is the text of what is counted.
-func alikeKey(filter client.Filter, by []client.Facet) string {
+func alikeKey(filter api.Filter, by []api.Facet) string {
 	var key strings.Builder
 	key.WriteString(filter.Values().Encode())
 	for _, facet := range by {
@@ -72,7 +72,7 @@ func (a *alikes) last(key string) (alike, bool) {
 }
 
 // again has it counted beside the views, where it is time and nobody does. What cannot be counted stays as it was.
-func (a *alikes) again(ctx context.Context, p *Page, key string, count func(context.Context) (client.Groups, error)) {
+func (a *alikes) again(ctx context.Context, p *Page, key string, count func(context.Context) (api.Groups, error)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.by[key]
@@ -95,7 +95,7 @@ func (a *alikes) again(ctx context.Context, p *Page, key string, count func(cont
 }
 
 // keep notes what was counted at a time, which took so long. What has become few is counted for each view from now on.
-func (a *alikes) keep(key string, groups client.Groups, at time.Time, took time.Duration) {
+func (a *alikes) keep(key string, groups api.Groups, at time.Time, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if groups.Jobs <= fewAlike || a.by[key] == nil && len(a.by) == maxAlike {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // counter is an API that counts so many jobs, each time in so long, or fails.
@@ -50,7 +50,7 @@ func newCounter(t *testing.T, jobs int) (*counter, *Page) {
 // alikeIs counts, and wants so many jobs; old: counted before.
 func alikeIs(t *testing.T, p *Page, jobs int, old bool) {
 	t.Helper()
-	groups, at, err := p.alike(t.Context(), client.Filter{State: makegood.JobError}, client.ByWorkflow)
+	groups, at, err := p.alike(t.Context(), api.Filter{State: makegood.JobError}, api.ByWorkflow)
 	if err != nil || groups.Jobs != jobs || at.IsZero() == old {
 		t.Errorf("got %d jobs as of %s, %v, want %d, counted before: %t", groups.Jobs, at, err, jobs, old)
 	}
@@ -103,7 +103,7 @@ func TestCountsThatAreKeptHaveALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p := newCounter(t, 5000)
 		for n := range maxAlike + 5 {
-			if _, _, err := p.alike(t.Context(), client.Filter{Workflow: fmt.Sprintf("w-%d", n)}, client.ByState); err != nil {
+			if _, _, err := p.alike(t.Context(), api.Filter{Workflow: fmt.Sprintf("w-%d", n)}, api.ByState); err != nil {
 				t.Fatal(err)
 			}
 		}

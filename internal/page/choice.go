@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
@@ -20,7 +20,7 @@ import (
 type choice struct {
 	// Ask is a verb, or makegood.AskSettleDone or AskSettleSkipped of Step or its Undo.
 	Ask    string
-	Filter client.Filter
+	Filter api.Filter
 	// IDs are the jobs that were selected one by one, at most maxSelected; nil: those that the filter finds.
 	IDs []string
 	// NoStep and NoKind leave out the jobs that stand at a step, or whose error has a kind.
@@ -131,16 +131,16 @@ func readChoice(values url.Values) (c choice, err error) {
 		Current: values.Has("current"), Answer: values.Get("answer"),
 	}
 	if !slices.ContainsFunc(bulkAsks, func(a order) bool { return a.Value == c.Ask }) {
-		return c, &client.InvalidError{Message: fmt.Sprintf("%.40q cannot be asked of many jobs here", c.Ask)}
+		return c, &api.InvalidError{Message: fmt.Sprintf("%.40q cannot be asked of many jobs here", c.Ask)}
 	}
 	if c.Ask == askAnswer && (c.Answer == "" || len(c.Answer) > makegood.MaxChoiceBytes) {
-		return c, &client.InvalidError{Message: "answer: want one of the choices of the step"}
+		return c, &api.InvalidError{Message: "answer: want one of the choices of the step"}
 	}
 	if (c.Settles() || c.Ask == askAnswer) && makegood.StepName.Check(c.Step) != nil {
-		return c, &client.InvalidError{Message: fmt.Sprintf("at: %.80q is no step that could be settled", c.Step)}
+		return c, &api.InvalidError{Message: fmt.Sprintf("at: %.80q is no step that could be settled", c.Step)}
 	}
 	if c.Current && c.Ask != string(makegood.VerbResubmit) {
-		return c, &client.InvalidError{Message: "only a resubmit moves a job to the current definition"}
+		return c, &api.InvalidError{Message: "only a resubmit moves a job to the current definition"}
 	}
 	found := url.Values{}
 	for name := range c.Filter.Values() {
@@ -155,9 +155,9 @@ func readChoice(values url.Values) (c choice, err error) {
 		return c, err
 	}
 	if len(found) == 0 {
-		return c, &client.InvalidError{Message: "no filter says which jobs are meant"}
+		return c, &api.InvalidError{Message: "no filter says which jobs are meant"}
 	}
-	c.Filter, err = client.ReadFilter(found)
+	c.Filter, err = api.ReadFilter(found)
 	return c, err
 }
 
@@ -165,21 +165,21 @@ func readChoice(values url.Values) (c choice, err error) {
 func selected(ids []string) ([]string, error) {
 	for _, id := range ids {
 		if err := makegood.CheckJobID(id); err != nil {
-			return nil, &client.InvalidError{Message: fmt.Sprintf("job %v", err)}
+			return nil, &api.InvalidError{Message: fmt.Sprintf("job %v", err)}
 		}
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	if len(ids) > maxSelected {
-		return nil, &client.InvalidError{Message: fmt.Sprintf("%d jobs are selected, the limit is %d: say which by a filter", len(ids), maxSelected)}
+		return nil, &api.InvalidError{Message: fmt.Sprintf("%d jobs are selected, the limit is %d: say which by a filter", len(ids), maxSelected)}
 	}
 	return ids, nil
 }
 
 // jobs returns the chosen jobs that had stopped by a moment: the person has not seen later ones. More: there are more than one
 // repair takes.
-func (c choice) jobs(ctx context.Context, jobs client.Jobs, seen time.Time) (found []client.Listed, more bool, err error) {
+func (c choice) jobs(ctx context.Context, jobs api.Reader, seen time.Time) (found []api.Listed, more bool, err error) {
 	for _, id := range c.IDs {
-		found = append(found, client.Listed{ID: id})
+		found = append(found, api.Listed{ID: id})
 	}
 	if len(c.IDs) > 0 {
 		return found, false, nil

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -52,7 +52,7 @@ type tally struct {
 }
 
 // counts returns how many jobs there are, as they were counted last.
-func (p *Page) counts(ctx context.Context, shown client.Filter) counts {
+func (p *Page) counts(ctx context.Context, shown api.Filter) counts {
 	c := counts{tally: p.recount.latest(ctx, p)}
 	for _, state := range makegood.ProcessStates() {
 		known := c.by != nil && (c.ended || !state.Finished())
@@ -132,18 +132,18 @@ func (c *recount) count(ctx context.Context, p *Page, done chan struct{}) {
 
 // tallied counts by indexes alone, what must be read as far as one request goes.
 func (p *Page) tallied(ctx context.Context) (t tally, err error) {
-	count := func(f client.Filter) (client.Groups, error) {
-		return p.client.Count(ctx, f, []client.Facet{client.ByState}, "")
+	count := func(f api.Filter) (api.Groups, error) {
+		return p.client.Count(ctx, f, []api.Facet{api.ByState}, "")
 	}
 	if err := p.byState(ctx, &t); err != nil {
 		return t, err
 	}
-	asked, err := count(client.Filter{State: client.Waiting})
+	asked, err := count(api.Filter{State: api.JobWaiting})
 	if err != nil {
 		return t, err
 	}
 	t.Questions = asked.Jobs
-	late, err := count(client.Filter{Late: true})
+	late, err := count(api.Filter{Late: true})
 	if err != nil {
 		return t, err
 	}
@@ -151,7 +151,7 @@ func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 	if t.Errors == 0 {
 		return t, nil
 	}
-	errored, err := count(client.Filter{State: makegood.JobError})
+	errored, err := count(api.Filter{State: makegood.JobError})
 	if len(errored.Groups) > 0 {
 		t.Oldest = &errored.Groups[0].Since
 	}
@@ -161,12 +161,12 @@ func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 // byState counts the jobs by state; where nobody knows how many there are, those that have not ended.
 func (p *Page) byState(ctx context.Context, t *tally) (err error) {
 	t.by, err = p.client.Totals(ctx)
-	invalid, is := errors.AsType[*client.InvalidError](err)
+	invalid, is := errors.AsType[*api.InvalidError](err)
 	if !is || invalid.Status != http.StatusNotFound {
 		t.ended = true
 		return err
 	}
-	open, err := p.client.Count(ctx, client.Filter{DueWithin: allDue}, []client.Facet{client.ByState}, "")
+	open, err := p.client.Count(ctx, api.Filter{DueWithin: allDue}, []api.Facet{api.ByState}, "")
 	t.by = map[makegood.ProcessState]int{}
 	for _, g := range open.Groups {
 		t.by[makegood.ProcessState(g.Values[0])] = g.Jobs

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // maxDefinitions is how many definitions are kept. Reading one compiles it, which takes milliseconds, and a list of workflows has one each.
@@ -14,11 +14,11 @@ const maxDefinitions = 256
 // definitions are those that were read: one never changes under its hash.
 type definitions struct {
 	mu     sync.Mutex
-	byHash map[string]client.Definition
+	byHash map[string]api.Definition
 }
 
-// definition reads a definition by its hash. Who gets it changes nothing in it. Errors: client.ErrNoDefinition.
-func (p *Page) definition(ctx context.Context, hash string) (client.Definition, error) {
+// definition reads a definition by its hash. Who gets it changes nothing in it. Errors: api.ErrNoDefinition.
+func (p *Page) definition(ctx context.Context, hash string) (api.Definition, error) {
 	p.definitions.mu.Lock()
 	known, there := p.definitions.byHash[hash]
 	p.definitions.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
 )
 
@@ -18,7 +18,7 @@ type search struct {
 	// Words are as they were written; Free are those of them that are no filter.
 	Words  string
 	Free   []string
-	Filter client.Filter
+	Filter api.Filter
 	Cursor string
 	// values are those of the filter, without the words.
 	values url.Values
@@ -36,7 +36,7 @@ func readSearch(r *http.Request, now time.Time) (s search, err error) {
 		}
 		p, err := filter.Named(name)
 		if err != nil {
-			return s, &client.InvalidError{Message: err.Error()}
+			return s, &api.InvalidError{Message: err.Error()}
 		}
 		for _, value := range query[name] {
 			s.add(p, value, now)
@@ -44,7 +44,7 @@ func readSearch(r *http.Request, now time.Time) (s search, err error) {
 	}
 	filters, free, err := filter.Split(s.Words)
 	if err != nil {
-		return s, &client.InvalidError{Message: err.Error()}
+		return s, &api.InvalidError{Message: err.Error()}
 	}
 	s.Free = free
 	for _, word := range filters {
@@ -53,7 +53,7 @@ func readSearch(r *http.Request, now time.Time) (s search, err error) {
 		}
 		s.add(word.Parameter, word.Text, now)
 	}
-	s.Filter, err = client.ReadFilter(s.values)
+	s.Filter, err = api.ReadFilter(s.values)
 	return s, err
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -60,14 +60,14 @@ var inboxOrders = []order{{"newest", "Newest trouble first"}, {"most", "Most job
 // aside is what no job took.
 type aside struct {
 	// Messages are the first of them. More: there are more. Elsewhere: they are not here, and how to see them.
-	Messages  []client.PutAway
+	Messages  []api.PutAway
 	More      bool
 	Elsewhere string
 }
 
 // inboxGroup is jobs that wait for the same reason.
 type inboxGroup struct {
-	client.Group
+	api.Group
 	Workflow, Step, Kind string
 	// Undo: it is the undo of the step that failed. Final: its agent said that trying again gives the same.
 	Undo, Final bool
@@ -123,7 +123,7 @@ func (g inboxGroup) Try(ask string) template.URL { return encoded(g.choice(ask).
 
 func (g inboxGroup) choice(ask string) choice {
 	return choice{
-		Ask: ask, Filter: client.Filter{State: makegood.JobError, Workflow: g.Workflow, Step: g.Step, ReasonKind: g.Kind},
+		Ask: ask, Filter: api.Filter{State: makegood.JobError, Workflow: g.Workflow, Step: g.Step, ReasonKind: g.Kind},
 		NoStep: g.Step == "", NoKind: g.Kind == "", Step: g.Step, Undo: g.Undo,
 	}
 }
@@ -166,7 +166,7 @@ func barsOf(counts []int) []bar {
 // inbox loads what waits for a person.
 func (p *Page) inbox(r *http.Request) (any, error) {
 	d := inboxData{Words: strings.TrimSpace(r.FormValue("q")), By: r.FormValue("by"), Orders: inboxOrders}
-	all, asOf, err := p.alike(r.Context(), client.Filter{State: makegood.JobError}, client.ByWorkflow, client.ByStep, client.ByReason)
+	all, asOf, err := p.alike(r.Context(), api.Filter{State: makegood.JobError}, api.ByWorkflow, api.ByStep, api.ByReason)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (p *Page) lookInto(ctx context.Context, groups []inboxGroup) error {
 }
 
 // learn takes from a job of the group what the group does not say.
-func (g *inboxGroup) learn(job makegood.Job, current []client.Workflow) {
+func (g *inboxGroup) learn(job makegood.Job, current []api.Workflow) {
 	for _, s := range job.Steps {
 		if s.Name != g.Step {
 			continue
@@ -286,7 +286,7 @@ func (p *Page) heldGroups(ctx context.Context, groups []inboxGroup) error {
 		}
 		with := map[string]bool{}
 		if h.Kind == makegood.HoldAgent {
-			counted, _, err := p.alike(ctx, client.Filter{State: makegood.JobError, Agent: h.Name}, client.ByWorkflow, client.ByStep, client.ByReason)
+			counted, _, err := p.alike(ctx, api.Filter{State: makegood.JobError, Agent: h.Name}, api.ByWorkflow, api.ByStep, api.ByReason)
 			if err != nil {
 				return err
 			}

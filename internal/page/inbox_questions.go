@@ -8,12 +8,12 @@ import (
 	"sync"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // askedGroup is jobs that wait for an answer to the same question.
 type askedGroup struct {
-	client.Group
+	api.Group
 	Workflow, Step string
 	// Question is the question of the job that has waited longest, Choices are its answers.
 	Question string
@@ -25,19 +25,19 @@ func (g askedGroup) ID() string { return "q-" + g.Workflow + "--" + g.Step }
 
 // See is the query of the list of its jobs.
 func (g askedGroup) See() template.URL {
-	return encoded(client.Filter{State: client.Waiting, Workflow: g.Workflow, Step: g.Step}.Values())
+	return encoded(api.Filter{State: api.JobWaiting, Workflow: g.Workflow, Step: g.Step}.Values())
 }
 
 // Try is the query of the dry run of giving its jobs an answer.
 func (g askedGroup) Try(answer string) template.URL {
-	c := choice{Ask: askAnswer, Filter: client.Filter{State: client.Waiting, Workflow: g.Workflow, Step: g.Step}, Step: g.Step, Answer: answer}
+	c := choice{Ask: askAnswer, Filter: api.Filter{State: api.JobWaiting, Workflow: g.Workflow, Step: g.Step}, Step: g.Step, Answer: answer}
 	return encoded(c.query())
 }
 
 // asked groups the jobs that wait for an answer by their workflow and step, of those that words look for. A job that asks two
 // questions is in two groups.
 func (p *Page) asked(ctx context.Context, words string) ([]askedGroup, error) {
-	counted, _, err := p.alike(ctx, client.Filter{State: client.Waiting}, client.ByWorkflow, client.ByStep)
+	counted, _, err := p.alike(ctx, api.Filter{State: api.JobWaiting}, api.ByWorkflow, api.ByStep)
 	if err != nil {
 		return nil, err
 	}

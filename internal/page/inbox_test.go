@@ -19,7 +19,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
@@ -222,8 +222,8 @@ func TestARepairGoesOnWithTheNextEngineOnTheFolder(t *testing.T) {
 // dead is an API that nobody serves any more.
 type dead struct{ repair.Jobs }
 
-func (dead) Request(context.Context, string, client.Request) (makegood.Job, error) {
-	return makegood.Job{}, &client.UnreachableError{URL: "http://localhost", Err: errors.New("it was killed")}
+func (dead) Request(context.Context, string, api.Request) (makegood.Job, error) {
+	return makegood.Job{}, &api.UnreachableError{URL: "http://localhost", Err: errors.New("it was killed")}
 }
 
 // running opens an engine that runs until it is stopped.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
@@ -131,7 +131,7 @@ func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 	}
 	s.offers, err = p.client.Offers(ctx, id)
 	switch {
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		return s, "", err
 	case err != nil && ctx.Err() == nil:
 		unknown = p.problemOf(r, err).Text

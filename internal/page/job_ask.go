@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // askSettle is what is asked for of a step that a person has dealt with; as what is asked for with it.
@@ -200,7 +200,7 @@ func (p *Page) askFor(r *http.Request) (any, error) {
 	case ask == makegood.AskWake:
 		_, err = p.client.Wake(r.Context(), id)
 	case slices.Contains(makegood.Verbs(), makegood.Verb(ask)):
-		var request client.Request
+		var request api.Request
 		if request, err = requestOf(r, ask); err == nil {
 			_, err = p.client.Request(r.Context(), id, request)
 		}
@@ -214,8 +214,8 @@ func (p *Page) askFor(r *http.Request) (any, error) {
 }
 
 // requestOf reads what a form asks for.
-func requestOf(r *http.Request, ask string) (client.Request, error) {
-	q := client.Request{Verb: makegood.Verb(ask), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
+func requestOf(r *http.Request, ask string) (api.Request, error) {
+	q := api.Request{Verb: makegood.Verb(ask), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
 	var err error
 	switch q.Verb {
 	case makegood.VerbResubmit:
@@ -260,7 +260,7 @@ func (p *Page) askForStep(r *http.Request, id, ask string) error {
 	if err != nil {
 		return &problem{status: http.StatusBadRequest, Head: "That is no round", Text: fmt.Sprintf("round is %.40q: want a number.", r.FormValue("round"))}
 	}
-	at := client.Place{Step: r.FormValue("step"), Undo: r.FormValue("undo") == "true", Round: round, Why: strings.TrimSpace(r.FormValue("why"))}
+	at := api.StepRef{Step: r.FormValue("step"), Undo: r.FormValue("undo") == "true", Round: round, Why: strings.TrimSpace(r.FormValue("why"))}
 	output, err := jsonOf(r, "output")
 	if err != nil {
 		return err
@@ -293,14 +293,14 @@ func failureOf(r *http.Request) makegood.StepError {
 }
 
 // settle says that a person has dealt with a step.
-func (p *Page) settle(ctx context.Context, r *http.Request, id string, at client.Place, output json.RawMessage) (err error) {
+func (p *Page) settle(ctx context.Context, r *http.Request, id string, at api.StepRef, output json.RawMessage) (err error) {
 	as := makegood.StepState(r.FormValue("as"))
-	s := client.Settling{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Reason: r.FormValue("reason"), Name: r.FormValue("request")}
+	s := api.SettleOptions{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Reason: r.FormValue("reason"), Name: r.FormValue("request")}
 	switch {
 	case s.NotDone:
 		// What was looked at is all that they speak of.
 		if s.Attempt, err = strconv.Atoi(r.FormValue("attempt")); err != nil {
-			return &client.InvalidError{Message: "attempt: want which attempt of the step you looked at"}
+			return &api.InvalidError{Message: "attempt: want which attempt of the step you looked at"}
 		}
 	case !s.Skipped:
 		s.Output = output

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/page"
 )
@@ -30,7 +31,7 @@ func TestThePageOfAJobSaysWhatItHasCost(t *testing.T) {
 		}
 		answer("GET /api/jobs/j-1", makegood.Job{ID: "j-1", Workflow: "order", ProcessState: makegood.JobProcessed, Desired: makegood.JobProcessed, Spent: spent})
 		answer("GET /api/jobs/j-1/verbs", makegood.Offers{})
-		answer("GET /api/workflows", map[string]any{"workflows": []client.Workflow{}})
+		answer("GET /api/workflows", map[string]any{"workflows": []api.Workflow{}})
 		api := httptest.NewServer(mux)
 		defer api.Close()
 		c, err := client.New(api.URL)

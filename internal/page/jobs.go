@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -34,7 +34,7 @@ func jobsViews() []view {
 type jobsData struct {
 	Search    search
 	Counts    counts
-	Workflows []client.Workflow
+	Workflows []api.Workflow
 	Holds     []makegood.Hold
 	Sections  []section
 	// EndedAside: what has ended is not shown unasked, since that reads everything.
@@ -81,7 +81,7 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 		if err == nil {
 			return goTo("jobs/" + id), nil
 		}
-		if !errors.Is(err, client.ErrNotFound) {
+		if !errors.Is(err, api.ErrNotFound) {
 			return nil, err
 		}
 	}
@@ -116,7 +116,7 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 // holds returns what is paused as a whole and not resumed; where that cannot be done, nothing.
 func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
 	holds, err := p.client.ListHolds(ctx)
-	if invalid, is := errors.AsType[*client.InvalidError](err); is && invalid.Status == http.StatusNotFound {
+	if invalid, is := errors.AsType[*api.InvalidError](err); is && invalid.Status == http.StatusNotFound {
 		return nil, nil
 	}
 	return slices.DeleteFunc(holds, func(h makegood.Hold) bool { return h.ReleasedAt != nil }), err
@@ -137,7 +137,7 @@ func (p *Page) foundByWords(ctx context.Context, s search, now time.Time) ([]sec
 // found returns a page of what was found. Where nothing leads to the jobs, it reads on until the rows are full, or it has
 // read foundPages pages.
 func (p *Page) found(ctx context.Context, s search, now time.Time) (_ []section, err error) {
-	if s.Filter, err = client.ReadFilter(s.values); err != nil {
+	if s.Filter, err = api.ReadFilter(s.values); err != nil {
 		return nil, err
 	}
 	found, cursor := section{ID: "found", Title: "Found", Says: s.says(), byID: s.Filter.IDPrefix != ""}, s.Cursor
@@ -171,11 +171,11 @@ func (s search) says() string {
 
 // overview returns what the first view shows: what waits for a person, what is under way, what has ended.
 func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
-	errored, err := p.client.Details(ctx, client.Filter{State: makegood.JobError}, "", firstErrors)
+	errored, err := p.client.Details(ctx, api.Filter{State: makegood.JobError}, "", firstErrors)
 	if err != nil {
 		return nil, err
 	}
-	due, err := p.client.Details(ctx, client.Filter{DueWithin: allDue}, "", firstOpen+firstErrors)
+	due, err := p.client.Details(ctx, api.Filter{DueWithin: allDue}, "", firstOpen+firstErrors)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func lateFirst(r row) int {
 }
 
 // more is the query that leads on, where a page is not all.
-func more(page client.Page, query template.URL) template.URL {
+func more(page api.Page, query template.URL) template.URL {
 	if page.Cursor == "" {
 		return ""
 	}
@@ -216,7 +216,7 @@ func more(page client.Page, query template.URL) template.URL {
 func (p *Page) endedLast(ctx context.Context, now time.Time) (section, error) {
 	ended := section{ID: "ended", Title: "Ended", Says: "newest first"}
 	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
-		page, err := p.client.Details(ctx, client.Filter{State: state}, "", firstEnded)
+		page, err := p.client.Details(ctx, api.Filter{State: state}, "", firstEnded)
 		if err != nil {
 			return ended, err
 		}
@@ -242,13 +242,13 @@ func (p *Page) keep(ctx context.Context, sections []section, ids []string, now t
 		}
 		shown[id] = true
 		j, err := p.client.Look(ctx, id)
-		if errors.Is(err, client.ErrNotFound) {
+		if errors.Is(err, api.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		r := rowOf(client.Listed{Job: &j, Steps: failedSteps(j)}, now)
+		r := rowOf(api.Listed{Job: &j, Steps: failedSteps(j)}, now)
 		r.Kept = true
 		kept.Rows = append(kept.Rows, r)
 	}
@@ -269,7 +269,7 @@ func failedSteps(j makegood.Job) []string {
 	return failed
 }
 
-func rowsOf(jobs []client.Listed, now time.Time) []row {
+func rowsOf(jobs []api.Listed, now time.Time) []row {
 	rows := make([]row, len(jobs))
 	for i, l := range jobs {
 		rows[i] = rowOf(l, now)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/origin"
 	"github.com/makegood-dev/makegood/internal/repair"
@@ -109,7 +110,7 @@ func New(c Config) *Page {
 	p := &Page{
 		Config: c, client: c.Client, repairs: c.Repairs, shells: map[string]shell{}, assets: readAssets(),
 		streams: make(chan struct{}, maxStreams), ended: make(chan struct{}),
-		alikes: alikes{by: map[string]*alike{}}, definitions: definitions{byHash: map[string]client.Definition{}}, looks: make(chan struct{}, looksAtOnce),
+		alikes: alikes{by: map[string]*alike{}}, definitions: definitions{byHash: map[string]api.Definition{}}, looks: make(chan struct{}, looksAtOnce),
 	}
 	p.views, p.feeds = p.loaders(), feeds{page: p, open: map[string]*feed{}}
 	mux := http.NewServeMux()

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // problem is an error on its way to a browser. As an error it is returned by a load that knows better than the API what to say.
@@ -34,19 +34,19 @@ func nothingHere(r *http.Request) *problem {
 // problemOf translates the errors of the client, in this one place.
 func (p *Page) problemOf(r *http.Request, err error) *problem {
 	var own *problem
-	var invalid *client.InvalidError
-	var refused *client.RefusedError
-	var mismatch *client.MismatchError
-	var unreachable *client.UnreachableError
+	var invalid *api.InvalidError
+	var refused *api.RefusedError
+	var mismatch *api.MismatchError
+	var unreachable *api.UnreachableError
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &own):
 		return own
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		return &problem{status: http.StatusNotFound, Head: "There is no such job", Text: "No job has this id. It may never have been, or was deleted after its time."}
-	case errors.Is(err, client.ErrNoPayload):
+	case errors.Is(err, api.ErrNoPayload):
 		return &problem{status: http.StatusNotFound, Head: "There is no such payload", Text: "It was never written for this job, or has gone with it."}
-	case errors.Is(err, client.ErrNoSchedule):
+	case errors.Is(err, api.ErrNoSchedule):
 		return &problem{status: http.StatusNotFound, Head: "There is no such schedule", Text: "No schedule has this name."}
 	case errors.As(err, &refused):
 		return &problem{status: http.StatusConflict, Head: "Refused", Text: refused.Reason}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -68,7 +68,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d := dryRunData{
-		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + client.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
+		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + api.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
 		Rates: rates, Rate: repair.DefaultPerSecond,
 	}
 	if c.Settles() {
@@ -107,7 +107,7 @@ func addAnswer(list []wouldBe, a tried) []wouldBe {
 }
 
 // tryAll asks jobs what would come of it, some at once.
-func (p *Page) tryAll(ctx context.Context, c choice, jobs []client.Listed) []tried {
+func (p *Page) tryAll(ctx context.Context, c choice, jobs []api.Listed) []tried {
 	answers := make([]tried, len(jobs))
 	var asking sync.WaitGroup
 	turn := make(chan struct{}, lookedAtOnce)
@@ -125,8 +125,8 @@ func (p *Page) tryAll(ctx context.Context, c choice, jobs []client.Listed) []tri
 // try asks a job what would come of it.
 func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Current {
-		plan, err := p.client.Plan(ctx, id, client.Request{Verb: makegood.VerbResubmit, Definition: client.CurrentDefinition})
-		var refused *client.RefusedError
+		plan, err := p.client.Plan(ctx, id, api.Request{Verb: makegood.VerbResubmit, Definition: api.CurrentDefinition})
+		var refused *api.RefusedError
 		switch {
 		case err == nil:
 			return tried{id: id, says: plan.Effect + ", by the current definition"}
@@ -186,22 +186,22 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 	}
 	seen, err := time.Parse(time.RFC3339Nano, r.PostForm.Get("seen"))
 	if err != nil {
-		return nil, &client.InvalidError{Message: "seen: want when the dry run was looked at"}
+		return nil, &api.InvalidError{Message: "seen: want when the dry run was looked at"}
 	}
 	rate, err := strconv.Atoi(cmp.Or(r.PostForm.Get("rate"), strconv.Itoa(repair.DefaultPerSecond)))
 	if err != nil {
-		return nil, &client.InvalidError{Message: "rate: want how many jobs a second"}
+		return nil, &api.InvalidError{Message: "rate: want how many jobs a second"}
 	}
 	reason := r.PostForm.Get("reason")
 	if c.Ask == makegood.AskSettleSkipped && reason == "" {
-		return nil, &client.InvalidError{Message: "What is skipped needs a reason: it is kept with the step."}
+		return nil, &api.InvalidError{Message: "What is skipped needs a reason: it is kept with the step."}
 	}
 	found, more, err := c.jobs(r.Context(), p.client, seen)
 	if err != nil {
 		return nil, err
 	}
 	if more {
-		return nil, &client.InvalidError{Message: "These are more than " + many(repair.MaxJobs, "job") + ", which is what one repair takes: narrow the filter, or use the command."}
+		return nil, &api.InvalidError{Message: "These are more than " + many(repair.MaxJobs, "job") + ", which is what one repair takes: narrow the filter, or use the command."}
 	}
 	order := c.order(name, reason, float64(rate), found)
 	order.By, order.BeganAt = fitting(p.Caller(r)), p.Now().UTC()
@@ -213,7 +213,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 }
 
 // order is what is to be carried out.
-func (c choice) order(name, reason string, perSecond float64, jobs []client.Listed) repair.Order {
+func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed) repair.Order {
 	o := repair.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond}
 	if c.Ask == askAnswer {
 		o.Step, o.Undo, o.Answer = c.Step, c.Undo, c.Answer
@@ -223,7 +223,7 @@ func (c choice) order(name, reason string, perSecond float64, jobs []client.List
 		o.Verb = makegood.Verb(c.Ask)
 	}
 	if c.Current {
-		o.Definition = client.CurrentDefinition
+		o.Definition = api.CurrentDefinition
 	}
 	for _, j := range jobs {
 		o.Jobs = append(o.Jobs, j.ID)
@@ -311,6 +311,6 @@ func (p *Page) stopRepair(r *http.Request) (any, error) {
 	return goTo("repairs/" + name), err
 }
 
-func asInvalid(err error) (*client.InvalidError, bool) {
-	return errors.AsType[*client.InvalidError](err)
+func asInvalid(err error) (*api.InvalidError, bool) {
+	return errors.AsType[*api.InvalidError](err)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
@@ -94,7 +94,7 @@ func TestARepairIsNotBegunByANameThatNoRequestMayHave(t *testing.T) {
 	defer k.Close()
 	for _, by := range []string{"a\nb", strings.Repeat("x", makegood.MaxWhoBytes+1)} {
 		_, err := k.Begin(repair.Order{Name: "r", Verb: makegood.VerbResubmit, By: by, PerSecond: 1, Jobs: []string{"j"}})
-		if _, invalid := err.(*client.InvalidError); !invalid {
+		if _, invalid := err.(*api.InvalidError); !invalid {
 			t.Errorf("by %.20q: got %v, want it refused", by, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -62,7 +62,7 @@ type pip struct {
 func (p pips) Width() int { return pipWidth*len(p.Shapes) - 2 }
 
 // rowOf returns the row of a job: l as a list has it, with the job itself.
-func rowOf(l client.Listed, now time.Time) row {
+func rowOf(l api.Listed, now time.Time) row {
 	j := *l.Job
 	r := row{
 		ID: j.ID, Workflow: j.Workflow, Mark: markOf(j.ProcessState, j.Paused, waits(j)), Doing: doingOf(l, j, now), Pips: pipsOf(j.Steps),
@@ -131,7 +131,7 @@ func underWay(j makegood.Job) []activity {
 }
 
 // doingOf says what a job does now, or why it stopped.
-func doingOf(l client.Listed, j makegood.Job, now time.Time) doing {
+func doingOf(l api.Listed, j makegood.Job, now time.Time) doing {
 	open := underWay(j)
 	switch {
 	case j.ProcessState == makegood.JobProcessed:
@@ -163,7 +163,7 @@ func doingOf(l client.Listed, j makegood.Job, now time.Time) doing {
 }
 
 // stoppedAt names the step at which a job in Error has stopped.
-func stoppedAt(l client.Listed, j makegood.Job) string {
+func stoppedAt(l api.Listed, j makegood.Job) string {
 	if len(l.Steps) == 0 {
 		return ""
 	}

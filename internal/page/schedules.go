@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -50,7 +50,7 @@ type schedulesData struct {
 
 // scheduleRow is a schedule in the list.
 type scheduleRow struct {
-	client.Scheduled
+	api.Scheduled
 	// Fires are the next ones within a day, as parts of it in per cent. Drawn: they were asked for.
 	Fires []string
 	Drawn bool
@@ -220,22 +220,22 @@ func readSchedule(r *http.Request) (s makegood.Schedule, rev int64, err error) {
 	if text := r.PostFormValue("input"); text != "" {
 		s.Input = json.RawMessage(text)
 		if !json.Valid(s.Input) {
-			return s, 0, &client.InvalidError{Message: "The input is no JSON."}
+			return s, 0, &api.InvalidError{Message: "The input is no JSON."}
 		}
 	}
 	if text := r.PostFormValue("every"); text != "" {
 		if s.Every, err = makegood.ParseDuration(text); err != nil {
-			return s, 0, &client.InvalidError{Message: fmt.Sprintf("every: %v", err)}
+			return s, 0, &api.InvalidError{Message: fmt.Sprintf("every: %v", err)}
 		}
 	}
 	if s.Missed == makegood.MissedAll {
 		if s.AtMost, err = strconv.Atoi(cmp.Or(r.PostFormValue("atMost"), "0")); err != nil {
-			return s, 0, &client.InvalidError{Message: "at most: want a number"}
+			return s, 0, &api.InvalidError{Message: "at most: want a number"}
 		}
 	}
 	rev, err = strconv.ParseInt(cmp.Or(r.PostFormValue("rev"), "0"), 10, 64)
 	if err != nil {
-		return s, 0, &client.InvalidError{Message: "rev: want a number"}
+		return s, 0, &api.InvalidError{Message: "rev: want a number"}
 	}
 	return s, rev, nil
 }
@@ -276,7 +276,7 @@ func (p *Page) resumeSchedule(r *http.Request) (any, error) {
 }
 
 // removal is a schedule that is to be removed.
-type removal struct{ client.Scheduled }
+type removal struct{ api.Scheduled }
 
 // Title names the window.
 func (d removal) Title() string { return "Remove " + d.Name }
@@ -289,7 +289,7 @@ func (p *Page) askRemoval(r *http.Request) (any, error) {
 func (p *Page) removeSchedule(r *http.Request) (any, error) {
 	rev, err := strconv.ParseInt(cmp.Or(r.PostFormValue("rev"), "0"), 10, 64)
 	if err != nil {
-		return nil, &client.InvalidError{Message: "rev: want a number"}
+		return nil, &api.InvalidError{Message: "rev: want a number"}
 	}
 	return goTo("schedules"), p.client.RemoveSchedule(r.Context(), r.PathValue("name"), rev)
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 func submitViews() []view {
@@ -27,7 +27,7 @@ func submitViews() []view {
 
 // submitData is a form for a job: empty, or as somebody has sent it and why it was not taken.
 type submitData struct {
-	Workflow client.Workflow
+	Workflow api.Workflow
 	// Reads names the members of the input that the expressions of the workflow read.
 	Reads []string
 	// ID is made when the form is: so the same form sent twice is one job.
@@ -53,7 +53,7 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.ID, d.Input = client.NewJobID(p.Now()), d.example()
+	d.ID, d.Input = api.NewJobID(p.Now()), d.example()
 	if like := r.FormValue("like"); like != "" {
 		err = p.fillLike(r.Context(), &d, like)
 		return d, err
@@ -92,7 +92,7 @@ func (p *Page) chooseWorkflow(r *http.Request) (any, error) {
 }
 
 // chooseData is the choice of a workflow.
-type chooseData struct{ Workflows []client.Workflow }
+type chooseData struct{ Workflows []api.Workflow }
 
 // fromFields is the input that the fields hold, as it is shown.
 func (d submitData) fromFields() string {
@@ -111,7 +111,7 @@ func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
 	if err != nil {
 		return d, err
 	}
-	at := slices.IndexFunc(known, func(w client.Workflow) bool { return w.Name == r.PathValue("name") })
+	at := slices.IndexFunc(known, func(w api.Workflow) bool { return w.Name == r.PathValue("name") })
 	if at < 0 {
 		return d, &problem{status: http.StatusNotFound, Head: "There is no such workflow", Text: fmt.Sprintf("No workflow here has the name %.80q.", r.PathValue("name"))}
 	}
@@ -165,8 +165,8 @@ func (p *Page) submit(r *http.Request) (any, error) {
 		return d, nil
 	}
 	job, err := p.client.Submit(r.Context(), s)
-	var invalid *client.InvalidError
-	var mismatch *client.MismatchError
+	var invalid *api.InvalidError
+	var mismatch *api.MismatchError
 	switch {
 	case errors.As(err, &invalid):
 		d.misfit(invalid)
@@ -207,7 +207,7 @@ func (d *submitData) read(r *http.Request) (submits bool) {
 }
 
 // misfit says what is wrong with a submission: at the fields of the input, or above the form.
-func (d *submitData) misfit(invalid *client.InvalidError) {
+func (d *submitData) misfit(invalid *api.InvalidError) {
 	d.Wrong, d.Misfits = invalid.Message, invalid.Misfits
 	if len(invalid.Misfits) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
@@ -35,9 +35,9 @@ func welcomeViews() []view {
 
 // welcomeData is what the first page shows.
 type welcomeData struct {
-	Workflows []client.Workflow
+	Workflows []api.Workflow
 	// Drawn is the workflow that is drawn, Graph its picture; empty: there is none.
-	Drawn    client.Workflow
+	Drawn    api.Workflow
 	Graph    template.HTML
 	Tour     *Tour
 	Commands []Command
@@ -75,7 +75,7 @@ func (p *Page) welcome(r *http.Request) (any, error) {
 }
 
 // drawn draws a workflow.
-func (p *Page) drawn(ctx context.Context, w client.Workflow) (template.HTML, error) {
+func (p *Page) drawn(ctx context.Context, w api.Workflow) (template.HTML, error) {
 	definition, err := p.definition(ctx, w.Definition)
 	if err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func (p *Page) drawn(ctx context.Context, w client.Workflow) (template.HTML, err
 }
 
 // commandsFor are what to type where no tour says it.
-func commandsFor(workflows []client.Workflow) []Command {
+func commandsFor(workflows []api.Workflow) []Command {
 	name := "WORKFLOW"
 	if len(workflows) > 0 {
 		name = workflows[0].Name

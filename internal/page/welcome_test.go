@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/page"
 )
@@ -57,7 +58,7 @@ func TestATourRunsWhatItOffers(t *testing.T) {
 		}
 	}
 	jobs := 0
-	for _, err := range w.List(t.Context(), client.Filter{}) {
+	for _, err := range w.List(t.Context(), api.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

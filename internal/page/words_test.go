@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	line "github.com/makegood-dev/makegood/internal/timeline"
 )
 
@@ -38,7 +38,7 @@ func TestProseKeepsTheWordsOfOthersText(t *testing.T) {
 func TestAnAgentThatNobodyAsksForIsSaidSo(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	last, waiting := now.Add(-31*time.Second), 2
-	row := agentRow{Agent: client.Agent{Name: "courier", Place: client.AgentOutside, Waiting: &waiting, Polls: &client.AgentPolls{LastAt: &last, Since: last}}, Now: now}
+	row := agentRow{Agent: api.Agent{Name: "courier", Place: api.AgentOutside, Waiting: &waiting, Polls: &api.AgentPolls{LastAt: &last, Since: last}}, Now: now}
 	if says := string(prose(row.Says(), now)); row.Mark().Name != "in trouble" || !strings.Contains(says, "nobody asks for its tasks; somebody did last at <time") || !strings.Contains(says, ">11:59:29<") {
 		t.Errorf("got %v, %q", row.Mark(), says)
 	}

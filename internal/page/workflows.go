@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
@@ -43,7 +43,7 @@ type workflowsData struct {
 
 // workflowRow is a workflow in the list.
 type workflowRow struct {
-	client.Workflow
+	api.Workflow
 	running
 	Steps  int
 	Agents []string
@@ -56,7 +56,7 @@ func (p *Page) workflows(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	under, asOf, err := p.underWay(r.Context(), client.Filter{}, client.ByWorkflow)
+	under, asOf, err := p.underWay(r.Context(), api.Filter{}, api.ByWorkflow)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +84,9 @@ func agentsOf(w makegood.Workflow) []string {
 
 // underWay counts the jobs that have not ended, by a facet: with an index, so that it does not take longer the more have. asOf is when that was
 // done; zero: just now.
-func (p *Page) underWay(ctx context.Context, filter client.Filter, by client.Facet) (all map[string]running, asOf time.Time, err error) {
+func (p *Page) underWay(ctx context.Context, filter api.Filter, by api.Facet) (all map[string]running, asOf time.Time, err error) {
 	filter.DueWithin = allDue
-	groups, asOf, err := p.alike(ctx, filter, by, client.ByState)
+	groups, asOf, err := p.alike(ctx, filter, by, api.ByState)
 	if err != nil {
 		return nil, asOf, err
 	}
@@ -109,7 +109,7 @@ func (p *Page) underWay(ctx context.Context, filter client.Filter, by client.Fac
 
 // workflowData is what the view of a workflow shows: one of its definitions, and in what two differ.
 type workflowData struct {
-	client.Definition
+	api.Definition
 	// Current: it is that of the jobs that are submitted now. CurrentHash is that one; empty: there is none.
 	Current     bool
 	CurrentHash string
@@ -174,13 +174,13 @@ func (p *Page) workflow(r *http.Request) (any, error) {
 }
 
 // definitionOf reads a definition of a workflow.
-func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (client.Definition, error) {
+func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (api.Definition, error) {
 	none := &problem{status: http.StatusNotFound, Head: "There is no such workflow", Text: fmt.Sprintf("No workflow here has the name %.80q.", workflow)}
 	if hash == "" {
-		return client.Definition{}, none
+		return api.Definition{}, none
 	}
 	d, err := p.definition(ctx, hash)
-	if err == nil && d.Name != workflow || errors.Is(err, client.ErrNoDefinition) {
+	if err == nil && d.Name != workflow || errors.Is(err, api.ErrNoDefinition) {
 		none.Text = fmt.Sprintf("The workflow %.80q has no definition %.40q.", workflow, hash)
 		return d, none
 	}
@@ -189,7 +189,7 @@ func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (client.
 
 // versions lists the definitions of a workflow that jobs run on, and the current one; the current one first, then those with the most jobs.
 func (p *Page) versions(ctx context.Context, d workflowData) (all []version, asOf time.Time, err error) {
-	under, asOf, err := p.underWay(ctx, client.Filter{Workflow: d.Name}, client.ByDefinition)
+	under, asOf, err := p.underWay(ctx, api.Filter{Workflow: d.Name}, api.ByDefinition)
 	if err != nil {
 		return nil, asOf, err
 	}
@@ -274,7 +274,7 @@ type stepDifference struct {
 }
 
 // differ compares two definitions: what to has that from has not.
-func differ(from, to client.Definition) *difference {
+func differ(from, to api.Definition) *difference {
 	d := &difference{From: from.Definition, To: to.Definition, Lines: folded(diffLines(from.Source, to.Source))}
 	before, after := from.Workflow, to.Workflow
 	steps := map[string]makegood.Step{}

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -70,7 +70,7 @@ type Queues interface {
 }
 
 // Message is a message that was put away.
-type Message = client.PutAway
+type Message = api.PutAway
 
 // Wanted says which messages are meant. The zero value means all.
 type Wanted struct {

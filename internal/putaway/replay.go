@@ -8,25 +8,25 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // Result says what becomes of a message that is replayed.
-type Result = client.ReplayResult
+type Result = api.ReplayResult
 
 // The results.
 const (
-	Sent    = client.ReplaySent
-	Asked   = client.ReplayAsked
-	Over    = client.ReplayOver
-	Refused = client.ReplayRefused
+	Sent    = api.ReplaySent
+	Asked   = api.ReplayAsked
+	Over    = api.ReplayOver
+	Refused = api.ReplayRefused
 )
 
 // Outcome is what becomes of a message, and why.
-type Outcome = client.Replayed
+type Outcome = api.Replayed
 
 func refused(format string, args ...any) Outcome {
 	return Outcome{Result: Refused, Why: fmt.Sprintf(format, args...)}

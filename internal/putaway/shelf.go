@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -31,20 +31,20 @@ type Shelf struct {
 	Remove func(ctx context.Context, id int64) error
 }
 
-// Page reads at most limit messages, the oldest first. client.InvalidError: the cursor is of no page.
-func (s Shelf) Page(ctx context.Context, cursor string, limit int) (client.QuarantinePage, error) {
+// Page reads at most limit messages, the oldest first. api.InvalidError: the cursor is of no page.
+func (s Shelf) Page(ctx context.Context, cursor string, limit int) (api.QuarantinePage, error) {
 	after := int64(0)
 	if cursor != "" {
 		var known bool
 		if after, known = number(cursor); !known {
-			return client.QuarantinePage{}, &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of quarantine", cursor)}
+			return api.QuarantinePage{}, &api.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of quarantine", cursor)}
 		}
 	}
 	kept, err := s.Kept.Quarantined(ctx, after, limit)
 	if err != nil {
-		return client.QuarantinePage{}, err
+		return api.QuarantinePage{}, err
 	}
-	page := client.QuarantinePage{Messages: []client.PutAway{}, Dropped: kept.Dropped}
+	page := api.QuarantinePage{Messages: []api.PutAway{}, Dropped: kept.Dropped}
 	for _, q := range kept.Messages {
 		page.Messages = append(page.Messages, taken(q))
 		page.Cursor = name(q.ID)
@@ -52,39 +52,39 @@ func (s Shelf) Page(ctx context.Context, cursor string, limit int) (client.Quara
 	return page, nil
 }
 
-// Get reads a message, and says what a replay would make of it. client.ErrNoMessage.
-func (s Shelf) Get(ctx context.Context, id string) (client.Quarantined, error) {
+// Get reads a message, and says what a replay would make of it. api.ErrNoMessage.
+func (s Shelf) Get(ctx context.Context, id string) (api.Quarantined, error) {
 	l, err := s.find(ctx, id)
 	if err != nil {
-		return client.Quarantined{}, err
+		return api.Quarantined{}, err
 	}
 	p, err := s.replayer().plan(ctx, l)
-	return client.Quarantined{PutAway: l, Replay: p.Outcome}, err
+	return api.Quarantined{PutAway: l, Replay: p.Outcome}, err
 }
 
-// Replay is what Bundle.Replay is, but for this: what the message led to is stored when it is removed. client.ErrNoMessage.
-func (s Shelf) Replay(ctx context.Context, id string) (client.Replayed, error) {
+// Replay is what Bundle.Replay is, but for this: what the message led to is stored when it is removed. api.ErrNoMessage.
+func (s Shelf) Replay(ctx context.Context, id string) (api.Replayed, error) {
 	l, err := s.find(ctx, id)
 	if err != nil {
-		return client.Replayed{}, err
+		return api.Replayed{}, err
 	}
 	return s.replayer().replay(ctx, l, func(ctx context.Context) error {
-		if err := s.Drop(ctx, id); !errors.Is(err, client.ErrNoMessage) {
+		if err := s.Drop(ctx, id); !errors.Is(err, api.ErrNoMessage) {
 			return err
 		}
 		return nil // Another one was faster, and twice is once.
 	})
 }
 
-// Drop deletes a message, durably. client.ErrNoMessage.
+// Drop deletes a message, durably. api.ErrNoMessage.
 func (s Shelf) Drop(ctx context.Context, id string) error {
 	n, known := number(id)
 	if !known {
-		return client.ErrNoMessage
+		return api.ErrNoMessage
 	}
 	err := s.Remove(ctx, n)
 	if errors.Is(err, store.ErrNotFound) {
-		return client.ErrNoMessage
+		return api.ErrNoMessage
 	}
 	return err
 }
@@ -92,11 +92,11 @@ func (s Shelf) Drop(ctx context.Context, id string) error {
 func (s Shelf) find(ctx context.Context, id string) (Message, error) {
 	n, known := number(id)
 	if !known {
-		return Message{}, client.ErrNoMessage
+		return Message{}, api.ErrNoMessage
 	}
 	q, err := s.Kept.QuarantinedMessage(ctx, n)
 	if errors.Is(err, store.ErrNotFound) {
-		return Message{}, client.ErrNoMessage
+		return Message{}, api.ErrNoMessage
 	}
 	return taken(q), err
 }

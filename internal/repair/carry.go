@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/many"
 	"github.com/makegood-dev/makegood/internal/pause"
 )
@@ -90,7 +90,7 @@ func (k *Keeper) guarded(ctx context.Context, o Order, id string) (said answer, 
 			k.logger.ErrorContext(ctx, "a repair asked for what panicked, and asks again", "repair", o.Name, "job", id, "error", err, "stack", string(debug.Stack()))
 		}
 	}()
-	return k.once(client.As(ctx, o.By), o, id)
+	return k.once(api.As(ctx, o.By), o, id)
 }
 
 // once asks a job. An error means that nobody answered, or that whoever asks may not: their credentials have expired, say, and the
@@ -102,18 +102,18 @@ func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 	case o.Answer != "":
 		job, err = k.answer(ctx, o, id)
 	case o.Verb == "":
-		job, err = k.jobs.Settle(ctx, id, client.Place{Step: o.Step, Undo: o.Undo}, client.Settling{Skipped: o.Skipped, Reason: o.Reason, Name: o.Name})
+		job, err = k.jobs.Settle(ctx, id, api.StepRef{Step: o.Step, Undo: o.Undo}, api.SettleOptions{Skipped: o.Skipped, Reason: o.Reason, Name: o.Name})
 	default:
-		job, err = k.jobs.Request(ctx, id, client.Request{Verb: o.Verb, Reason: o.Reason, Name: o.Name, Definition: o.Definition})
+		job, err = k.jobs.Request(ctx, id, api.Request{Verb: o.Verb, Reason: o.Reason, Name: o.Name, Definition: o.Definition})
 	}
-	var refused *client.RefusedError
-	var invalid *client.InvalidError
+	var refused *api.RefusedError
+	var invalid *api.InvalidError
 	switch {
 	case err == nil && job.Existed:
 		return answer{outcome: Already}, nil
 	case err == nil:
 		return answer{outcome: Granted}, nil
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		return answer{Refused, "there is no such job any more"}, nil
 	case errors.As(err, &refused):
 		return answer{Refused, refused.Reason}, nil
@@ -129,7 +129,7 @@ func (k *Keeper) answer(ctx context.Context, o Order, id string) (makegood.Job, 
 	if err != nil {
 		return makegood.Job{}, err
 	}
-	return k.jobs.Complete(ctx, id, client.Place{Step: o.Step, Undo: o.Undo, Why: o.Reason}, output)
+	return k.jobs.Complete(ctx, id, api.StepRef{Step: o.Step, Undo: o.Undo, Why: o.Reason}, output)
 }
 
 // waits says why nobody answers; empty: somebody does.

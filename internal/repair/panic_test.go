@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -21,11 +21,11 @@ type panics struct {
 	asked chan string
 }
 
-func (p *panics) Request(ctx context.Context, id string, _ client.Request) (makegood.Job, error) {
+func (p *panics) Request(ctx context.Context, id string, _ api.Request) (makegood.Job, error) {
 	if p.left.Add(-1) >= 0 {
 		panic("there is no user")
 	}
-	p.asked <- client.Who(ctx)
+	p.asked <- api.Who(ctx)
 	return makegood.Job{ID: id}, nil
 }
 

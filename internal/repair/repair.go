@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // Folder is the name of the folder of orders in that of an engine.
@@ -56,7 +56,7 @@ type Order struct {
 	// Says is what it is about, for people.
 	Says string `json:"says"`
 	// Answer, if it is not empty, is what Step, or its Undo, is answered, with Reason as why. Else
-	// Verb is asked of each job, for Reason; by Definition, where that is not empty (client.Request). Empty: Step, or its Undo, is settled,
+	// Verb is asked of each job, for Reason; by Definition, where that is not empty (api.Request). Empty: Step, or its Undo, is settled,
 	// as done or as Skipped.
 	Verb       makegood.Verb `json:"verb,omitempty"`
 	Definition string        `json:"definition,omitempty"`
@@ -116,9 +116,9 @@ func (p Progress) Left() int { return len(p.Jobs) - p.Asked }
 
 // Jobs is what is asked: a *client.Client.
 type Jobs interface {
-	Request(ctx context.Context, id string, r client.Request) (makegood.Job, error)
-	Settle(ctx context.Context, id string, at client.Place, s client.Settling) (makegood.Job, error)
-	Complete(ctx context.Context, id string, at client.Place, output json.RawMessage) (makegood.Job, error)
+	Request(ctx context.Context, id string, r api.Request) (makegood.Job, error)
+	Settle(ctx context.Context, id string, at api.StepRef, s api.SettleOptions) (makegood.Job, error)
+	Complete(ctx context.Context, id string, at api.StepRef, output json.RawMessage) (makegood.Job, error)
 }
 
 // ErrNone: there is no such order.
@@ -173,7 +173,7 @@ func (k *Keeper) Close() error {
 	return errors.Join(errs...)
 }
 
-// Begin begins an order, and returns when it is kept. One whose name is known is that one, and nothing begins. An *client.InvalidError
+// Begin begins an order, and returns when it is kept. One whose name is known is that one, and nothing begins. An *api.InvalidError
 // says what is wrong with it, or that too many are under way.
 func (k *Keeper) Begin(o Order) (Progress, error) {
 	if err := o.check(); err != nil {
@@ -201,17 +201,17 @@ func (k *Keeper) Begin(o Order) (Progress, error) {
 func (o Order) check() error {
 	switch {
 	case makegood.CheckJobID(o.Name) != nil || len(o.Name) > makegood.MaxRequestBytes:
-		return &client.InvalidError{Message: fmt.Sprintf("the name of a repair, %.80q, is none that a request may have", o.Name)}
+		return &api.InvalidError{Message: fmt.Sprintf("the name of a repair, %.80q, is none that a request may have", o.Name)}
 	case len(o.Jobs) == 0:
-		return &client.InvalidError{Message: "no job is left to which this could be done"}
+		return &api.InvalidError{Message: "no job is left to which this could be done"}
 	case len(o.Jobs) > MaxJobs:
-		return &client.InvalidError{Message: fmt.Sprintf("%d jobs, and one repair takes %d at most: narrow it, or use the command", len(o.Jobs), MaxJobs)}
+		return &api.InvalidError{Message: fmt.Sprintf("%d jobs, and one repair takes %d at most: narrow it, or use the command", len(o.Jobs), MaxJobs)}
 	case !(o.PerSecond > 0 && o.PerSecond <= MaxPerSecond):
-		return &client.InvalidError{Message: fmt.Sprintf("%v jobs a second: want more than 0, and at most %d", o.PerSecond, MaxPerSecond)}
+		return &api.InvalidError{Message: fmt.Sprintf("%v jobs a second: want more than 0, and at most %d", o.PerSecond, MaxPerSecond)}
 	case makegood.CheckWho(o.By) != nil:
-		return &client.InvalidError{Message: fmt.Sprintf("who asks, %.80q, %v", o.By, makegood.CheckWho(o.By))}
+		return &api.InvalidError{Message: fmt.Sprintf("who asks, %.80q, %v", o.By, makegood.CheckWho(o.By))}
 	case len(o.Reason) > makegood.MaxReasonBytes:
-		return &client.InvalidError{Message: fmt.Sprintf("the reason has %d bytes, the limit is %d", len(o.Reason), makegood.MaxReasonBytes)}
+		return &api.InvalidError{Message: fmt.Sprintf("the reason has %d bytes, the limit is %d", len(o.Reason), makegood.MaxReasonBytes)}
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (k *Keeper) room() error {
 		ended = append(ended, r)
 	}
 	if going >= MaxRunning {
-		return &client.InvalidError{Message: fmt.Sprintf("%d repairs are under way, which is what is done at once: wait for one of them, or stop it", going)}
+		return &api.InvalidError{Message: fmt.Sprintf("%d repairs are under way, which is what is done at once: wait for one of them, or stop it", going)}
 	}
 	slices.SortFunc(ended, func(a, b *run) int { return b.progress.EndedAt.Compare(a.progress.EndedAt) })
 	for i, r := range ended {
@@ -280,7 +280,7 @@ func (k *Keeper) Stop(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.progress.Elsewhere {
-		return &client.RefusedError{Reason: "another process carries it out: stop it there"}
+		return &api.RefusedError{Reason: "another process carries it out: stop it there"}
 	}
 	if !r.progress.Goes() {
 		return nil

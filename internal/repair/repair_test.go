@@ -17,7 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
@@ -104,7 +104,7 @@ type gate struct {
 	shut    error
 }
 
-func (g *gate) Request(ctx context.Context, id string, r client.Request) (makegood.Job, error) {
+func (g *gate) Request(ctx context.Context, id string, r api.Request) (makegood.Job, error) {
 	g.mu.Lock()
 	open := g.through > 0
 	g.through--
@@ -113,7 +113,7 @@ func (g *gate) Request(ctx context.Context, id string, r client.Request) (makego
 		return makegood.Job{}, g.shut
 	}
 	if !open {
-		return makegood.Job{}, &client.UnreachableError{URL: "http://localhost", Err: errors.New("it was killed")}
+		return makegood.Job{}, &api.UnreachableError{URL: "http://localhost", Err: errors.New("it was killed")}
 	}
 	return g.Engine.Request(ctx, id, r)
 }
@@ -243,7 +243,7 @@ func TestARefusalIsTold(t *testing.T) {
 // Credentials that have expired in the middle refuse nothing: the repair waits, says why, and goes on with new ones.
 func TestARepairWaitsForWhoMayAsk(t *testing.T) {
 	w := newWorld(t)
-	g := &gate{Engine: w.Engine, through: 10, shut: &client.InvalidError{Status: http.StatusForbidden, Message: "the token has expired"}}
+	g := &gate{Engine: w.Engine, through: 10, shut: &api.InvalidError{Status: http.StatusForbidden, Message: "the token has expired"}}
 	k := open(t, g, t.TempDir())
 	_, err := k.Begin(w.order("r-expired"))
 	check(t, err)
@@ -288,7 +288,7 @@ func TestAnotherProcessLooksOnAndTakesOver(t *testing.T) {
 	until(t, first, "shared", func(p repair.Progress) bool { return p.Asked == 5 })
 	second := open(t, w.Engine, dir)
 	p := until(t, second, "shared", func(p repair.Progress) bool { return p.Asked == 5 })
-	var refused *client.RefusedError
+	var refused *api.RefusedError
 	if err := second.Stop("shared"); !p.Elsewhere || !errors.As(err, &refused) {
 		t.Errorf("got %+v, %v, want that another process carries it out", p, err)
 	}
@@ -309,7 +309,7 @@ func TestABadOrderIsRefused(t *testing.T) {
 	} {
 		o := good
 		spoil(&o)
-		var invalid *client.InvalidError
+		var invalid *api.InvalidError
 		if _, err := k.Begin(o); !errors.As(err, &invalid) {
 			t.Errorf("%s: got %v, want it refused", what, err)
 		}

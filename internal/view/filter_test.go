@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -25,13 +25,13 @@ func TestAFilterLosesNothingOnItsWay(t *testing.T) {
 	for _, p := range filter.Parameters() {
 		parameters[p.Name] = true
 	}
-	fields := reflect.VisibleFields(reflect.TypeFor[client.Filter]())
+	fields := reflect.VisibleFields(reflect.TypeFor[api.Filter]())
 	if len(fields) != len(parameters) || reflect.TypeFor[store.Filter]().NumField() != len(fields)+2 {
 		t.Errorf("the client has %d fields, the table %d parameters, the stores %d fields, want two more than the client: Now, and Waiting, which is a state there",
 			len(fields), len(parameters), reflect.TypeFor[store.Filter]().NumField())
 	}
 	for _, field := range fields {
-		var f client.Filter
+		var f api.Filter
 		reflect.ValueOf(&f).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(samples[field.Type]))
 		values := f.Values()
 		if len(values) != 1 {
@@ -43,7 +43,7 @@ func TestAFilterLosesNothingOnItsWay(t *testing.T) {
 			}
 			delete(parameters, name)
 		}
-		if back, err := client.ReadFilter(values); err != nil || !reflect.DeepEqual(back, f) {
+		if back, err := api.ReadFilter(values); err != nil || !reflect.DeepEqual(back, f) {
 			t.Errorf("%s is written as %v, and read as %+v, %v", field.Name, values, back, err)
 		}
 		got := reflect.ValueOf(view.Filter(f, now)).FieldByName(field.Name)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -21,22 +21,22 @@ const (
 )
 
 // ErrorFacets are what the jobs that wait for a person are counted by.
-func ErrorFacets() []client.Facet {
-	return []client.Facet{client.ByWorkflow, client.ByStep, client.ByReason}
+func ErrorFacets() []api.Facet {
+	return []api.Facet{api.ByWorkflow, api.ByStep, api.ByReason}
 }
 
 // Groups counts the jobs of a list by facets, until its end or for some seconds. A filter that can match nothing, facets that
-// there are not, and a cursor that no page of such a list gave, are a *client.InvalidError.
-func Groups(ctx context.Context, jobs store.Lister, filter client.Filter, by []client.Facet, cursor string) (client.Groups, error) {
-	if err := errors.Join(filter.Check(), client.CheckFacets(by)); err != nil {
-		return client.Groups{}, fmt.Errorf("count jobs: %w", err)
+// there are not, and a cursor that no page of such a list gave, are a *api.InvalidError.
+func Groups(ctx context.Context, jobs store.Lister, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
+	if err := errors.Join(filter.Check(), api.CheckFacets(by)); err != nil {
+		return api.Groups{}, fmt.Errorf("count jobs: %w", err)
 	}
-	groups := client.Groups{Groups: []client.Group{}}
+	groups := api.Groups{Groups: []api.Group{}}
 	begun := time.Now()
 	for {
 		page, err := jobs.ListJobs(ctx, Filter(filter, begun), cursor, groupPage)
 		if errors.Is(err, store.ErrNotFound) {
-			return groups, fmt.Errorf("count jobs: %w", &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
+			return groups, fmt.Errorf("count jobs: %w", &api.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
 		}
 		if err != nil {
 			return groups, err
@@ -54,7 +54,7 @@ func Groups(ctx context.Context, jobs store.Lister, filter client.Filter, by []c
 }
 
 // count counts a job with each of the values that it has.
-func count(groups *client.Groups, l store.Listed, by []client.Facet, now time.Time) {
+func count(groups *api.Groups, l store.Listed, by []api.Facet, now time.Time) {
 	since := l.StoppedAt
 	if since.IsZero() {
 		since = l.CreatedAt
@@ -75,7 +75,7 @@ func count(groups *client.Groups, l store.Listed, by []client.Facet, now time.Ti
 		counted, spent = 1, *s
 	}
 	for _, values := range combined {
-		groups.Put(client.Group{
+		groups.Put(api.Group{
 			Counted: counted, Spent: spent,
 			Values: values, Jobs: 1, Since: since.UTC(), Example: l.ID, Latest: since.UTC(), LatestExample: l.ID, Reason: l.Reason, Hours: hoursOf(l.StoppedAt, now),
 		})
@@ -84,30 +84,30 @@ func count(groups *client.Groups, l store.Listed, by []client.Facet, now time.Ti
 
 // hoursOf counts a job in the hour in which it stopped, if that is one of the last.
 func hoursOf(stopped, now time.Time) []int {
-	hours := make([]int, client.GroupHours)
-	if ago := now.Sub(stopped); !stopped.IsZero() && ago >= 0 && ago < client.GroupHours*time.Hour {
-		hours[client.GroupHours-1-int(ago/time.Hour)] = 1
+	hours := make([]int, api.GroupHours)
+	if ago := now.Sub(stopped); !stopped.IsZero() && ago >= 0 && ago < api.GroupHours*time.Hour {
+		hours[api.GroupHours-1-int(ago/time.Hour)] = 1
 	}
 	return hours
 }
 
 // valuesOf returns what a job is in a facet: one value at least, which may be empty.
-func valuesOf(l store.Listed, facet client.Facet) []string {
+func valuesOf(l store.Listed, facet api.Facet) []string {
 	var many []string
 	switch facet {
-	case client.ByState:
+	case api.ByState:
 		return []string{string(l.ProcessState)}
-	case client.ByWorkflow:
+	case api.ByWorkflow:
 		return []string{l.Workflow}
-	case client.ByDefinition:
+	case api.ByDefinition:
 		return []string{l.Definition}
-	case client.ByTenant:
+	case api.ByTenant:
 		return []string{l.Tenant}
-	case client.ByReason:
+	case api.ByReason:
 		return []string{l.Kind}
-	case client.ByAgent:
+	case api.ByAgent:
 		many = l.Agents
-	case client.ByStep:
+	case api.ByStep:
 		many = l.Steps()
 	}
 	if len(many) == 0 {

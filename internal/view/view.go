@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -100,17 +100,17 @@ func Outlined(ctx context.Context, j job.Job, held map[string]job.Claim, from So
 }
 
 // Listed returns jobs of a list; detail: each with the job itself.
-func Listed(jobs []store.Listed, detail bool) []client.Listed { return listed(jobs, detail, noClaims) }
+func Listed(jobs []store.Listed, detail bool) []api.Listed { return listed(jobs, detail, noClaims) }
 
 // Claims returns who holds those attempts of a job that are out, by step. An error leaves the job without.
 type Claims func(job.Job) (map[string]job.Claim, error)
 
 func noClaims(job.Job) (map[string]job.Claim, error) { return nil, nil }
 
-func listed(jobs []store.Listed, detail bool, claims Claims) []client.Listed {
-	list := make([]client.Listed, len(jobs))
+func listed(jobs []store.Listed, detail bool, claims Claims) []api.Listed {
+	list := make([]api.Listed, len(jobs))
 	for i, l := range jobs {
-		list[i] = client.Listed{
+		list[i] = api.Listed{
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
 			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason, FirstReason: l.FirstReason,
 			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind, StoppedAt: moment(l.StoppedAt),
@@ -136,40 +136,40 @@ func orEmpty(all []string) []string {
 }
 
 // Page returns a page of a list; detail is what Listed says.
-func Page(p store.Page, detail bool) client.Page {
-	return client.Page{Jobs: Listed(p.Jobs, detail), Cursor: p.Cursor, Scanned: p.Scanned}
+func Page(p store.Page, detail bool) api.Page {
+	return api.Page{Jobs: Listed(p.Jobs, detail), Cursor: p.Cursor, Scanned: p.Scanned}
 }
 
 // List reads a page of a list, with what is late or due as of now. A filter that can match nothing, and a cursor that no
-// page of such a list gave, is a *client.InvalidError.
-func List(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (client.Page, error) {
+// page of such a list gave, is a *api.InvalidError.
+func List(ctx context.Context, jobs store.Lister, filter api.Filter, cursor string, limit int) (api.Page, error) {
 	page, err := list(ctx, jobs, filter, cursor, limit)
 	return Page(page, false), err
 }
 
 // Details reads a page of a list as List does, each with the job itself, and, unless claims is nil, with who holds its attempts.
-func Details(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int, claims Claims) (client.Page, error) {
+func Details(ctx context.Context, jobs store.Lister, filter api.Filter, cursor string, limit int, claims Claims) (api.Page, error) {
 	if claims == nil {
 		claims = noClaims
 	}
 	page, err := list(ctx, jobs, filter, cursor, limit)
-	return client.Page{Jobs: listed(page.Jobs, true, claims), Cursor: page.Cursor, Scanned: page.Scanned}, err
+	return api.Page{Jobs: listed(page.Jobs, true, claims), Cursor: page.Cursor, Scanned: page.Scanned}, err
 }
 
-func list(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (store.Page, error) {
+func list(ctx context.Context, jobs store.Lister, filter api.Filter, cursor string, limit int) (store.Page, error) {
 	if err := filter.Check(); err != nil {
 		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
 	page, err := jobs.ListJobs(ctx, Filter(filter, time.Now()), cursor, limit)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Page{}, fmt.Errorf("list jobs: %w", &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
+		return store.Page{}, fmt.Errorf("list jobs: %w", &api.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
 	}
 	return page, err
 }
 
 // Filter returns a filter as the stores take it, with what is late or due as of now.
-func Filter(f client.Filter, now time.Time) store.Filter {
-	state, waiting := f.State, f.State == client.Waiting
+func Filter(f api.Filter, now time.Time) store.Filter {
+	state, waiting := f.State, f.State == api.JobWaiting
 	if waiting {
 		state = ""
 	}
@@ -181,11 +181,11 @@ func Filter(f client.Filter, now time.Time) store.Filter {
 }
 
 // Strays returns those jobs of an audit that are not as they should be.
-func Strays(page []store.Audited) []client.Stray {
-	strays := []client.Stray{}
+func Strays(page []store.Audited) []api.Stray {
+	strays := []api.Stray{}
 	for _, a := range page {
 		if why := a.Stray(); why != "" {
-			strays = append(strays, client.Stray{Job: a.Job, ProcessState: a.ProcessState, CompleteBy: moment(a.CompleteBy), Why: string(why)})
+			strays = append(strays, api.Stray{Job: a.Job, ProcessState: a.ProcessState, CompleteBy: moment(a.CompleteBy), Why: string(why)})
 		}
 	}
 	return strays

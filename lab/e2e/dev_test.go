@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
@@ -160,7 +161,7 @@ func TestJobsSubmittedToAServerThatIsKilledAllEnd(t *testing.T) {
 		}
 	}
 	listed := 0
-	for _, err := range c.List(t.Context(), client.Filter{State: makegood.JobProcessed, Workflow: "order"}) {
+	for _, err := range c.List(t.Context(), api.Filter{State: makegood.JobProcessed, Workflow: "order"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

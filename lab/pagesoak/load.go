@@ -13,7 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -46,7 +46,7 @@ var workflows, _ = fs.Sub(files, "workflows") // The folder is in the program.
 // load keeps jobs under way: whenever one has come to its end another one is submitted.
 type load struct {
 	jobs   int
-	client client.Jobs
+	client api.Jobs
 	born   atomic.Int64
 	tries  atomic.Int64
 	ends   chan struct{}
@@ -96,7 +96,7 @@ func report(ctx context.Context, _ json.RawMessage) (string, error) {
 }
 
 // begin submits the jobs that there are at any time.
-func (l *load) begin(ctx context.Context, jobs client.Jobs) error {
+func (l *load) begin(ctx context.Context, jobs api.Jobs) error {
 	l.client = jobs
 	if err := l.submit(ctx, "still", watched, 0); err != nil {
 		return err

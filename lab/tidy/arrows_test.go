@@ -64,7 +64,7 @@ var arrows = []arrow{
 	{"internal/spend", []string{"internal/job"}, nil},
 	{"internal/many", []string{"internal/pause"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
-	{"internal/repair", []string{".", "client", "internal/many", "internal/pause"}, []string{"github.com/gofrs/flock"}},
+	{"internal/repair", []string{".", "api", "internal/many", "internal/pause"}, []string{"github.com/gofrs/flock"}},
 
 	// When a schedule fires: times, and no clock.
 	{"internal/schedule", []string{"."}, nil},
@@ -96,7 +96,7 @@ var arrows = []arrow{
 	{"internal/sqsbatch", []string{".", "internal/job", "internal/queue", "internal/spend", "internal/wire"}, []string{lambdaEvents}},
 
 	// What was put away, for people: it sends and deletes messages, and decides nothing about jobs.
-	{"internal/putaway", []string{".", "client", "internal/job", "internal/queue", "internal/sqsbatch", "internal/store", "internal/wire"}, []string{lambdaEvents}},
+	{"internal/putaway", []string{".", "api", "internal/job", "internal/queue", "internal/sqsbatch", "internal/store", "internal/wire"}, []string{lambdaEvents}},
 
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
@@ -164,7 +164,7 @@ var arrows = []arrow{
 	// And of its queues, with the caller's own rights.
 	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
-	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "client"}, nil},
+	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "api"}, nil},
 	// Steps as pictures: it knows the words, and neither files nor engines.
 	{"internal/graph", []string{"."}, nil},
 	// When what was done of a job, of what anybody can read of it.
@@ -173,11 +173,11 @@ var arrows = []arrow{
 	{"internal/filter", []string{".", "internal/nearest"}, nil},
 	// What is said of steps that wait, checked once for the API and for whoever is in the process.
 	{"internal/completion", []string{
-		".", "internal/job", "client", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
+		".", "internal/job", "api", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
 	}, nil},
 	{"internal/httpapi", []string{
 		"internal/payload",
-		".", "internal/job", "client", "internal/filter", "internal/nearest", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
+		".", "internal/job", "api", "internal/filter", "internal/nearest", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
 		"internal/changes", "internal/timetable", "internal/holds", "internal/workflowfile",
 		"internal/agentdoor", "internal/wire", "internal/origin", "internal/tracecontext",
 	}, nil},
@@ -189,7 +189,7 @@ var arrows = []arrow{
 	{"internal/backup", []string{"internal/embedded", "internal/store/sqlitestore"}, nil},
 	{"internal/login", []string{".", "internal/origin"}, nil},
 	// The page: a client of the API, and of nothing below it.
-	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
+	{"internal/page", []string{".", "api", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
 	{"lab/sim", []string{"*", "lab/oracle"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
@@ -202,7 +202,7 @@ var arrows = []arrow{
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"lab/oracle", []string{".", "internal/job"}, nil},
 	// Has an engine under load, and asks it for pages as a browser does; its benchmark fills the engine's file itself.
-	{"lab/pagesoak", []string{".", "agent", "client", "engine"}, []string{"modernc.org/sqlite"}},
+	{"lab/pagesoak", []string{".", "agent", "api", "client", "engine"}, []string{"modernc.org/sqlite"}},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
 	{"lab/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
@@ -220,17 +220,20 @@ var arrows = []arrow{
 	{"internal/testkit/docker", nil, nil},
 	{"lab/thief", []string{"internal/testkit/iam"}, []string{awsSDK, smithy}},
 	{"lab/tidy/*", nil, nil},
+	// The words on the wire: a leaf, so a server, a client and a folder share them.
+	{"api", []string{".", "internal/sealed"}, nil},
+	{"internal/sealed", nil, nil},
 	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
-	{"client", []string{".", "internal/payload", "internal/payload/transfer", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
+	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
-	{"client/folder", []string{
-		".", "internal/job", "client", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
+	{"engine/folder", []string{
+		".", "internal/job", "api", "internal/sealed", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
-	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/tracecontext", "internal/workflowfile"}, nil},
-	{"client/dynamotx", []string{".", "internal/job", "client", "internal/scheduler", "internal/spend", "internal/store", "internal/store/dynamostore", "internal/tracecontext", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
+	{"client/sqlitetx", []string{".", "api", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/tracecontext", "internal/workflowfile"}, nil},
+	{"client/dynamotx", []string{".", "internal/job", "api", "internal/scheduler", "internal/spend", "internal/store", "internal/store/dynamostore", "internal/tracecontext", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	// Its queues stand between an engine and those of internal/queue, and take what they take.
 	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
 	// It is all that the container image holds, so it brings the roots for https.
@@ -240,7 +243,7 @@ var arrows = []arrow{
 	}},
 	{"engine", []string{
 		"internal/payload",
-		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
+		".", "internal/agentrun", "internal/job", "internal/sealed", "agent", "api", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
 		"internal/holds", "internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
@@ -263,13 +266,13 @@ var arrows = []arrow{
 	// What stands for our users' code: the public packages, as they have them.
 	{"workflows", []string{".", "agent", "workflows/hello", "workflows/order"}, nil},
 	{"workflows/*", []string{".", "agent"}, nil},
-	{"examples/*", []string{".", "agent", "client", "engine", "makegoodtest", "workflows", "workflows/order", "examples/travel/*"}, []string{
+	{"examples/*", []string{".", "agent", "api", "client", "engine", "makegoodtest", "workflows", "workflows/order", "examples/travel/*"}, []string{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	}},
 	// The shop as a process, and what is shown with it.
 	{"examples/shop", []string{"internal/sample/services"}, nil},
-	{"examples/repair", []string{".", "client", "workflows/order", "internal/sample/services"}, nil},
-	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},
+	{"examples/repair", []string{".", "api", "client", "workflows/order", "internal/sample/services"}, nil},
+	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "api", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},
 	// A stack on a stand-in, and the command that is asked of it.
 	{"lab/e2e/money", []string{".", "agent", "command", "internal/testkit/standin", "lab/e2e/processes"}, nil},
 	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
@@ -282,7 +285,7 @@ var arrows = []arrow{
 	{"localstack/*", []string{"localstack"}, nil},
 	{"lab/e2e", []string{"*", "workflows", "workflows/order", "internal/sample/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 	// Drives the page: the driver is no business of anybody else.
-	{"lab/e2e/browser", []string{".", "agent", "client", "engine", "lab/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},
+	{"lab/e2e/browser", []string{".", "agent", "api", "client", "engine", "lab/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},
 	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "internal/sample/services", "examples/travel/agency", "lab/costmeter", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 

@@ -18,7 +18,7 @@ var emptyNames = []string{
 }
 
 // public are the packages that users import.
-var public = []string{".", "agent", "agent/dynamofence", "agent/sqlitefence", "client", "client/doors", "client/dynamotx", "client/folder", "client/sqlitetx", "command", "engine", "makegoodtest", "onhttp", "onlambda", "onqueue", "telemetry", "telemetry/export"}
+var public = []string{".", "agent", "agent/dynamofence", "agent/sqlitefence", "api", "client", "client/doors", "client/dynamotx", "client/sqlitetx", "command", "engine", "engine/folder", "makegoodtest", "onhttp", "onlambda", "onqueue", "telemetry", "telemetry/export"}
 
 func checkPackageNames(sources []source) []string {
 	found := map[string]bool{}

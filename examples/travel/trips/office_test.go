@@ -11,7 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/makegoodtest"
 )
 
@@ -26,7 +26,7 @@ func TestAnExpensiveTripWaitsForAPerson(t *testing.T) {
 				t.Errorf("before the answer %d bookings stand, want the 4 of the cheap trip", booked)
 			}
 			output := json.RawMessage(strconv.Quote(answer))
-			if _, err := o.engine.Complete(o.t.Context(), "dear", client.Place{Step: "approve"}, output); err != nil {
+			if _, err := o.engine.Complete(o.t.Context(), "dear", api.StepRef{Step: "approve"}, output); err != nil {
 				o.t.Fatal(err)
 			}
 			got, wants := o.ends([]string{"cheap", "dear"}), map[makegood.ProcessState]int{makegood.JobProcessed: 1}
@@ -136,7 +136,7 @@ func TestAWrongWorkflowIsCorrectedAndTripsGoOn(t *testing.T) {
 			if err != nil || job.ProcessState != makegood.JobError {
 				o.t.Fatalf("%s is %s (%s), %v, want Error", id, job.ProcessState, job.Reason, err)
 			}
-			again := client.Request{Verb: makegood.VerbResubmit, Reason: "the expression is corrected", Definition: client.CurrentDefinition}
+			again := api.Request{Verb: makegood.VerbResubmit, Reason: "the expression is corrected", Definition: api.CurrentDefinition}
 			if _, err := o.engine.Request(o.t.Context(), id, again); err != nil {
 				o.t.Fatal(err)
 			}

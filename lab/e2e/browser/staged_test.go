@@ -17,7 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 )
 
@@ -144,7 +144,7 @@ func (s *story) order(n int) {
 // approve answers the step of a trip that waits for a person.
 func (s *story) approve(id string) {
 	s.t.Helper()
-	_, err := s.engine.Complete(s.t.Context(), id, client.Place{Step: "approve"}, json.RawMessage(`"approve"`))
+	_, err := s.engine.Complete(s.t.Context(), id, api.StepRef{Step: "approve"}, json.RawMessage(`"approve"`))
 	s.check(err)
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
 )
@@ -63,9 +63,9 @@ func knock(ctx context.Context, at Doors, c aws.Config) (Answers, error) {
 
 // verdict reads an answer: whoever is told that there is no such job or workflow was let in.
 func verdict(err error) string {
-	var invalid *client.InvalidError
+	var invalid *api.InvalidError
 	switch {
-	case err == nil, errors.Is(err, client.ErrNotFound):
+	case err == nil, errors.Is(err, api.ErrNotFound):
 		return "allowed"
 	case errors.As(err, &invalid) && invalid.Status == http.StatusForbidden:
 		return "denied"

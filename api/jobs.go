@@ -1,4 +1,4 @@
-package client
+package api
 
 import (
 	"context"
@@ -10,19 +10,16 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/sealed"
 )
 
-// Jobs is how a program works with jobs, wherever they are: an engine in its process (engine.Engine), an HTTP address
-// (New), a deployed stack (doors.New), or a folder that no engine needs to run on (folder.Open, which reads).
+// Reader reads jobs, wherever they are: an engine in the process (engine.Engine), an HTTP address (client.New), a deployed
+// stack (doors.New), or a folder that no engine needs to run on (folder.Open).
 //
-// Errors are wrapped: use errors.Is and errors.As. After ErrNotFound, *MismatchError, *RefusedError, *InvalidError, and
-// folder.ErrReadOnly of a folder that is asked to change something, nothing has changed. After *UnreachableError, or
-// another, it is unknown what became of the request: every one may be made again without harm.
-type Jobs interface {
-	// Submit stores a job, with its first attempts, before it answers, and returns it without payloads. Where the same id
-	// with the same content was there already, which is the same job, Existed is set.
-	Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error)
-	// Get reads a job with its input and outputs; Look without.
+// Errors are wrapped: use errors.Is and errors.As. Only types of this module implement it, so it may get more methods.
+type Reader interface {
+	sealed.Interface
+	// Get reads a job with its input and outputs; Look without. There is no such job: ErrNotFound.
 	Get(ctx context.Context, id string) (makegood.Job, error)
 	Look(ctx context.Context, id string) (makegood.Job, error)
 	// Page returns a page of a list, after the one that gave cursor; empty: the first. A state that there is not, a state
@@ -39,6 +36,20 @@ type Jobs interface {
 	// Watch returns a job without payloads each time something about it has changed, first as it is now, and ends after
 	// giving it finished or in Error. Changes that follow closely upon each other may be seen as one.
 	Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error]
+	// Workflows lists the workflows that jobs can be submitted to.
+	Workflows(ctx context.Context) ([]Workflow, error)
+}
+
+// Jobs works with jobs, wherever an engine runs them: in the process (engine.Engine), at an HTTP address (client.New), or as a
+// deployed stack (doors.New).
+//
+// After ErrNotFound, *MismatchError, *RefusedError and *InvalidError nothing has changed. After *UnreachableError, or another
+// error, the fate of the request is unknown: every request may be made again without harm.
+type Jobs interface {
+	Reader
+	// Submit stores a job, with its first attempts, before it answers, and returns it without payloads. Where the same id
+	// with the same content was there already, which is the same job, Existed is set.
+	Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error)
 	// Ask asks for a verb, and returns the job as it is stored after it, without payloads. Asked for what is so already,
 	// it succeeds, and Existed is set. reason may be empty. Reschedule and Edit take more, and go by Request: here each is an
 	// *InvalidError.
@@ -58,19 +69,15 @@ type Jobs interface {
 	// is not looked at. The first answer wins, the same again is the same, and another is refused with what stands. Heartbeat
 	// has it wait longer: until then, or, with the zero time, as long again as it was to wait. Each returns the job as it
 	// is stored after it, without payloads.
-	Complete(ctx context.Context, id string, at Place, output json.RawMessage) (makegood.Job, error)
-	Fail(ctx context.Context, id string, at Place, why makegood.StepError) (makegood.Job, error)
-	Heartbeat(ctx context.Context, id string, at Place, until time.Time) (makegood.Job, error)
+	Complete(ctx context.Context, id string, at StepRef, output json.RawMessage) (makegood.Job, error)
+	Fail(ctx context.Context, id string, at StepRef, why makegood.StepError) (makegood.Job, error)
+	Heartbeat(ctx context.Context, id string, at StepRef, until time.Time) (makegood.Job, error)
 	// Settle says that a person has dealt with a step, or its undo: it counts as done or skipped since, for ever marked as
 	// settled by hand, and the job goes on where it can. It is refused while somebody holds an attempt of it, and says who
 	// and until when; of a side that the job does not go; and of what is done or settled already. The same again is the
 	// same, and Existed is set. It returns the job as it is stored after it, without payloads.
-	Settle(ctx context.Context, id string, at Place, s Settling) (makegood.Job, error)
-	// Workflows lists what jobs can be submitted to.
-	Workflows(ctx context.Context) ([]Workflow, error)
+	Settle(ctx context.Context, id string, at StepRef, s SettleOptions) (makegood.Job, error)
 }
-
-var _ Jobs = (*Client)(nil)
 
 // Request is what is asked of a job.
 type Request struct {
@@ -102,7 +109,7 @@ type Page struct {
 	Scanned bool `json:"scanned"`
 }
 
-// Pages returns the jobs of all pages, for a Jobs of whatever source. An error ends it.
+// Pages returns the jobs of all pages, for a Reader of whatever source. An error ends it.
 func Pages(read func(cursor string) (Page, error)) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		for cursor := ""; ; {
@@ -123,8 +130,8 @@ func Pages(read func(cursor string) (Page, error)) iter.Seq2[Listed, error] {
 	}
 }
 
-// WaitFor is Wait by Watch and Get, for a Jobs of whatever source.
-func WaitFor(ctx context.Context, jobs Jobs, id string) (makegood.Job, error) {
+// WaitFor is Wait by Watch and Get, for a Reader of whatever source.
+func WaitFor(ctx context.Context, jobs Reader, id string) (makegood.Job, error) {
 	for _, err := range jobs.Watch(ctx, id) {
 		if err != nil {
 			return makegood.Job{}, err
@@ -132,6 +139,9 @@ func WaitFor(ctx context.Context, jobs Jobs, id string) (makegood.Job, error) {
 	}
 	return jobs.Get(ctx, id)
 }
+
+// firstLook and longestLook are the pauses between two looks of Polled at a job.
+const firstLook, longestLook = 20 * time.Millisecond, time.Second
 
 // Polled is Watch by looking again and again, at growing intervals of at most a second while nothing changes.
 func Polled(ctx context.Context, id string, look func(context.Context, string) (makegood.Job, error)) iter.Seq2[makegood.Job, error] {

@@ -4,7 +4,6 @@ package folder
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -15,27 +14,30 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/putaway"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/view"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// ErrReadOnly: a folder is only read. Nothing was changed.
-var ErrReadOnly = errors.New("a data folder is only read: run an engine on it, or ask the one that runs")
-
 // listPage is how many jobs are read at a time.
 const listPage = 200
 
-// Folder is a client.Jobs that reads. Its methods may be called by many goroutines at once.
-type Folder struct{ reader *sqlitestore.Reader }
+// Folder is an api.Reader. Its methods may be called by many goroutines at once.
+type Folder struct {
+	mark
+	reader *sqlitestore.Reader
+}
 
-var _ client.Jobs = (*Folder)(nil)
+type mark = sealed.By
+
+var _ api.Reader = (*Folder)(nil)
 
 // Open opens a data folder for reading. The error is fs.ErrNotExist where no engine has kept anything in it, and else
 // that its file cannot be read, or was written by a release that this one cannot follow. Close it.
@@ -48,56 +50,11 @@ func Open(ctx context.Context, dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Folder{reader}, nil
+	return &Folder{reader: reader}, nil
 }
 
 // Close closes the file.
 func (f *Folder) Close() error { return f.reader.Close() }
-
-// Submit is refused with ErrReadOnly.
-func (f *Folder) Submit(context.Context, makegood.Submission) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
-
-// Ask is refused with ErrReadOnly.
-func (f *Folder) Ask(context.Context, string, makegood.Verb, string) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
-
-// Reschedule is refused with ErrReadOnly.
-func (f *Folder) Reschedule(context.Context, string, time.Time) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
-
-// Request is refused with ErrReadOnly.
-func (f *Folder) Request(context.Context, string, client.Request) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
-
-// Plan is refused with ErrReadOnly: only an engine knows what it would do.
-func (f *Folder) Plan(context.Context, string, client.Request) (makegood.Plan, error) {
-	return makegood.Plan{}, ErrReadOnly
-}
-
-// Complete is refused with ErrReadOnly.
-func (f *Folder) Complete(context.Context, string, client.Place, json.RawMessage) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
-
-// Fail is refused with ErrReadOnly.
-func (f *Folder) Fail(context.Context, string, client.Place, makegood.StepError) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
-
-// Heartbeat is refused with ErrReadOnly.
-func (f *Folder) Heartbeat(context.Context, string, client.Place, time.Time) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
-
-// Settle is refused with ErrReadOnly.
-func (f *Folder) Settle(context.Context, string, client.Place, client.Settling) (makegood.Job, error) {
-	return makegood.Job{}, ErrReadOnly
-}
 
 // Get reads a job with its input and outputs.
 func (f *Folder) Get(ctx context.Context, id string) (makegood.Job, error) {
@@ -117,7 +74,7 @@ func (f *Folder) Look(ctx context.Context, id string) (makegood.Job, error) {
 func (f *Folder) read(ctx context.Context, id string, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (makegood.Job, error) {
 	j, err := f.reader.Load(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		err = client.ErrNotFound
+		err = api.ErrNotFound
 	}
 	if err != nil && !errors.Is(err, store.ErrNewer) {
 		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
@@ -146,39 +103,39 @@ func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, err
 }
 
 // Page returns a page of a list.
-func (f *Folder) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
+func (f *Folder) Page(ctx context.Context, filter api.Filter, cursor string) (api.Page, error) {
 	return view.List(ctx, f.reader, filter, cursor, listPage)
 }
 
 // Count counts the jobs of a list by facets.
-func (f *Folder) Count(ctx context.Context, filter client.Filter, by []client.Facet, cursor string) (client.Groups, error) {
+func (f *Folder) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
 	return view.Groups(ctx, f.reader, filter, by, cursor)
 }
 
 // List returns jobs, the newest first, and reads on as far as its caller does.
-func (f *Folder) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
-	return client.Pages(func(cursor string) (client.Page, error) { return f.Page(ctx, filter, cursor) })
+func (f *Folder) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
+	return api.Pages(func(cursor string) (api.Page, error) { return f.Page(ctx, filter, cursor) })
 }
 
 // Wait waits until a job is finished or in Error: somebody must run an engine on the folder.
 func (f *Folder) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	return client.WaitFor(ctx, f, id)
+	return api.WaitFor(ctx, f, id)
 }
 
 // Watch looks at a job again and again.
 func (f *Folder) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
-	return client.Polled(ctx, id, f.Look)
+	return api.Polled(ctx, id, f.Look)
 }
 
 // Workflows lists the workflows that engines on the folder have had.
-func (f *Folder) Workflows(ctx context.Context) ([]client.Workflow, error) {
+func (f *Folder) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	known, err := f.reader.CurrentDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []client.Workflow
+	var all []api.Workflow
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		all = append(all, client.Workflow{Name: name, Definition: known[name]})
+		all = append(all, api.Workflow{Name: name, Definition: known[name]})
 	}
 	return all, nil
 }
@@ -187,15 +144,15 @@ func (f *Folder) Workflows(ctx context.Context) ([]client.Workflow, error) {
 const auditPage = 1000
 
 // Audit looks at all jobs, and returns what it found page by page, as far as its caller reads on. An error ends it.
-func (f *Folder) Audit(ctx context.Context) iter.Seq2[client.AuditPage, error] {
-	return func(yield func(client.AuditPage, error) bool) {
+func (f *Folder) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
+	return func(yield func(api.AuditPage, error) bool) {
 		for cursor := ""; ; {
 			page, next, err := f.reader.AuditPage(ctx, cursor, auditPage)
 			if err != nil {
-				yield(client.AuditPage{}, err)
+				yield(api.AuditPage{}, err)
 				return
 			}
-			if !yield(client.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next}, nil) || next == "" {
+			if !yield(api.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next}, nil) || next == "" {
 				return
 			}
 			cursor = next
@@ -204,7 +161,7 @@ func (f *Folder) Audit(ctx context.Context) iter.Seq2[client.AuditPage, error] {
 }
 
 // Schedules reads the schedules of the folder, by their names.
-func (f *Folder) Schedules(ctx context.Context) ([]client.Scheduled, error) {
+func (f *Folder) Schedules(ctx context.Context) ([]api.Scheduled, error) {
 	all, err := f.reader.ListSchedules(ctx)
 	if err != nil {
 		return nil, err
@@ -216,19 +173,19 @@ func (f *Folder) Schedules(ctx context.Context) ([]client.Scheduled, error) {
 const quarantinePage = 200
 
 // Quarantine reads a page of what is in quarantine, as client.Client does.
-func (f *Folder) Quarantine(ctx context.Context, cursor string) (client.QuarantinePage, error) {
+func (f *Folder) Quarantine(ctx context.Context, cursor string) (api.QuarantinePage, error) {
 	return f.quarantine().Page(ctx, cursor, quarantinePage)
 }
 
-// QuarantinedMessage reads a message in quarantine, as client.Client does. client.ErrNoMessage.
-func (f *Folder) QuarantinedMessage(ctx context.Context, id string) (client.Quarantined, error) {
+// QuarantinedMessage reads a message in quarantine, as client.Client does. api.ErrNoMessage.
+func (f *Folder) QuarantinedMessage(ctx context.Context, id string) (api.Quarantined, error) {
 	return f.quarantine().Get(ctx, id)
 }
 
 func (f *Folder) quarantine() putaway.Shelf {
 	return putaway.Shelf{Kept: f.reader, Job: func(ctx context.Context, id string) (makegood.Job, error) {
 		j, err := f.Look(ctx, id)
-		if errors.Is(err, client.ErrNotFound) {
+		if errors.Is(err, api.ErrNotFound) {
 			err = putaway.ErrNoJob
 		}
 		return j, err

@@ -1,4 +1,4 @@
-package client
+package api
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Waiting is a State of a Filter, and of no job: the job has not ended or stopped, and an approval of it waits for an answer.
-const Waiting makegood.ProcessState = "waiting"
+// JobWaiting is a State of a Filter, and of no job: the job has not ended or stopped, and an approval of it waits for an answer.
+const JobWaiting makegood.ProcessState = "waiting"
 
 // Filter narrows a list: a job must be all that it says. Empty fields match everything.
 type Filter struct {
@@ -42,36 +42,6 @@ type Filter struct {
 	// timeout or that time passes within this time, or has passed. DueWithin: something of it begins or is due within this time.
 	Late                  bool
 	LateWithin, DueWithin time.Duration
-}
-
-// Values returns the filter as parameters of the API's lists.
-func (f Filter) Values() url.Values {
-	values := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			values.Add(name, value)
-		}
-	}
-	set("state", string(f.State))
-	set("workflow", f.Workflow)
-	set("definition", f.Definition)
-	set("paused", flag(f.Paused))
-	set("tenant", f.Tenant)
-	for _, name := range slices.Sorted(maps.Keys(f.Labels)) {
-		set("label", name+"="+f.Labels[name])
-	}
-	set("step", f.Step)
-	set("agent", f.Agent)
-	set("reason-prefix", f.ReasonPrefix)
-	set("reason-kind", f.ReasonKind)
-	set("id-prefix", f.IDPrefix)
-	set("words", f.Words)
-	set("since", instant(f.Since))
-	set("until", instant(f.Until))
-	set("late", flag(f.Late))
-	set("late-within", length(f.LateWithin))
-	set("due-within", length(f.DueWithin))
-	return values
 }
 
 func flag(on bool) string {
@@ -106,6 +76,59 @@ func ReadFilter(values url.Values) (f Filter, err error) {
 		}
 	}
 	return f, f.Check()
+}
+
+func readFlag(value string) (bool, error) {
+	if value != "true" {
+		return false, fmt.Errorf("%.40q: want true, or leave it out", value)
+	}
+	return true, nil
+}
+
+func readInstant(value string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return at, fmt.Errorf("%.40q: want a time as in RFC 3339, such as 2026-01-31T09:00:00Z", value)
+	}
+	return makegood.Instant(at), nil
+}
+
+func readLength(value string) (time.Duration, error) {
+	d, err := makegood.ParseDuration(value)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%.40q: want more than nothing", value)
+	}
+	return d.Std(), err
+}
+
+// Values returns the filter as parameters of the API's lists.
+func (f Filter) Values() url.Values {
+	values := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			values.Add(name, value)
+		}
+	}
+	set("state", string(f.State))
+	set("workflow", f.Workflow)
+	set("definition", f.Definition)
+	set("paused", flag(f.Paused))
+	set("tenant", f.Tenant)
+	for _, name := range slices.Sorted(maps.Keys(f.Labels)) {
+		set("label", name+"="+f.Labels[name])
+	}
+	set("step", f.Step)
+	set("agent", f.Agent)
+	set("reason-prefix", f.ReasonPrefix)
+	set("reason-kind", f.ReasonKind)
+	set("id-prefix", f.IDPrefix)
+	set("words", f.Words)
+	set("since", instant(f.Since))
+	set("until", instant(f.Until))
+	set("late", flag(f.Late))
+	set("late-within", length(f.LateWithin))
+	set("due-within", length(f.DueWithin))
+	return values
 }
 
 func (f *Filter) set(name, value string) (err error) {
@@ -154,29 +177,6 @@ func (f *Filter) label(text string) error {
 	return nil
 }
 
-func readFlag(value string) (bool, error) {
-	if value != "true" {
-		return false, fmt.Errorf("%.40q: want true, or leave it out", value)
-	}
-	return true, nil
-}
-
-func readInstant(value string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		return at, fmt.Errorf("%.40q: want a time as in RFC 3339, such as 2026-01-31T09:00:00Z", value)
-	}
-	return makegood.Instant(at), nil
-}
-
-func readLength(value string) (time.Duration, error) {
-	d, err := makegood.ParseDuration(value)
-	if err == nil && d <= 0 {
-		err = fmt.Errorf("%.40q: want more than nothing", value)
-	}
-	return d.Std(), err
-}
-
 // Check refuses, with an *InvalidError, a filter that can match nothing: a name that no job, step or label can have, and
 // what contradicts itself.
 func (f Filter) Check() error {
@@ -188,8 +188,8 @@ func (f Filter) Check() error {
 
 // wrong says what is wrong with a filter; empty: nothing.
 func (f Filter) wrong() string {
-	if f.State != "" && f.State != Waiting && !slices.Contains(makegood.ProcessStates(), f.State) {
-		return fmt.Sprintf("there is no state %.40q; there are %v and %s", f.State, makegood.ProcessStates(), Waiting)
+	if f.State != "" && f.State != JobWaiting && !slices.Contains(makegood.ProcessStates(), f.State) {
+		return fmt.Sprintf("there is no state %.40q; there are %v and %s", f.State, makegood.ProcessStates(), JobWaiting)
 	}
 	for _, name := range []struct {
 		of   makegood.NameOf

@@ -1,4 +1,4 @@
-package client
+package api
 
 import (
 	"errors"
@@ -27,17 +27,9 @@ type MismatchError struct {
 	Have, Got string
 }
 
-// Error names both hashes.
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("job %s exists with other content: hash %s is stored, %s was submitted", e.Job, e.Have, e.Got)
-}
-
 // RefusedError: what was asked for cannot be granted in the state in which the job, or the schedule, is. Nothing was
 // changed.
 type RefusedError struct{ Job, Schedule, Reason string }
-
-// Error is the reason.
-func (e *RefusedError) Error() string { return "refused: " + e.Reason }
 
 // InvalidError: the request can never be granted as it is. Nothing was changed.
 type InvalidError struct {
@@ -50,9 +42,6 @@ type InvalidError struct {
 	Misfits []makegood.Misfit
 }
 
-// Error is what is wrong.
-func (e *InvalidError) Error() string { return e.Message }
-
 // UnreachableError: the API did not answer, or not as it should, for as long as there was patience. It
 // is unknown what became of the request; it may be made again without harm.
 type UnreachableError struct {
@@ -61,6 +50,17 @@ type UnreachableError struct {
 	Status int
 	Err    error
 }
+
+// Error names both hashes.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("job %s exists with other content: hash %s is stored, %s was submitted", e.Job, e.Have, e.Got)
+}
+
+// Error is the reason.
+func (e *RefusedError) Error() string { return "refused: " + e.Reason }
+
+// Error is what is wrong.
+func (e *InvalidError) Error() string { return e.Message }
 
 // Error names the URL.
 func (e *UnreachableError) Error() string {

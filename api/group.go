@@ -1,0 +1,132 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Facet is what jobs can be counted by.
+type Facet string
+
+// The facets. A job that stands at several steps (Filter.Step) counts with each of them, and of their agents.
+const (
+	ByState      Facet = "state"
+	ByWorkflow   Facet = "workflow"
+	ByDefinition Facet = "definition"
+	ByAgent      Facet = "agent"
+	ByTenant     Facet = "tenant"
+	ByStep       Facet = "step"
+	// ByReason is the kind of the error by which the step failed at which a job in Error has stopped.
+	ByReason Facet = "reason"
+)
+
+// Facets returns all that jobs can be counted by.
+func Facets() []Facet {
+	return []Facet{ByState, ByWorkflow, ByDefinition, ByAgent, ByTenant, ByStep, ByReason}
+}
+
+// Group is jobs that are alike in the facets by which they were counted.
+type Group struct {
+	// Values are theirs, in the order in which the facets were asked for; empty: none.
+	Values []string `json:"values"`
+	Jobs   int      `json:"jobs"`
+	// Since is when the one stopped that did so first: its step failed, or it was paused; of one of which that is not known,
+	// when it was created. Example is its id.
+	Since   time.Time `json:"since"`
+	Example string    `json:"example"`
+	// Latest is when the one stopped that did so last, LatestExample its id, and Reason its reason, which may be empty.
+	Latest        time.Time `json:"latest"`
+	LatestExample string    `json:"latestExample"`
+	Reason        string    `json:"reason"`
+	// Counted is of how many of them it is known what they have cost on AWS, and Spent is what those have together.
+	Counted int            `json:"counted"`
+	Spent   makegood.Spent `json:"spent"`
+	// Hours are how many stopped in each of the last GroupHours hours, the oldest first.
+	Hours []int `json:"hours"`
+}
+
+// GroupHours is how many hours Group.Hours has.
+const GroupHours = 12
+
+// Groups are jobs as they were counted.
+type Groups struct {
+	Groups []Group `json:"groups"`
+	// Jobs is how many were counted.
+	Jobs int `json:"jobs"`
+	// Cursor is where counting goes on; empty: all are counted.
+	Cursor string `json:"cursor"`
+	// Scanned is that of Page.
+	Scanned bool `json:"scanned"`
+}
+
+// CountAll counts all jobs of a list, however many requests that takes. It is not of one moment: what changes meanwhile is
+// counted as it was or as it is.
+func CountAll(ctx context.Context, jobs Reader, filter Filter, by ...Facet) (Groups, error) {
+	return Counted(func(cursor string) (Groups, error) { return jobs.Count(ctx, filter, by, cursor) })
+}
+
+// Counted counts on to the end, for whatever counts.
+func Counted(count func(cursor string) (Groups, error)) (Groups, error) {
+	all := Groups{Groups: []Group{}}
+	for {
+		more, err := count(all.Cursor)
+		if err != nil {
+			return Groups{}, err
+		}
+		if all.Merge(more); all.Cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// CheckFacets refuses, with an *InvalidError, facets that there are not, none, and one twice.
+func CheckFacets(by []Facet) error {
+	if len(by) == 0 {
+		return &InvalidError{Message: fmt.Sprintf("by: want one or more of %v", Facets())}
+	}
+	for i, facet := range by {
+		if !slices.Contains(Facets(), facet) || slices.Contains(by[:i], facet) {
+			return &InvalidError{Message: fmt.Sprintf("by: %.40q: want one or more of %v, each once", facet, Facets())}
+		}
+	}
+	return nil
+}
+
+// Add counts a job with those that are like it. since is what Group says.
+func (g *Groups) Add(values []string, id string, since time.Time) {
+	g.Put(Group{Values: values, Jobs: 1, Since: since, Example: id, Latest: since, LatestExample: id, Hours: make([]int, GroupHours)})
+}
+
+// Put adds jobs that are alike, with those that are like them.
+func (g *Groups) Put(more Group) {
+	i, found := slices.BinarySearchFunc(g.Groups, more.Values, func(have Group, values []string) int { return slices.Compare(have.Values, values) })
+	if !found {
+		g.Groups = slices.Insert(g.Groups, i, more)
+		return
+	}
+	have := &g.Groups[i]
+	have.Jobs, have.Counted, have.Spent = have.Jobs+more.Jobs, have.Counted+more.Counted, have.Spent.Plus(more.Spent)
+	if cmp.Or(more.Since.Compare(have.Since), strings.Compare(more.Example, have.Example)) < 0 {
+		have.Since, have.Example = more.Since, more.Example
+	}
+	if cmp.Or(more.Latest.Compare(have.Latest), strings.Compare(more.LatestExample, have.LatestExample)) > 0 {
+		have.Latest, have.LatestExample, have.Reason = more.Latest, more.LatestExample, more.Reason
+	}
+	for i := range min(len(have.Hours), len(more.Hours)) {
+		have.Hours[i] += more.Hours[i]
+	}
+}
+
+// Merge adds what was counted after these.
+func (g *Groups) Merge(more Groups) {
+	for _, group := range more.Groups {
+		g.Put(group)
+	}
+	g.Jobs, g.Cursor, g.Scanned = g.Jobs+more.Jobs, more.Cursor, g.Scanned || more.Scanned
+}
