@@ -40,10 +40,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
-	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
@@ -185,7 +184,7 @@ const SweepPeriod = time.Minute
 func (s *stack) listener(c schedulerConfig) notify.Notifier {
 	all := []notify.Notifier{replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
 	if c.bus != "" {
-		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})
+		all = append(all, awsnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})
 	}
 	return notify.All(all...)
 }
@@ -195,7 +194,7 @@ func (s *stack) changes(bus string) changes.Publisher {
 	if bus == "" {
 		return nil
 	}
-	return busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: bus}
+	return awsnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: bus}
 }
 
 // notifier tells an operator: the log, and what else is configured, all instances of the stack together.
@@ -203,7 +202,7 @@ func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 	log := notify.Log{Logger: quiet.Loud(s.log)}
 	var to []notify.Alerter
 	if c.topic != "" {
-		to = append(to, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
+		to = append(to, awsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
 	}
 	if c.webhook != "" {
 		to = append(to, &keptWebhook{ssm: ssm.NewFromConfig(s.aws), parameter: c.webhook, now: time.Now})

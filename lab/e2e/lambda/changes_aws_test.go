@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // The functions of a stack with Changes=bus: behind a rule of the bus the whole stream of each job arrives, whatever the order in
 // which it is read, with no number missing.
 func TestTheBusBringsEveryChangeOfAJob(t *testing.T) {
-	bus, receive, ok := standin.Bus(t, fmt.Sprintf(`{"source":[%q],"detail-type":[%q]}`, busnotify.Source, busnotify.Changes))
+	bus, receive, ok := standin.Bus(t, fmt.Sprintf(`{"source":[%q],"detail-type":[%q]}`, awsnotify.Source, awsnotify.Changes))
 	if !ok {
 		return
 	}

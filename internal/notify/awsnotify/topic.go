@@ -1,6 +1,4 @@
-// Package snsnotify delivers alerts through an Amazon SNS topic: a subject and a text for people, and attributes by which a
-// subscription can filter.
-package snsnotify
+package awsnotify
 
 import (
 	"context"
@@ -13,7 +11,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
-// Topic is an alert topic. Both fields must be set.
+// Topic is an Amazon SNS topic for alerts. An alert has a subject and a text for people, and attributes by which a subscription
+// can filter. Both fields must be set.
 type Topic struct {
 	Client *sns.Client
 	ARN    string

@@ -1,4 +1,4 @@
-package busnotify_test
+package awsnotify_test
 
 import (
 	"encoding/json"
@@ -16,10 +16,10 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 )
 
-func newClient(endpoint string) *eventbridge.Client {
+func newBusClient(endpoint string) *eventbridge.Client {
 	return eventbridge.New(eventbridge.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(endpoint), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
@@ -31,7 +31,7 @@ var notice = notify.Notice{Job: "order-1", Workflow: "order", Announcement: job.
 }}
 
 // serve returns a bus that answers with this, and what it was last asked.
-func serve(t *testing.T, answer string) (busnotify.Bus, *string) {
+func serve(t *testing.T, answer string) (awsnotify.Bus, *string) {
 	t.Helper()
 	asked := new(string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func serve(t *testing.T, answer string) (busnotify.Bus, *string) {
 		fmt.Fprint(w, answer)
 	}))
 	t.Cleanup(server.Close)
-	return busnotify.Bus{Client: newClient(server.URL), Name: "jobs"}, asked
+	return awsnotify.Bus{Client: newBusClient(server.URL), Name: "jobs"}, asked
 }
 
 func TestEverythingIsPutOnTheBus(t *testing.T) {

@@ -1,6 +1,6 @@
 //go:build aws
 
-package busnotify_test
+package awsnotify_test
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
 // A rule on source and detail-type finds the event, with the announcement as its detail.
 func TestARuleFindsTheEvent(t *testing.T) {
-	name, receive, ok := standin.Bus(t, fmt.Sprintf(`{"source":[%q],"detail-type":[%q],"detail":{"processState":["Processed"]}}`, busnotify.Source, busnotify.JobChanged))
+	name, receive, ok := standin.Bus(t, fmt.Sprintf(`{"source":[%q],"detail-type":[%q],"detail":{"processState":["Processed"]}}`, awsnotify.Source, awsnotify.JobChanged))
 	if !ok {
 		return
 	}
-	bus := busnotify.Bus{Client: newClient(os.Getenv(standin.EndpointVariable)), Name: name}
+	bus := awsnotify.Bus{Client: newBusClient(os.Getenv(standin.EndpointVariable)), Name: name}
 	if err := bus.AgentSilent(t.Context(), "payments"); err != nil {
 		t.Errorf("alert: got %v, want success", err)
 	}

@@ -1,4 +1,4 @@
-package busnotify
+package awsnotify
 
 import (
 	"context"

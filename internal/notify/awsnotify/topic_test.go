@@ -1,4 +1,4 @@
-package snsnotify_test
+package awsnotify_test
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
+	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 )
 
-func newClient(endpoint string) *sns.Client {
+func newTopicClient(endpoint string) *sns.Client {
 	return sns.New(sns.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(endpoint), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
@@ -43,7 +43,7 @@ func TestAnAlertHasASubjectATextAndAttributes(t *testing.T) {
 		fmt.Fprint(w, `<PublishResponse><PublishResult><MessageId>m</MessageId></PublishResult></PublishResponse>`)
 	}))
 	defer server.Close()
-	topic := snsnotify.Topic{Client: newClient(server.URL), ARN: "arn:aws:sns:eu-central-1:1:alerts"}
+	topic := awsnotify.Topic{Client: newTopicClient(server.URL), ARN: "arn:aws:sns:eu-central-1:1:alerts"}
 	if err := topic.Alert(t.Context(), alert()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestARefusalOfTheTopicIsAnError(t *testing.T) {
 		fmt.Fprint(w, `<ErrorResponse><Error><Code>AuthorizationError</Code><Message>no</Message></Error></ErrorResponse>`)
 	}))
 	defer server.Close()
-	topic := snsnotify.Topic{Client: newClient(server.URL), ARN: "arn:alerts"}
+	topic := awsnotify.Topic{Client: newTopicClient(server.URL), ARN: "arn:alerts"}
 	if err := topic.Alert(t.Context(), alert()); err == nil || !strings.Contains(err.Error(), "AuthorizationError") {
 		t.Errorf("got %v, want an error that names the code", err)
 	}

@@ -1,6 +1,6 @@
-// Package busnotify tells an Amazon EventBridge bus of everything that is announced. It alerts nobody:
-// what listens to the bus does, by its rules.
-package busnotify
+// Package awsnotify tells AWS services about jobs: an Amazon EventBridge bus of every announcement and every change, and an
+// Amazon SNS topic of every alert. The bus alerts no person; its listeners do, by their rules.
+package awsnotify
 
 import (
 	"context"

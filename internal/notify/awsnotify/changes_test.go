@@ -1,4 +1,4 @@
-package busnotify_test
+package awsnotify_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
-	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 )
 
 // runsOf makes a run for each of so many jobs, each with a reason of so many bytes.
@@ -25,7 +25,7 @@ func runsOf(n, bytes int) (all []changes.Run) {
 }
 
 // taking is a bus that takes an entry the take-th time that it is put; 0: never. It returns what it was asked.
-func taking(t *testing.T, takes map[string]int) (busnotify.Bus, *[]int) {
+func taking(t *testing.T, takes map[string]int) (awsnotify.Bus, *[]int) {
 	t.Helper()
 	sizes, seen := new([]int), map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func taking(t *testing.T, takes map[string]int) (busnotify.Bus, *[]int) {
 		failed := 0
 		for _, e := range request.Entries {
 			var run makegood.Changes
-			if err := json.Unmarshal([]byte(e.Detail), &run); err != nil || e.DetailType != busnotify.Changes || e.Source != busnotify.Source || run.Version != 1 {
+			if err := json.Unmarshal([]byte(e.Detail), &run); err != nil || e.DetailType != awsnotify.Changes || e.Source != awsnotify.Source || run.Version != 1 {
 				t.Errorf("put %+v: %v", e, err)
 			}
 			seen[run.Job]++
@@ -55,7 +55,7 @@ func taking(t *testing.T, takes map[string]int) (busnotify.Bus, *[]int) {
 		fmt.Fprintf(w, `{"FailedEntryCount":%d,"Entries":[%s]}`, failed, strings.Join(answers, ","))
 	}))
 	t.Cleanup(server.Close)
-	return busnotify.Bus{Client: newClient(server.URL), Name: "jobs"}, sizes
+	return awsnotify.Bus{Client: newBusClient(server.URL), Name: "jobs"}, sizes
 }
 
 func TestRunsArePutTenAtATimeAndThoseThatAreNotTakenAgain(t *testing.T) {

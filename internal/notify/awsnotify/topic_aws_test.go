@@ -1,6 +1,6 @@
 //go:build aws
 
-package snsnotify_test
+package awsnotify_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
+	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
@@ -27,7 +27,7 @@ func TestAnAlertArrives(t *testing.T) {
 		return
 	}
 	mq := sqs.NewFromConfig(standin.Config(endpoint))
-	client := newClient(endpoint)
+	client := newTopicClient(endpoint)
 	name := fmt.Sprintf("alerts-%08x", rand.Uint32())
 	q, err := mq.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestAnAlertArrives(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	alerts := snsnotify.Topic{Client: client, ARN: *topic.TopicArn}
+	alerts := awsnotify.Topic{Client: client, ARN: *topic.TopicArn}
 	if err := alerts.Alert(t.Context(), alert()); err != nil {
 		t.Fatalf("alert: got %v, want success", err)
 	}
@@ -54,7 +54,7 @@ func TestAnAlertArrives(t *testing.T) {
 	if err != nil || len(got.Messages) != 1 || !strings.Contains(*got.Messages[0].Body, "a job of order stopped at charge") {
 		t.Errorf("got %+v, %v, want one message with the subject", got, err)
 	}
-	if err := (snsnotify.Topic{Client: client, ARN: *topic.TopicArn + "-gone"}).Alert(t.Context(), alert()); err == nil {
+	if err := (awsnotify.Topic{Client: client, ARN: *topic.TopicArn + "-gone"}).Alert(t.Context(), alert()); err == nil {
 		t.Error("publish to a topic that is not there: got success, want an error")
 	}
 }
