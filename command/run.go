@@ -12,7 +12,6 @@ import (
 
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/batch"
-	"github.com/makegood-dev/makegood/internal/batch/inputfile"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -114,7 +113,7 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 }
 
 // readAll reads the workflow and the lines, and returns everything that is wrong with either.
-func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (*workflowfile.Compiled, []inputfile.Line, error) {
+func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (*workflowfile.Compiled, []batch.Line, error) {
 	source, err := os.ReadFile(workflow)
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +128,7 @@ func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.H
 		defer file.Close()
 		input, name = file, o.input
 	}
-	lines, inputErr := inputfile.Read(name, input, o.id)
+	lines, inputErr := batch.ReadInputs(name, input, o.id)
 	return compiled, lines, errors.Join(err, inputErr)
 }
 

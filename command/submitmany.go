@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/internal/batch/inputfile"
-	"github.com/makegood-dev/makegood/internal/batch/submissionfile"
+	"github.com/makegood-dev/makegood/internal/batch"
 )
 
 // stdinName is what standard input is called, in messages and in the ids of lines that have none.
@@ -50,7 +49,7 @@ func submitMany(cmd *cobra.Command, o submitOptions) error {
 		return exit(codeFailed, fmt.Errorf("read %s again: %w", name, err))
 	}
 	run := newManyRun(cmd, "submit", o.json, checked.Lines, pace)
-	return through(cmd.Context(), run, submissionfile.Each(name, file), pace, func(ctx context.Context, line submissionfile.Line) outcome {
+	return through(cmd.Context(), run, batch.EachSubmission(name, file), pace, func(ctx context.Context, line batch.Submission) outcome {
 		job, err := c.Submit(ctx, line.Submission)
 		got := outcomeOf(line.ID, job, err)
 		got.Line = line.Number
@@ -85,8 +84,8 @@ func openSubmissions(stdin io.Reader, given string) (*os.File, string, error) {
 
 // check reads all lines, and refuses workflows that nobody knows. A stack is not asked for them: whoever may submit to it need
 // not be allowed to read, and it knows more of them than those that it was deployed with.
-func (o *submitOptions) check(cmd *cobra.Command, c *client.Client, file io.Reader, name string) (submissionfile.Checked, error) {
-	checked, err := submissionfile.Check(name, file)
+func (o *submitOptions) check(cmd *cobra.Command, c *client.Client, file io.Reader, name string) (batch.Submissions, error) {
+	checked, err := batch.CheckSubmissions(name, file)
 	if err != nil {
 		return checked, exit(codeUsage, fmt.Errorf("%w\nnothing was submitted", err))
 	}
@@ -98,7 +97,7 @@ func (o *submitOptions) check(cmd *cobra.Command, c *client.Client, file io.Read
 		return checked, failed(cmd, err)
 	}
 	known := names(workflows)
-	var unknown inputfile.Errors
+	var unknown batch.Errors
 	for _, workflow := range slices.Sorted(maps.Keys(checked.Workflows)) {
 		if !slices.Contains(known, workflow) {
 			unknown.Add(name, checked.Workflows[workflow], "nobody knows a workflow %s; known are %v", workflow, known)

@@ -1,5 +1,6 @@
 // Package batch runs a file of inputs through one workflow on an embedded engine, to the end of every
-// job. It submits, waits and counts; everything else is the engine's.
+// job. It submits, waits and counts; everything else is the engine's. It also reads the files of many jobs, inputs and
+// submissions: it checks their lines, and gives an id to each line that has none.
 package batch
 
 import (
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/batch/inputfile"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -64,7 +64,7 @@ func (s Summary) Ended() int { return s.Processed + s.Undone + s.Cancelled + s.E
 // Run is a file on its way through a workflow. Make it with New, hand its Saved to the engine, then
 // call Check and Do.
 type Run struct {
-	lines    []inputfile.Line
+	lines    []Line
 	progress func(ended int)
 
 	mu    sync.Mutex
@@ -85,7 +85,7 @@ type tracked struct {
 }
 
 // New makes a run of lines whose ids differ. progress, if set, hears how many jobs have ended.
-func New(lines []inputfile.Line, progress func(ended int)) *Run {
+func New(lines []Line, progress func(ended int)) *Run {
 	r := &Run{
 		lines: lines, progress: progress, jobs: make(map[string]*tracked, len(lines)),
 		count: make(map[makegood.ProcessState]int), done: make(chan struct{}),
@@ -207,7 +207,7 @@ func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compil
 func (r *Run) submit(ctx context.Context, e *embedded.Engine, definition string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	lines := make(chan inputfile.Line)
+	lines := make(chan Line)
 	var wg sync.WaitGroup
 	for range min(submitters, len(r.lines)) {
 		wg.Go(func() {

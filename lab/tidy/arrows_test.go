@@ -106,7 +106,6 @@ var arrows = []arrow{
 	{"internal/workflowfile/*", []string{".", "internal/canonical", "internal/pattern"}, []string{"github.com/itchyny/gojq"}},
 	// How large a regular expression of somebody else's is: for those of schemas, and those of jq.
 	{"internal/pattern", nil, nil},
-	{"internal/batch/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
 
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
@@ -152,8 +151,9 @@ var arrows = []arrow{
 
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
-	{"internal/batch/submissionfile", []string{".", "internal/batch/inputfile", "internal/canonical"}, nil},
-	{"internal/batch", []string{".", "internal/job", "agent", "internal/embedded", "internal/batch/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
+	{"internal/batch", []string{
+		".", "internal/job", "agent", "internal/canonical", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/workflowfile/jq",
+	}, []string{"github.com/itchyny/gojq"}},
 	// The AWS SDK's clients are made here, once, for all functions.
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy, otelAPI}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.

@@ -1,9 +1,4 @@
-// Package submissionfile reads a file of submissions: one JSON object a line, each of which becomes a job. It checks the
-// lines and gives an id to each that has none; it submits nothing.
-//
-// A file is read twice: once to check it, as a whole, and once to submit it. Neither holds more than a line of it, and the
-// ids.
-package submissionfile
+package batch
 
 import (
 	"encoding/json"
@@ -17,13 +12,12 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/batch/inputfile"
 	"github.com/makegood-dev/makegood/internal/canonical"
 )
 
 const (
-	// MaxLines is how many submissions a file may have: their ids are held while it is checked.
-	MaxLines = 1_000_000
+	// MaxSubmissions is how many submissions a file may have: their ids are held while it is checked.
+	MaxSubmissions = 1_000_000
 	// maxAround is how many bytes a line may have beside the input.
 	maxAround = 16 << 10
 	// maxStem is how much of a file's name is part of the ids that are made for its lines.
@@ -32,28 +26,29 @@ const (
 	hashDigits = 12
 )
 
-// Line is a submission, and where it stands.
-type Line struct {
+// Submission is a submission, and where it stands.
+type Submission struct {
 	// Number counts the lines of the file from 1, blank ones too.
 	Number int
 	makegood.Submission
 }
 
-// Checked is what a file has in it that is right.
-type Checked struct {
+// Submissions is what a file has in it that is right.
+type Submissions struct {
 	// Lines is how many submissions it has.
 	Lines int
 	// Workflows are the names of their workflows, with the first line of each.
 	Workflows map[string]int
 }
 
-// Check reads a file through, which name only names. An *inputfile.Errors says what is wrong with which lines; any other error
+// CheckSubmissions reads a file of submissions through: one JSON object a line, each of which becomes a job. EachSubmission reads
+// it again, to submit them. Neither holds more than a line of the file, and the ids. The name is used in errors only. An *Errors says what is wrong with which lines; any other error
 // is that of reading. An id that stands twice must be that of the same submission.
-func Check(name string, from io.Reader) (Checked, error) {
-	found := Checked{Workflows: map[string]int{}}
-	var wrong inputfile.Errors
+func CheckSubmissions(name string, from io.Reader) (Submissions, error) {
+	found := Submissions{Workflows: map[string]int{}}
+	var wrong Errors
 	ids := map[string]seen{}
-	for text, err := range inputfile.Texts(from, makegood.MaxPayloadBytes+maxAround) {
+	for text, err := range Texts(from, makegood.MaxPayloadBytes+maxAround) {
 		if err != nil {
 			return found, fmt.Errorf("read %s: %w", name, err)
 		}
@@ -71,8 +66,8 @@ func Check(name string, from io.Reader) (Checked, error) {
 		} else if !taken {
 			ids[line.ID] = seen{text.Number, hash}
 		}
-		if found.Lines++; found.Lines > MaxLines {
-			wrong.Add(name, text.Number, "more than %d submissions, which is the limit of a file", MaxLines)
+		if found.Lines++; found.Lines > MaxSubmissions {
+			wrong.Add(name, text.Number, "more than %d submissions, which is the limit of a file", MaxSubmissions)
 			break
 		}
 		if found.Workflows[line.Workflow] == 0 {
@@ -91,12 +86,12 @@ type seen struct {
 	hash string
 }
 
-// Each returns the submissions of a file that was checked, in their order. A line that is wrong now, since somebody has
+// EachSubmission returns the submissions of a file that was checked, in their order. A line that is wrong now, since somebody has
 // changed the file, ends it.
-func Each(name string, from io.Reader) iter.Seq2[Line, error] {
-	return func(yield func(Line, error) bool) {
-		for text, err := range inputfile.Texts(from, makegood.MaxPayloadBytes+maxAround) {
-			var line Line
+func EachSubmission(name string, from io.Reader) iter.Seq2[Submission, error] {
+	return func(yield func(Submission, error) bool) {
+		for text, err := range Texts(from, makegood.MaxPayloadBytes+maxAround) {
+			var line Submission
 			if err == nil {
 				line, _, err = read(name, text)
 			}
@@ -119,26 +114,26 @@ var errBlank = errors.New("the line is blank")
 
 // read reads a line, and gives it an id made of the file's name, its number and its content if it has none: so the same file again is
 // the same jobs.
-func read(name string, text inputfile.Text) (Line, string, error) {
+func read(name string, text Text) (Submission, string, error) {
 	switch {
 	case text.Long:
-		return Line{}, "", fmt.Errorf("more than %d bytes, which is the limit of a submission", makegood.MaxPayloadBytes+maxAround)
+		return Submission{}, "", fmt.Errorf("more than %d bytes, which is the limit of a submission", makegood.MaxPayloadBytes+maxAround)
 	case len(text.Bytes) == 0:
-		return Line{}, "", errBlank
+		return Submission{}, "", errBlank
 	}
 	value, err := canonical.JSON(text.Bytes)
 	if err != nil {
-		return Line{}, "", fmt.Errorf("not strict JSON: %w", err)
+		return Submission{}, "", fmt.Errorf("not strict JSON: %w", err)
 	}
 	s, err := decode(text.Bytes)
 	if err != nil {
-		return Line{}, "", err
+		return Submission{}, "", err
 	}
 	hash := canonical.Hash(value)
 	if s.ID == "" {
 		s.ID = fmt.Sprintf("%s-%d-%s", stem(name), text.Number, hash[:hashDigits])
 	}
-	return Line{text.Number, s}, hash, nil
+	return Submission{text.Number, s}, hash, nil
 }
 
 // stem is as much of a file's name as an id may have in it.

@@ -1,4 +1,4 @@
-package submissionfile
+package batch
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"testing/iotest"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/batch/inputfile"
 )
 
 // What is wrong with a line is said with its number, and what is wanted.
@@ -31,7 +30,7 @@ func TestALineThatIsWrongIsNamedByItsNumber(t *testing.T) {
 		{`{"workflow":"order","input":"` + strings.Repeat("x", makegood.MaxPayloadBytes) + `"}`, "input has 262146 bytes, the limit is 262144"},
 		{`{"workflow":"order","input":"` + strings.Repeat("x", makegood.MaxPayloadBytes+maxAround) + `"}`, "more than 278528 bytes, which is the limit of a submission"},
 	} {
-		_, err := Check("jobs.jsonl", strings.NewReader("\n"+c.line+"\n"))
+		_, err := CheckSubmissions("jobs.jsonl", strings.NewReader("\n"+c.line+"\n"))
 		if err == nil || !strings.HasPrefix(err.Error(), "jobs.jsonl:2: "+c.want) {
 			t.Errorf("%.60s: got %.200v, want jobs.jsonl:2: %s", c.line, err, c.want)
 		}
@@ -45,14 +44,14 @@ func TestAFileIsCheckedAsAWhole(t *testing.T) {
 {"id":"a","input":1,"workflow":"order"}
 {"workflow":"order","id":"a","input":2}
 ` + strings.Repeat("{}\n", 30)
-	_, err := Check("jobs.jsonl", strings.NewReader(file))
-	var all *inputfile.Errors
-	if !errors.As(err, &all) || len(all.First) != inputfile.MaxErrors || all.More != 11 ||
+	_, err := CheckSubmissions("jobs.jsonl", strings.NewReader(file))
+	var all *Errors
+	if !errors.As(err, &all) || len(all.First) != MaxErrors || all.More != 11 ||
 		all.First[0].Error() != `jobs.jsonl:4: the id "a" is that of line 1 already, with other content` {
 		t.Errorf("got %v, want the fourth line first, and 31 in all", err)
 	}
 	torn := errors.New("torn")
-	if _, err := Check("jobs.jsonl", iotest.ErrReader(torn)); !errors.Is(err, torn) {
+	if _, err := CheckSubmissions("jobs.jsonl", iotest.ErrReader(torn)); !errors.Is(err, torn) {
 		t.Errorf("got %v, want %v", err, torn)
 	}
 }
@@ -63,13 +62,13 @@ func TestALineWithoutAnIDGetsTheSameOneAgain(t *testing.T) {
 
 {"workflow":"refund","input":{"b": 1}}
 `
-	checked, err := Check("in", strings.NewReader(file))
+	checked, err := CheckSubmissions("in", strings.NewReader(file))
 	if err != nil || checked.Lines != 2 || checked.Workflows["order"] != 1 || checked.Workflows["refund"] != 3 {
 		t.Fatalf("got %+v, %v", checked, err)
 	}
 	var got []string
 	for _, name := range []string{"/data/Orders of today.jsonl", "/elsewhere/Orders of today.jsonl", "other.jsonl", "-"} {
-		for line, err := range Each(name, strings.NewReader(file)) {
+		for line, err := range EachSubmission(name, strings.NewReader(file)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +89,7 @@ func TestALineWithoutAnIDGetsTheSameOneAgain(t *testing.T) {
 // Whoever changes the file meanwhile is told so, and what stands before the line is not lost.
 func TestALineThatWentWrongMeanwhileEndsIt(t *testing.T) {
 	var got []string
-	for line, err := range Each("in", strings.NewReader("{\"workflow\":\"order\",\"id\":\"a\",\"input\":1}\n{\n{}\n")) {
+	for line, err := range EachSubmission("in", strings.NewReader("{\"workflow\":\"order\",\"id\":\"a\",\"input\":1}\n{\n{}\n")) {
 		got = append(got, fmt.Sprint(line.ID, " ", err))
 	}
 	if len(got) != 2 || got[0] != "a <nil>" || !strings.HasPrefix(got[1], " in:2: not strict JSON") {
@@ -103,7 +102,7 @@ func FuzzSubmissions(f *testing.F) {
 	f.Add("{\"workflow\":\"order\",\"input\":{\"a\":[1]}}\n\n{}")
 	f.Add("\uFEFF[]\r\n")
 	f.Fuzz(func(t *testing.T, file string) {
-		checked, err := Check("in", strings.NewReader(file))
+		checked, err := CheckSubmissions("in", strings.NewReader(file))
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "in:") {
 				t.Errorf("got %v, want the line named", err)
@@ -111,7 +110,7 @@ func FuzzSubmissions(f *testing.F) {
 			return
 		}
 		lines := 0
-		for line, err := range Each("in", strings.NewReader(file)) {
+		for line, err := range EachSubmission("in", strings.NewReader(file)) {
 			if lines++; err != nil || makegood.CheckJobID(line.ID) != nil || makegood.WorkflowName.Check(line.Workflow) != nil || line.Input == nil {
 				t.Errorf("%q was right, and gives %+v, %v", file, line, err)
 			}
