@@ -43,11 +43,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
+	"github.com/makegood-dev/makegood/internal/otlp"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/spanhold"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -72,7 +72,7 @@ type stack struct {
 	queues *sqsqueue.Queues
 	log    *slog.Logger
 	meter  *meter
-	spans  *spanhold.Spans // nil: nobody wants them
+	spans  *otlp.Spans // nil: nobody wants them
 	// clock counts the time of the function, for those that it works for.
 	clock *spend.Clock
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/makegood-dev/makegood/internal/agentrun"
-	"github.com/makegood-dev/makegood/internal/deployed/emf"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/supervisor"
@@ -159,8 +158,8 @@ func (m *meter) write(ctx context.Context) {
 }
 
 // records are the lines to write.
-func (m *meter) records() (all []emf.Record) {
-	whole := emf.Record{
+func (m *meter) records() (all []emfRecord) {
+	whole := emfRecord{
 		Namespace: MetricsNamespace, At: m.now(), Sets: [][]string{{DimensionStack}}, Values: map[string]string{DimensionStack: m.stack},
 	}
 	if m.agent != "" {
@@ -170,7 +169,7 @@ func (m *meter) records() (all []emf.Record) {
 	whole.Metrics = append(m.grown(), m.takeSampled(filing{})...)
 	all = append(all, split(whole)...)
 	for at := range m.sampled {
-		all = append(all, split(emf.Record{
+		all = append(all, split(emfRecord{
 			Namespace: MetricsNamespace, At: whole.At, Sets: [][]string{{DimensionStack, at.dimension}},
 			Values: map[string]string{DimensionStack: m.stack, at.dimension: at.name}, Metrics: m.takeSampled(at),
 		})...)
@@ -179,10 +178,10 @@ func (m *meter) records() (all []emf.Record) {
 }
 
 // grown is what totals have grown by.
-func (m *meter) grown() (all []emf.Metric) {
+func (m *meter) grown() (all []emfMetric) {
 	for _, t := range m.totals() {
 		if grown := t.value - m.told[t.name]; grown != 0 {
-			all = append(all, emf.Metric{Name: t.name, Unit: emf.Count, Value: float64(grown)})
+			all = append(all, emfMetric{Name: t.name, Unit: emfCount, Value: float64(grown)})
 		}
 		m.told[t.name] = t.value
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/deployed/emf"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
 
@@ -22,7 +21,7 @@ type names struct{ agents, workflows watch.Names }
 
 // series is what was sampled of a metric: durations one by one, and counts as their sum.
 type series struct {
-	unit   emf.Unit
+	unit   emfUnit
 	sum    float64
 	values []float64
 }
@@ -60,7 +59,7 @@ func (m *meter) sample(s watch.Sample) {
 	}
 }
 
-func (m *meter) keep(at filing, name string, unit emf.Unit, value float64) {
+func (m *meter) keep(at filing, name string, unit emfUnit, value float64) {
 	if m.sampled == nil {
 		m.sampled = map[filing]map[string]*series{}
 	}
@@ -73,7 +72,7 @@ func (m *meter) keep(at filing, name string, unit emf.Unit, value float64) {
 		m.sampled[at][name] = of
 	}
 	switch {
-	case unit == emf.Count:
+	case unit == emfCount:
 		of.sum += value
 	case len(of.values) < maxSampled:
 		of.values = append(of.values, math.Round(value*1000))
@@ -81,23 +80,23 @@ func (m *meter) keep(at filing, name string, unit emf.Unit, value float64) {
 }
 
 // takeSampled returns what was filed there, and forgets it.
-func (m *meter) takeSampled(at filing) (all []emf.Metric) {
+func (m *meter) takeSampled(at filing) (all []emfMetric) {
 	for _, name := range slices.Sorted(maps.Keys(m.sampled[at])) {
 		of := m.sampled[at][name]
-		all = append(all, emf.Metric{Name: name, Unit: of.unit, Value: of.sum, Values: of.values})
+		all = append(all, emfMetric{Name: name, Unit: of.unit, Value: of.sum, Values: of.values})
 	}
 	delete(m.sampled, at)
 	return all
 }
 
 // split makes as many records of one as its values need; none, if it has no metric.
-func split(r emf.Record) (all []emf.Record) {
+func split(r emfRecord) (all []emfRecord) {
 	for len(r.Metrics) > 0 {
-		var rest []emf.Metric
+		var rest []emfMetric
 		for i, metric := range r.Metrics {
-			if len(metric.Values) > emf.MaxValues {
-				r.Metrics[i].Values = metric.Values[:emf.MaxValues]
-				metric.Values = metric.Values[emf.MaxValues:]
+			if len(metric.Values) > maxEMFValues {
+				r.Metrics[i].Values = metric.Values[:maxEMFValues]
+				metric.Values = metric.Values[maxEMFValues:]
 				rest = append(rest, metric)
 			}
 		}
@@ -108,23 +107,23 @@ func split(r emf.Record) (all []emf.Record) {
 }
 
 // metricOf is CloudWatch's metric of a sample; empty: there is none.
-func metricOf(s watch.Sample) (name string, unit emf.Unit) {
+func metricOf(s watch.Sample) (name string, unit emfUnit) {
 	switch s.Metric {
 	case watch.JobsSubmitted:
-		return MetricJobsSubmitted, emf.Count
+		return MetricJobsSubmitted, emfCount
 	case watch.JobsEnded:
 		return map[makegood.ProcessState]string{
 			makegood.JobProcessed: MetricJobsProcessed, makegood.JobUndone: MetricJobsUndone, makegood.JobCancelled: MetricJobsCancelled,
-		}[s.State], emf.Count
+		}[s.State], emfCount
 	case watch.Attempts:
 		return map[watch.Outcome]string{
 			watch.Succeeded: MetricAttemptsSucceeded, watch.Failed: MetricAttemptsFailed, watch.Silent: MetricAttemptsSilent,
 			watch.Waiting: MetricAttemptsWaiting, watch.Withdrawn: MetricAttemptsWithdrawn, watch.Refused: MetricAttemptsRefused,
-		}[s.Outcome], emf.Count
+		}[s.Outcome], emfCount
 	default:
 		return map[watch.Metric]string{
 			watch.QueueDuration: MetricQueueTime, watch.AttemptDuration: MetricAttemptTime, watch.StepDuration: MetricStepTime,
 			watch.JobDuration: MetricJobTime, watch.Lateness: MetricLateness, watch.SweepDuration: MetricSweepTime,
-		}[s.Metric], emf.Milliseconds
+		}[s.Metric], emfMilliseconds
 	}
 }

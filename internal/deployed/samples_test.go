@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/deployed/emf"
 	"github.com/makegood-dev/makegood/internal/limits"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
@@ -117,8 +116,8 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 	for _, f := range lines {
 		values += strings.Count(f.values["Lateness"], ",") + 1
 	}
-	if values != maxSampled || len(lines) != maxSampled/emf.MaxValues {
-		t.Errorf("got %d values in %d lines, want %d in lines of %d", values, len(lines), maxSampled, emf.MaxValues)
+	if values != maxSampled || len(lines) != maxSampled/maxEMFValues {
+		t.Errorf("got %d values in %d lines, want %d in lines of %d", values, len(lines), maxSampled, maxEMFValues)
 	}
 	others := 0
 	lines = linesOf(t, sampled(true, names...))

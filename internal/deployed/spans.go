@@ -8,22 +8,21 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/makegood-dev/makegood/internal/otelenv"
-	"github.com/makegood-dev/makegood/internal/spanhold"
+	"github.com/makegood-dev/makegood/internal/otlp"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // holdSpans makes what spans go to, if the variables of OpenTelemetry (OTEL_*) ask for any; nil: they do not. What is wrong with
 // these variables is said and stops no function: a job is worth more than its trace.
-func holdSpans(ctx context.Context, p parts, log *slog.Logger) *spanhold.Spans {
-	service, err := otelenv.Describe(ctx,
+func holdSpans(ctx context.Context, p parts, log *slog.Logger) *otlp.Spans {
+	service, err := otlp.Describe(ctx,
 		attribute.String("service.name", p.function), attribute.String("service.namespace", p.stack),
 		attribute.String("cloud.provider", "aws"), attribute.String("cloud.platform", "aws_lambda"), attribute.String("cloud.region", p.region),
 		attribute.String("faas.name", p.function))
 	if err == nil {
-		var held *spanhold.Spans
-		if held, err = spanhold.Open(service, log); err == nil {
+		var held *otlp.Spans
+		if held, err = otlp.Open(service, log); err == nil {
 			return held
 		}
 	}

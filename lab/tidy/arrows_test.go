@@ -47,13 +47,10 @@ var arrows = []arrow{
 	// Which trace and spans a job has: ids made from what it knows of itself. OpenTelemetry's API, and not its SDK.
 	{"internal/tracecontext", []string{"internal/job"}, []string{otelAPI}},
 	{"telemetry", []string{"internal/tracecontext"}, []string{otelAPI}},
-	// The SDK and what sends: only those who configure it have it.
-	{"internal/otelenv", nil, []string{otelAPI}},
-	{"internal/spanexport", []string{"internal/otelenv", "telemetry"}, []string{otelAPI}},
-	// The same for what is frozen between invocations; a sender of its own, since the SDK's for OTLP links gRPC.
-	{"internal/spanhold", []string{"internal/otelenv", "telemetry"}, []string{otelAPI, otlp, "google.golang.org/protobuf"}},
+	// The variables of OpenTelemetry, and a sender for a process that is frozen between invocations: the SDK's for OTLP links gRPC.
+	{"internal/otlp", []string{"telemetry"}, []string{otelAPI, otlp, "google.golang.org/protobuf"}},
 	{"internal/testkit/spansink", nil, []string{otlp, "google.golang.org/protobuf"}},
-	{"telemetry/export", []string{"telemetry", "internal/otelenv", "internal/spanexport"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
+	{"telemetry/export", []string{"telemetry", "internal/otlp"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
 	// Spans and metrics of what the Scheduler says has happened.
 	{"internal/telemetry", []string{".", "internal/job", "internal/tracecontext", "telemetry"}, []string{otelAPI}},
 	// Waiting, and running totals of anything.
@@ -158,8 +155,6 @@ var arrows = []arrow{
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy, otelAPI}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
 	{"lab/costmeter", nil, []string{awsSDK, smithy}},
-	// A log line that CloudWatch reads; it knows no metric of ours.
-	{"internal/deployed/emf", nil, nil},
 	// The command's --stack: a client of a stack's doors, and what to do where there is none.
 	// And of its queues, with the caller's own rights.
 	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},

@@ -20,8 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/makegood-dev/makegood/internal/otelenv"
-	"github.com/makegood-dev/makegood/internal/spanexport"
+	"github.com/makegood-dev/makegood/internal/otlp"
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
@@ -38,7 +37,7 @@ type Options struct {
 
 // Export is what telemetry goes to. Close it when what it watched has stopped.
 type Export struct {
-	spans   *spanexport.Spans // nil: nobody wants them
+	spans   *spans // nil: nobody wants them
 	metrics *sdkmetric.MeterProvider
 	scrape  http.Handler
 }
@@ -52,12 +51,12 @@ func Open(ctx context.Context, o Options) (*Export, error) {
 	if o.Service == "" {
 		o.Service = "makegood"
 	}
-	service, err := otelenv.Describe(ctx, attribute.String("service.name", o.Service))
+	service, err := otlp.Describe(ctx, attribute.String("service.name", o.Service))
 	if err != nil {
 		return nil, err
 	}
 	e := &Export{}
-	if e.spans, err = spanexport.Open(ctx, service, o.Logger); err != nil {
+	if e.spans, err = openSpans(ctx, service, o.Logger); err != nil {
 		return nil, err
 	}
 	if err := e.openMetrics(ctx, service, o.Logger); err != nil {
@@ -74,7 +73,7 @@ func (e *Export) openMetrics(ctx context.Context, service *resource.Resource, lo
 		return fmt.Errorf("metrics for Prometheus: %w", err)
 	}
 	options := []sdkmetric.Option{sdkmetric.WithReader(reader), sdkmetric.WithResource(service)}
-	wanted, err := otelenv.Wanted("METRICS")
+	wanted, err := otlp.Wanted("METRICS")
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func TestTheTemplateSetsTheVariablesThatTheCodeReads(t *testing.T) {
 	// The prefix says what this one would, and a loop cannot write a list.
 	delete(read, deployed.VarQueues)
 	// Those of OpenTelemetry are more than the template sets.
-	for _, variable := range regexp.MustCompile(`OTEL_[A-Z_]+[A-Z]`).FindAllString(string(readFile(t, "../../../internal/otelenv/otelenv.go")), -1) {
+	for _, variable := range regexp.MustCompile(`OTEL_[A-Z_]+[A-Z]`).FindAllString(string(readFile(t, "../../../internal/otlp/environment.go")), -1) {
 		read[variable] = read[variable] || set[variable]
 	}
 	maps.DeleteFunc(read, func(_ string, is bool) bool { return !is })

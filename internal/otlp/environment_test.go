@@ -1,4 +1,4 @@
-package otelenv_test
+package otlp_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/makegood-dev/makegood/internal/otelenv"
+	"github.com/makegood-dev/makegood/internal/otlp"
 )
 
 // Where spans go, as OpenTelemetry says: an endpoint of one signal stands as it is, that of all gets the signal's path.
@@ -35,7 +35,7 @@ func TestWhereSpansGo(t *testing.T) {
 			for variable, value := range c.set {
 				t.Setenv(variable, value)
 			}
-			got, err := otelenv.Spans()
+			got, err := otlp.SpansTo()
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("got %v, want %s refused, and no header quoted", err, c.refused)
@@ -65,7 +65,7 @@ func TestASamplerKeepsTheSameTracesEverywhere(t *testing.T) {
 	} {
 		t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
 		t.Setenv("OTEL_TRACES_SAMPLER_ARG", c.argument)
-		sampled, err := otelenv.Sampling()
+		sampled, err := otlp.Sampling()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -77,7 +77,7 @@ func TestASamplerKeepsTheSameTracesEverywhere(t *testing.T) {
 	for _, argument := range []string{"2", "-1", "half"} {
 		t.Setenv("OTEL_TRACES_SAMPLER", "traceidratio")
 		t.Setenv("OTEL_TRACES_SAMPLER_ARG", argument)
-		if _, err := otelenv.Sampling(); err == nil {
+		if _, err := otlp.Sampling(); err == nil {
 			t.Errorf("a share of %s: got no error", argument)
 		}
 	}

@@ -1,4 +1,4 @@
-package spanhold
+package otlp
 
 import (
 	"bytes"
@@ -20,8 +20,6 @@ import (
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/makegood-dev/makegood/internal/otelenv"
 )
 
 // maxAnswerBytes is how much of a collector's answer is read, so that its connection can be used again.
@@ -29,13 +27,13 @@ const maxAnswerBytes = 64 << 10
 
 // sender posts spans.
 type sender struct {
-	to       otelenv.Destination
+	to       Destination
 	resource *resourcepb.Resource
 	schema   string
 	client   http.Client
 }
 
-func newSender(to otelenv.Destination, service *resource.Resource) *sender {
+func newSender(to Destination, service *resource.Resource) *sender {
 	return &sender{
 		to: to, resource: &resourcepb.Resource{Attributes: attributes(service.Attributes())}, schema: service.SchemaURL(),
 		// The headers may hold a key, which goes to nobody else.

@@ -1,6 +1,4 @@
-// Package spanexport sends spans to a collector over OTLP, as the variables of OpenTelemetry say (OTEL_*). What it cannot send in
-// time it drops, and counts; nobody waits for it. It makes no span.
-package spanexport
+package export
 
 import (
 	"context"
@@ -14,29 +12,30 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/makegood-dev/makegood/internal/otelenv"
+	"github.com/makegood-dev/makegood/internal/otlp"
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// MaxWaiting is how many spans may wait to be sent, with those that are being sent; what comes beyond is dropped. About 2 MB.
-const MaxWaiting = 2048
+// maxWaiting is how many spans may wait to be sent, with those that are being sent; what comes beyond is dropped. About 2 MB.
+const maxWaiting = 2048
 
-// Spans is a provider whose spans are sent.
-type Spans struct {
+// spans is a provider whose spans are sent to a collector over OTLP. Spans that cannot be sent in time are dropped, and counted; no
+// caller waits for the collector.
+type spans struct {
 	Provider *sdktrace.TracerProvider
 	// Sampled is telemetry.Telemetry's.
 	Sampled func(trace.TraceID) bool
 	gate    *gate
 }
 
-// Open makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what is not here.
+// openSpans makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what is not here.
 // Nothing is asked of the collector: one that is not there yet is no mistake.
-func Open(ctx context.Context, service *resource.Resource, logger *slog.Logger) (*Spans, error) {
-	wanted, err := otelenv.Wanted("TRACES")
+func openSpans(ctx context.Context, service *resource.Resource, logger *slog.Logger) (*spans, error) {
+	wanted, err := otlp.Wanted("TRACES")
 	if err != nil || !wanted {
 		return nil, err
 	}
-	sampled, err := otelenv.Sampling()
+	sampled, err := otlp.Sampling()
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +44,14 @@ func Open(ctx context.Context, service *resource.Resource, logger *slog.Logger) 
 		return nil, fmt.Errorf("send spans: %w", err)
 	}
 	g := &gate{logger: logger}
-	g.SpanProcessor = sdktrace.NewBatchSpanProcessor(counting{exporter, g}, sdktrace.WithMaxQueueSize(MaxWaiting))
+	g.SpanProcessor = sdktrace.NewBatchSpanProcessor(counting{exporter, g}, sdktrace.WithMaxQueueSize(maxWaiting))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(g), sdktrace.WithIDGenerator(telemetry.IDs{}), sdktrace.WithResource(service))
-	return &Spans{provider, sampled, g}, nil
+	return &spans{provider, sampled, g}, nil
 }
 
 // Counts says how many spans were sent, and how many were dropped: because too many waited, or because the collector did not take
 // them.
-func (s *Spans) Counts() (sent, dropped int64) { return s.gate.sent.Load(), s.gate.dropped.Load() }
+func (s *spans) Counts() (sent, dropped int64) { return s.gate.sent.Load(), s.gate.dropped.Load() }
 
 // gate lets in no more spans than may wait, so that the processor behind it, which drops without a word, has nothing to drop.
 type gate struct {
@@ -66,7 +65,7 @@ func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
 	}
-	if g.waiting.Add(1) > MaxWaiting {
+	if g.waiting.Add(1) > maxWaiting {
 		g.waiting.Add(-1)
 		g.drop(1, errors.New("too many wait"))
 		return

@@ -1,4 +1,4 @@
-package spanhold_test
+package otlp_test
 
 import (
 	"bytes"
@@ -22,8 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/makegood-dev/makegood/internal/otelenv"
-	"github.com/makegood-dev/makegood/internal/spanhold"
+	"github.com/makegood-dev/makegood/internal/otlp"
 	"github.com/makegood-dev/makegood/internal/testkit/spansink"
 )
 
@@ -35,15 +34,15 @@ func backend(t *testing.T) (*spansink.Sink, string) {
 	return &sink, server.URL
 }
 
-func open(t *testing.T, endpoint string, log *slog.Logger) *spanhold.Spans {
+func open(t *testing.T, endpoint string, log *slog.Logger) *otlp.Spans {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "team=a")
-	service, err := otelenv.Describe(t.Context(), attribute.String("service.name", "prod-scheduler"))
+	service, err := otlp.Describe(t.Context(), attribute.String("service.name", "prod-scheduler"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	spans, err := spanhold.Open(service, log)
+	spans, err := otlp.Open(service, log)
 	if err != nil || spans == nil {
 		t.Fatalf("got %v, %v, want a provider", spans, err)
 	}
@@ -108,7 +107,7 @@ func TestACollectorThatHangsCostsOneFlushAWhile(t *testing.T) {
 		var log bytes.Buffer
 		asked := 0
 		hangs := func(ctx context.Context) error { asked++; <-ctx.Done(); return ctx.Err() }
-		spans := spanhold.OpenOn(hangs, slog.New(slog.NewJSONHandler(&log, nil)))
+		spans := otlp.OpenOn(hangs, slog.New(slog.NewJSONHandler(&log, nil)))
 		flush := func() time.Duration {
 			_, span := spans.Provider.Tracer("test").Start(t.Context(), "work")
 			span.End()
@@ -116,15 +115,15 @@ func TestACollectorThatHangsCostsOneFlushAWhile(t *testing.T) {
 			spans.Flush(t.Context())
 			return time.Since(begin)
 		}
-		if took := flush(); took != spanhold.FlushWithin || asked != 1 {
-			t.Errorf("the first flush: got %s and %d questions, want %s and one", took, asked, spanhold.FlushWithin)
+		if took := flush(); took != otlp.FlushWithin || asked != 1 {
+			t.Errorf("the first flush: got %s and %d questions, want %s and one", took, asked, otlp.FlushWithin)
 		}
 		if took := flush(); took != 0 || asked != 1 {
 			t.Errorf("the second: got %s and %d questions, want none", took, asked)
 		}
-		time.Sleep(spanhold.RestFor)
-		if took := flush(); took != spanhold.FlushWithin || asked != 2 {
-			t.Errorf("after its rest: got %s and %d questions, want %s and one more", took, asked, spanhold.FlushWithin)
+		time.Sleep(otlp.RestFor)
+		if took := flush(); took != otlp.FlushWithin || asked != 2 {
+			t.Errorf("after its rest: got %s and %d questions, want %s and one more", took, asked, otlp.FlushWithin)
 		}
 		if said := strings.Count(log.String(), "spans were dropped"); said != 3 {
 			t.Errorf("got the log %s, want each span that was dropped said", log.String())
@@ -136,12 +135,12 @@ func TestACollectorThatHangsCostsOneFlushAWhile(t *testing.T) {
 // context flushes all the same.
 func TestAFlushTakesHalfOfWhatIsLeftAtMost(t *testing.T) {
 	for left, want := range map[time.Duration]time.Duration{
-		time.Minute: spanhold.FlushWithin, 100 * time.Millisecond: 50 * time.Millisecond, -time.Second: 0,
+		time.Minute: otlp.FlushWithin, 100 * time.Millisecond: 50 * time.Millisecond, -time.Second: 0,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var took time.Duration
 			begin := time.Now()
-			spans := spanhold.OpenOn(func(ctx context.Context) error { <-ctx.Done(); took = time.Since(begin); return ctx.Err() }, slog.New(slog.DiscardHandler))
+			spans := otlp.OpenOn(func(ctx context.Context) error { <-ctx.Done(); took = time.Since(begin); return ctx.Err() }, slog.New(slog.DiscardHandler))
 			_, span := spans.Provider.Tracer("test").Start(t.Context(), "work")
 			span.End()
 			ctx, cancel := context.WithDeadline(t.Context(), begin.Add(left))
@@ -160,13 +159,13 @@ func TestNoMoreThanMaxHeldSpansWait(t *testing.T) {
 	var log bytes.Buffer
 	spans := open(t, at, slog.New(slog.NewJSONHandler(&log, nil)))
 	spans.Flush(t.Context())
-	for range spanhold.MaxHeld + 3 {
+	for range otlp.MaxHeld + 3 {
 		_, span := spans.Provider.Tracer("test").Start(t.Context(), "work")
 		span.End()
 	}
 	spans.Flush(t.Context())
-	if got := len(sink.Spans()); got != spanhold.MaxHeld || len(sink.Requests()) != 1 || !strings.Contains(log.String(), `"spans":3`) {
-		t.Errorf("got %d spans in %d requests, and the log %s; want %d in one, and three dropped", got, len(sink.Requests()), log.String(), spanhold.MaxHeld)
+	if got := len(sink.Spans()); got != otlp.MaxHeld || len(sink.Requests()) != 1 || !strings.Contains(log.String(), `"spans":3`) {
+		t.Errorf("got %d spans in %d requests, and the log %s; want %d in one, and three dropped", got, len(sink.Requests()), log.String(), otlp.MaxHeld)
 	}
 }
 
@@ -209,11 +208,11 @@ func TestARefusalIsSaid(t *testing.T) {
 
 // Without a variable there is no provider; with one that is wrong there is an error.
 func TestNothingIsMadeThatNobodyAskedFor(t *testing.T) {
-	if spans, err := spanhold.Open(resource.Empty(), slog.Default()); spans != nil || err != nil {
+	if spans, err := otlp.Open(resource.Empty(), slog.Default()); spans != nil || err != nil {
 		t.Errorf("got %v, %v, want nothing", spans, err)
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318")
-	if spans, err := spanhold.Open(resource.Empty(), slog.Default()); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
+	if spans, err := otlp.Open(resource.Empty(), slog.Default()); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
 		t.Errorf("got %v, %v, want the variable named", spans, err)
 	}
 }

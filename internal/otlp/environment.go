@@ -1,6 +1,4 @@
-// Package otelenv reads the variables of OpenTelemetry (OTEL_*): whether a signal is wanted, where it goes, what of it is kept, and who
-// sends it. It sends nothing.
-package otelenv
+package otlp
 
 import (
 	"context"
@@ -81,9 +79,9 @@ type Destination struct {
 	Headers http.Header
 }
 
-// Spans is where the variables have spans posted to: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT as it stands, or v1/traces below
+// SpansTo returns the place where the variables have spans posted to: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT as it stands, or v1/traces below
 // OTEL_EXPORTER_OTLP_ENDPOINT; default: a collector on this machine. No error quotes a header: it may hold a key.
-func Spans() (Destination, error) {
+func SpansTo() (Destination, error) {
 	d := Destination{URL: "http://localhost:4318/v1/traces", Headers: http.Header{}}
 	name := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	if base := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); base != "" {

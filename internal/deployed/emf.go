@@ -1,6 +1,4 @@
-// Package emf writes metrics as lines of a log, in CloudWatch's embedded metric format: CloudWatch reads
-// the line and makes metrics of it. It calls nobody, keeps nothing, and knows no metric of ours.
-package emf
+package deployed
 
 import (
 	"encoding/json"
@@ -13,42 +11,42 @@ import (
 
 // The limits of the format.
 const (
-	// MaxMetrics is how many metrics a line may hold.
-	MaxMetrics = 100
-	// MaxValues is how many values of one metric a line may hold.
-	MaxValues = 100
-	// MaxDimensions is how many dimensions a set may have.
-	MaxDimensions = 30
+	// maxEMFMetrics is how many metrics a line may hold.
+	maxEMFMetrics = 100
+	// maxEMFValues is how many values of one metric a line may hold.
+	maxEMFValues = 100
+	// maxEMFDimensions is how many dimensions a set may have.
+	maxEMFDimensions = 30
 	// maxName and maxValue are how long a name, and the value of a dimension, may be, in bytes.
 	maxName, maxValue = 255, 1024
 )
 
-// Unit is what a metric counts.
-type Unit string
+// emfUnit is the unit of a metric.
+type emfUnit string
 
 // The units that we use.
 const (
-	Count        Unit = "Count"
-	Milliseconds Unit = "Milliseconds"
+	emfCount        emfUnit = "Count"
+	emfMilliseconds emfUnit = "Milliseconds"
 )
 
-// Metric is one value, or, where Values has any, all of these: CloudWatch makes percentiles of them.
-type Metric struct {
+// emfMetric is one value, or, where Values has any, all of these: CloudWatch makes percentiles of them.
+type emfMetric struct {
 	Name   string
-	Unit   Unit
+	Unit   emfUnit
 	Value  float64
 	Values []float64
 }
 
-// Record is what a line says.
-type Record struct {
+// emfRecord is a line of a log in CloudWatch's embedded metric format: CloudWatch reads the line and makes metrics of it.
+type emfRecord struct {
 	Namespace string
 	At        time.Time
 	// Sets are the sets of dimensions under which each metric is filed; the names are in Values.
 	Sets [][]string
 	// Values are the values of the dimensions, by their names.
 	Values  map[string]string
-	Metrics []Metric
+	Metrics []emfMetric
 }
 
 // metadata is what CloudWatch reads first.
@@ -65,12 +63,12 @@ type directive struct {
 
 type definition struct {
 	Name string
-	Unit Unit
+	Unit emfUnit
 }
 
 // Line returns the record as a line of JSON, with its newline. A record that CloudWatch would pass over in
 // silence is an error.
-func (r Record) Line() ([]byte, error) {
+func (r emfRecord) Line() ([]byte, error) {
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("metrics of %s: %w", r.Namespace, err)
 	}
@@ -94,14 +92,14 @@ func (r Record) Line() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-func (r Record) check() error {
+func (r emfRecord) check() error {
 	switch {
 	case r.Namespace == "" || len(r.Namespace) > maxName:
 		return errors.New("a namespace of 1 to 255 bytes is needed")
 	case r.At.IsZero():
 		return errors.New("a time is needed")
-	case len(r.Metrics) == 0 || len(r.Metrics) > MaxMetrics:
-		return fmt.Errorf("%d metrics, want 1 to %d", len(r.Metrics), MaxMetrics)
+	case len(r.Metrics) == 0 || len(r.Metrics) > maxEMFMetrics:
+		return fmt.Errorf("%d metrics, want 1 to %d", len(r.Metrics), maxEMFMetrics)
 	}
 	taken := []string{"_aws"}
 	for name, value := range r.Values {
@@ -114,8 +112,8 @@ func (r Record) check() error {
 		if m.Name == "" || len(m.Name) > maxName || slices.Contains(taken, m.Name) || m.Unit == "" {
 			return fmt.Errorf("metric %q: want a name of its own and a unit", m.Name)
 		}
-		if len(m.Values) > MaxValues {
-			return fmt.Errorf("metric %q has %d values, want at most %d", m.Name, len(m.Values), MaxValues)
+		if len(m.Values) > maxEMFValues {
+			return fmt.Errorf("metric %q has %d values, want at most %d", m.Name, len(m.Values), maxEMFValues)
 		}
 		for _, value := range append(m.Values[:len(m.Values):len(m.Values)], m.Value) {
 			if math.IsNaN(value) || math.IsInf(value, 0) {
@@ -125,8 +123,8 @@ func (r Record) check() error {
 		taken = append(taken, m.Name)
 	}
 	for _, set := range r.Sets {
-		if len(set) > MaxDimensions {
-			return fmt.Errorf("a set of %d dimensions, want at most %d", len(set), MaxDimensions)
+		if len(set) > maxEMFDimensions {
+			return fmt.Errorf("a set of %d dimensions, want at most %d", len(set), maxEMFDimensions)
 		}
 		for _, name := range set {
 			if _, ok := r.Values[name]; !ok {

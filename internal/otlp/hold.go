@@ -1,9 +1,10 @@
-// Package spanhold holds spans for a process that is frozen between two pieces of work, until it is told to send them, over OTLP as
-// the variables of OpenTelemetry say (OTEL_*). It runs nothing beside its caller, and a collector that is slow or gone costs little:
-// FlushWithin once in RestFor. It makes no span.
+// Package otlp reads the variables of OpenTelemetry (OTEL_*): whether a signal is wanted, where it goes, which traces are kept, and the
+// service that sends. It makes no span.
 //
-// It has its own sender, of a hundred lines: OpenTelemetry's for OTLP over HTTP links gRPC, and doubles a function's program.
-package spanhold
+// It also holds the spans of a process that is frozen between two pieces of work, and sends them over OTLP when it is told to. It runs
+// nothing beside its caller, and a collector that is slow or gone costs little: FlushWithin once in RestFor. Its sender has a hundred
+// lines: OpenTelemetry's for OTLP over HTTP links gRPC, and doubles a function's program.
+package otlp
 
 import (
 	"context"
@@ -12,12 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/makegood-dev/makegood/telemetry"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/makegood-dev/makegood/internal/otelenv"
-	"github.com/makegood-dev/makegood/telemetry"
 )
 
 const (
@@ -40,15 +39,15 @@ type Spans struct {
 // Open makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what is not here.
 // Nothing is asked of the collector yet.
 func Open(service *resource.Resource, logger *slog.Logger) (*Spans, error) {
-	wanted, err := otelenv.Wanted("TRACES")
+	wanted, err := Wanted("TRACES")
 	if err != nil || !wanted {
 		return nil, err
 	}
-	sampled, err := otelenv.Sampling()
+	sampled, err := Sampling()
 	if err != nil {
 		return nil, err
 	}
-	to, err := otelenv.Spans()
+	to, err := SpansTo()
 	if err != nil {
 		return nil, err
 	}

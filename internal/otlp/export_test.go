@@ -1,4 +1,4 @@
-package spanhold
+package otlp
 
 import (
 	"context"
