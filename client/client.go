@@ -26,7 +26,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/sealed"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
 const (
@@ -132,7 +132,7 @@ func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job makegoo
 		s.ID = api.NewJobID(time.Now())
 	}
 	body := submission(s)
-	body.Traceparent = tracecontext.Under(ctx, s.Traceparent)
+	body.Traceparent = telemetry.Under(ctx, s.Traceparent)
 	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, body, &job)
 	if err != nil {
 		return job, fmt.Errorf("submit job %s: %w", s.ID, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/quiet"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -143,5 +143,5 @@ func newLogger(w io.Writer, level slog.Level, verbose bool) *slog.Logger {
 	if verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(quiet.New(tracecontext.Lines(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), time.Now))
+	return slog.New(quiet.New(telemetry.LogLines(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), time.Now))
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/login"
 	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/quiet"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
 // production holds the options of serve that dev lacks. Its methods accept nil, which means dev.
@@ -153,7 +153,7 @@ func (p *production) logger(w io.Writer, verbose bool) *slog.Logger {
 	if verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(quiet.New(tracecontext.Lines(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), time.Now))
+	return slog.New(quiet.New(telemetry.LogLines(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), time.Now))
 }
 
 func (p *production) scheme() string {

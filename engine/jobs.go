@@ -18,7 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -36,7 +36,7 @@ func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Jo
 	}
 	j, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
-		Traceparent: tracecontext.Under(ctx, s.Traceparent),
+		Traceparent: watch.Under(ctx, s.Traceparent),
 	})
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("submit job %s: %w", s.ID, plain(s.ID, err))

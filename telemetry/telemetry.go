@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
 
 // Telemetry is where traces and metrics go. The zero value: nowhere, and nothing is made for them.
@@ -34,7 +34,7 @@ type IDs struct{}
 
 // NewIDs returns the ids of a span that begins a trace.
 func (IDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	if id, span, ok := tracecontext.IDs(ctx); ok {
+	if id, span, ok := watch.SpanIDs(ctx); ok {
 		return id, span
 	}
 	var id trace.TraceID
@@ -44,7 +44,7 @@ func (IDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 
 // NewSpanID returns the id of a span of a trace that others began.
 func (IDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	if _, span, ok := tracecontext.IDs(ctx); ok {
+	if _, span, ok := watch.SpanIDs(ctx); ok {
 		return span
 	}
 	return randomSpan()

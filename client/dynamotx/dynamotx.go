@@ -37,7 +37,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -93,7 +93,7 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 	if err != nil {
 		return nil, err
 	}
-	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels, Traceparent: tracecontext.Under(ctx, sub.Traceparent)}
+	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels, Traceparent: telemetry.Under(ctx, sub.Traceparent)}
 	j, payloads, err := scheduler.Intent(compiled, submission, s.replies, time.Now())
 	if errors.Is(err, scheduler.ErrInvalid) {
 		return nil, invalid(err)

@@ -24,7 +24,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -69,7 +69,7 @@ func (a *attempt) note(level slog.Level, message, status string, args ...any) {
 		"job", a.task.Job, "workflow", a.task.Workflow, "step", a.task.Step,
 		"attempt", a.task.Attempt, "status", status,
 	}, args...)
-	a.config.Logger.Log(tracecontext.Continue(a.batch, a.task.Traceparent), level, message, args...)
+	a.config.Logger.Log(telemetry.Continue(a.batch, a.task.Traceparent), level, message, args...)
 }
 
 // result is what an agent returned.
@@ -315,7 +315,7 @@ func (a *attempt) call() (worked result) {
 	}
 	hider = h
 	task.Claim = a.claimed()
-	ctx := tracecontext.Continue(a.lease, task.Traceparent)
+	ctx := telemetry.Continue(a.lease, task.Traceparent)
 	if p := a.payloadsOf(); p != nil {
 		ctx = agent.WithPayloads(ctx, p)
 	}

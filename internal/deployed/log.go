@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/makegood-dev/makegood/internal/quiet"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
 // traceKey is under which the Lambda runtime for Go keeps the X-Ray trace header of an invocation. The
@@ -21,7 +21,7 @@ const traceKey = "x-amzn-trace-id"
 // said once a minute by each instance of a function.
 func newLog(out io.Writer, level slog.Level, function string) *slog.Logger {
 	lines := invocationLog{slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})}
-	return slog.New(quiet.New(tracecontext.Lines(lines), time.Now)).With("function", function)
+	return slog.New(quiet.New(telemetry.LogLines(lines), time.Now)).With("function", function)
 }
 
 // invocationLog adds what is known of the invocation.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/otlp"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
-	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // holdSpans makes what spans go to, if the variables of OpenTelemetry (OTEL_*) ask for any; nil: they do not. What is wrong with
@@ -32,9 +31,9 @@ func holdSpans(ctx context.Context, p parts, log *slog.Logger) *otlp.Spans {
 
 // watch makes what a Scheduler tells of jobs.
 func (s *stack) watch() *watch.Watch {
-	var t telemetry.Telemetry
+	var t watch.Providers
 	if s.spans != nil {
-		t = telemetry.Telemetry{Traces: s.spans.Provider, Sampled: s.spans.Sampled}
+		t = watch.Providers{Traces: s.spans.Provider, Sampled: s.spans.Sampled}
 	}
 	return watch.New(t, s.log).Tally(s.meter.sample)
 }

@@ -38,7 +38,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
@@ -205,7 +204,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	if _, is := c.Logger.Handler().(*quiet.Handler); !is {
-		c.Logger = slog.New(quiet.New(tracecontext.Lines(c.Logger.Handler()), time.Now))
+		c.Logger = slog.New(quiet.New(watch.LogLines(c.Logger.Handler()), time.Now))
 	}
 	if c.Notifier == nil {
 		// A hundred jobs that stop at one step for one kind of reason are a line now, and one a minute that counts the others.
@@ -268,7 +267,8 @@ func (e *Engine) openQueues() error {
 
 func (e *Engine) wire(run sqlitestore.Incarnation) {
 	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), run.Number)
-	e.watch = watch.New(e.config.Telemetry, e.config.Logger)
+	to := e.config.Telemetry
+	e.watch = watch.New(watch.Providers{Traces: to.Traces, Sampled: to.Sampled, Metrics: to.Metrics}, e.config.Logger)
 	held := holds.NewReader(e.held(), nil)
 	e.holds = holds.New(holds.Config{
 		Store: e.held(), Queue: e.queues, Events: eventsQueue, Agents: e.agentNames(), Knows: e.knows, Logger: e.config.Logger,

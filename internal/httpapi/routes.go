@@ -20,7 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -276,7 +276,7 @@ func (a *handlers) submit(r *http.Request) (answer, error) {
 	}
 	j, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
-		Traceparent: cmp.Or(s.Traceparent, r.Header.Get(tracecontext.Traceparent)),
+		Traceparent: cmp.Or(s.Traceparent, r.Header.Get(telemetry.TraceparentHeader)),
 	})
 	if err != nil {
 		return answer{}, err

@@ -16,7 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -224,7 +224,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	hash := contentHash(v.compiled.Workflow.Name, input)
 	birth := machine.Submission{
 		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
-		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Trace: tracecontext.Stored(tracecontext.Read(sub.Traceparent)),
+		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Trace: telemetry.StoredSpan(telemetry.ReadTraceparent(sub.Traceparent)),
 		Input: job.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
 )
 
 // The attributes of spans. docs/telemetry.md describes them.
@@ -72,7 +71,7 @@ func (w *Watch) trace(ctx context.Context, h job.Happened, s seen) {
 		w.make(ctx, h.After, w.waitSpan(h, waited))
 	}
 	for _, m := range marks(h, s) {
-		m.parent = w.context(h.After, tracecontext.Round(h.After, h.After.Round))
+		m.parent = w.context(h.After, RoundSpan(h.After, h.After.Round))
 		w.make(ctx, h.After, m)
 	}
 	if s.round > 0 {
@@ -83,7 +82,7 @@ func (w *Watch) trace(ctx context.Context, h job.Happened, s seen) {
 // submission is the root of a job's trace, or, where the submitter brought a trace, what hangs on that.
 func (w *Watch) submission(h job.Happened) span {
 	return span{
-		name: "submit " + h.After.Workflow, id: tracecontext.Root(h.After), parent: tracecontext.Submitter(h.After),
+		name: "submit " + h.After.Workflow, id: RootSpan(h.After), parent: Submitter(h.After),
 		from: h.After.CreatedAt, to: h.At, kind: trace.SpanKindProducer,
 	}
 }
@@ -91,16 +90,16 @@ func (w *Watch) submission(h job.Happened) span {
 // roundSpan is above the attempts of a round that is not the first.
 func (w *Watch) roundSpan(h job.Happened, round int) span {
 	return span{
-		name: "round", id: tracecontext.Round(h.After, round), parent: w.context(h.After, tracecontext.Root(h.After)), from: h.At, to: h.At,
+		name: "round", id: RoundSpan(h.After, round), parent: w.context(h.After, RootSpan(h.After)), from: h.At, to: h.At,
 		attributes: []attribute.KeyValue{keyRound.Int(round)},
-		links:      []trace.SpanContext{w.context(h.After, tracecontext.Round(h.After, round-1))},
+		links:      []trace.SpanContext{w.context(h.After, RoundSpan(h.After, round-1))},
 	}
 }
 
 // attemptSpan is that of an attempt: from when it was made until whoever decides knew of its end.
 func (w *Watch) attemptSpan(h job.Happened, a attempt) span {
 	made := span{
-		name: a.name(), id: tracecontext.Attempt(h.After, a.step, a.number), parent: w.context(h.After, tracecontext.Round(h.Before, h.Before.Round)),
+		name: a.name(), id: AttemptSpan(h.After, a.step, a.number), parent: w.context(h.After, RoundSpan(h.Before, h.Before.Round)),
 		from: a.opened, to: h.At, kind: trace.SpanKindConsumer, claimed: a.claimed,
 		attributes: append(a.attributes(), keyRound.Int(h.Before.Round), keyAttempt.Int(a.number), keyOutcome.String(string(a.outcome)), keyOperation.String("process")),
 	}
@@ -125,12 +124,12 @@ func (a attempt) failure() string {
 // somebody thinks.
 func (w *Watch) waitSpan(h job.Happened, a wait) span {
 	made := span{
-		name: "end of wait " + a.name(), id: tracecontext.Mark(h.After, "wait", a.step, strconv.Itoa(a.number)),
-		parent: w.context(h.After, tracecontext.Round(h.Before, h.Before.Round)), from: h.At, to: h.At,
+		name: "end of wait " + a.name(), id: MarkSpan(h.After, "wait", a.step, strconv.Itoa(a.number)),
+		parent: w.context(h.After, RoundSpan(h.Before, h.Before.Round)), from: h.At, to: h.At,
 		attributes: append(a.attributes(), keyRound.Int(h.Before.Round), keyAttempt.Int(a.number), keyOutcome.String(string(a.outcome)), keyWaited.Float64(elapsed(a.began, h.At))),
 	}
 	if !makegood.WaitsByItself(a.agent) {
-		made.links = []trace.SpanContext{w.context(h.After, tracecontext.Attempt(h.After, a.step, a.number))}
+		made.links = []trace.SpanContext{w.context(h.After, AttemptSpan(h.After, a.step, a.number))}
 	}
 	if a.outcome == Failed {
 		made.failure = string(Failed)
@@ -143,7 +142,7 @@ func marks(h job.Happened, s seen) (all []span) {
 	j := h.After
 	mark := func(name, what string, attributes ...attribute.KeyValue) *span {
 		// The first save after the birth is of revision 1, so that no two marks of one name are of the same.
-		id := tracecontext.Mark(j, name, what, strconv.FormatInt(h.Before.Rev, 10), h.Event.Cause())
+		id := MarkSpan(j, name, what, strconv.FormatInt(h.Before.Rev, 10), h.Event.Cause())
 		all = append(all, span{name: name, id: id, from: h.At, to: h.At, attributes: append(attributes, keyRound.Int(j.Round))})
 		return &all[len(all)-1]
 	}
@@ -178,7 +177,7 @@ func (a side) attributes() []attribute.KeyValue {
 
 // make makes a span, whole, under the id that it is to have.
 func (w *Watch) make(ctx context.Context, j job.Job, s span) {
-	ctx = tracecontext.WithIDs(trace.ContextWithRemoteSpanContext(ctx, s.parent), tracecontext.TraceID(j), s.id)
+	ctx = WithIDs(trace.ContextWithRemoteSpanContext(ctx, s.parent), TraceID(j), s.id)
 	options := []trace.SpanStartOption{
 		trace.WithTimestamp(s.from), trace.WithSpanKind(s.kind),
 		trace.WithAttributes(append(s.attributes, keyJob.String(j.ID), keyWorkflow.String(j.Workflow))...),

@@ -4,7 +4,7 @@
 //
 // # One trace a job
 //
-// The ids of the trace and of all its spans are made from what the job is (package tracecontext), so that any process can name
+// The ids of the trace and of all its spans are made from what the job is (tracecontext.go), so that any process can name
 // the span of an attempt, long before whoever ends it makes that span. A span is made when it has ended: none is open while a
 // job waits. So what a process that dies was about to tell is lost, and nothing else: traces are told at most once.
 //
@@ -18,11 +18,10 @@ import (
 	"context"
 	"log/slog"
 
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/tracecontext"
-	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // scope names what makes our spans and metrics.
@@ -37,14 +36,21 @@ type Watch struct {
 	tally   func(Sample)
 }
 
+// Providers are the places where spans and metrics go: those of telemetry.Telemetry, which says what each of them is.
+type Providers struct {
+	Traces  trace.TracerProvider
+	Sampled func(trace.TraceID) bool
+	Metrics metric.MeterProvider
+}
+
 // New makes a Watch.
-func New(t telemetry.Telemetry, logger *slog.Logger) *Watch {
-	w := &Watch{sampled: t.Sampled, strange: strange{logger: logger}}
-	if t.Traces != nil {
-		w.tracer = t.Traces.Tracer(scope)
+func New(to Providers, logger *slog.Logger) *Watch {
+	w := &Watch{sampled: to.Sampled, strange: strange{logger: logger}}
+	if to.Traces != nil {
+		w.tracer = to.Traces.Tracer(scope)
 	}
-	if t.Metrics != nil {
-		w.metrics = newMetrics(t.Metrics.Meter(scope))
+	if to.Metrics != nil {
+		w.metrics = newMetrics(to.Metrics.Meter(scope))
 	}
 	if w.sampled == nil {
 		w.sampled = func(trace.TraceID) bool { return true }
@@ -89,7 +95,7 @@ func (w *Watch) count(ctx context.Context, all []Sample) {
 // spans of ours it is what the submitter brought; empty where they brought nothing.
 func (w *Watch) Traceparent(j job.Job, d job.Dispatch) string {
 	if sc := w.attempt(j, d.Step, d.Attempt); sc.IsValid() {
-		return tracecontext.Write(sc)
+		return WriteTraceparent(sc)
 	}
 	return ""
 }
@@ -97,32 +103,32 @@ func (w *Watch) Traceparent(j job.Job, d job.Dispatch) string {
 // attempt is the span of an attempt, or, where we make no spans, that of the submitter.
 func (w *Watch) attempt(j job.Job, step string, attempt int) trace.SpanContext {
 	if w.tracer == nil {
-		return tracecontext.Submitter(j)
+		return Submitter(j)
 	}
-	return w.context(j, tracecontext.Attempt(j, step, attempt))
+	return w.context(j, AttemptSpan(j, step, attempt))
 }
 
 // Context is ctx with the job's trace, for log lines.
 func (w *Watch) Context(ctx context.Context, j job.Job) context.Context {
 	if w.tracer == nil {
-		if sc := tracecontext.Submitter(j); sc.IsValid() {
+		if sc := Submitter(j); sc.IsValid() {
 			return trace.ContextWithRemoteSpanContext(ctx, sc)
 		}
 		return ctx
 	}
-	return trace.ContextWithRemoteSpanContext(ctx, w.context(j, tracecontext.Round(j, j.Round)))
+	return trace.ContextWithRemoteSpanContext(ctx, w.context(j, RoundSpan(j, j.Round)))
 }
 
 // context is a span of a job's trace.
 func (w *Watch) context(j job.Job, span trace.SpanID) trace.SpanContext {
-	return tracecontext.Context(tracecontext.TraceID(j), span, w.keeps(j))
+	return SpanContext(TraceID(j), span, w.keeps(j))
 }
 
 // keeps reports whether the trace of a job is kept: as its submitter said, or as the user's sampling has it. It is the same
 // whoever asks, and so is nowhere stored.
 func (w *Watch) keeps(j job.Job) bool {
-	if sc := tracecontext.Submitter(j); sc.IsValid() {
+	if sc := Submitter(j); sc.IsValid() {
 		return sc.IsSampled()
 	}
-	return w.sampled(tracecontext.TraceID(j))
+	return w.sampled(TraceID(j))
 }

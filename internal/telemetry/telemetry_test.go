@@ -37,7 +37,7 @@ func with(step job.Activity) job.Job {
 func happened(t *testing.T, all ...job.Happened) (spans tracetest.SpanStubs, samples []watch.Sample) {
 	t.Helper()
 	out := tracetest.NewInMemoryExporter()
-	there := telemetry.Telemetry{Traces: sdktrace.NewTracerProvider(sdktrace.WithSyncer(out), sdktrace.WithIDGenerator(telemetry.IDs{}))}
+	there := watch.Providers{Traces: sdktrace.NewTracerProvider(sdktrace.WithSyncer(out), sdktrace.WithIDGenerator(telemetry.IDs{}))}
 	w := watch.New(there, slog.Default()).Tally(func(s watch.Sample) { samples = append(samples, s) })
 	w.Happened(context.Background(), all)
 	return out.GetSpans(), samples

@@ -44,15 +44,14 @@ var arrows = []arrow{
 	{"internal/wire", []string{".", "internal/job", "internal/canonical"}, nil},
 	// A log that holds back what repeats; it knows no warning of ours.
 	{"internal/quiet", nil, nil},
-	// Which trace and spans a job has: ids made from what it knows of itself. OpenTelemetry's API, and not its SDK.
-	{"internal/tracecontext", []string{"internal/job"}, []string{otelAPI}},
-	{"telemetry", []string{"internal/tracecontext"}, []string{otelAPI}},
+	// Which trace and spans a job has: ids made from what it knows of itself. Spans and metrics of what the Scheduler says has
+	// happened. OpenTelemetry's API, and not its SDK.
+	{"internal/telemetry", []string{".", "internal/job"}, []string{otelAPI}},
+	{"telemetry", []string{"internal/telemetry"}, []string{otelAPI}},
 	// The variables of OpenTelemetry, and a sender for a process that is frozen between invocations: the SDK's for OTLP links gRPC.
 	{"internal/otlp", []string{"telemetry"}, []string{otelAPI, otlp, "google.golang.org/protobuf"}},
 	{"internal/testkit/spansink", nil, []string{otlp, "google.golang.org/protobuf"}},
 	{"telemetry/export", []string{"telemetry", "internal/otlp"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
-	// Spans and metrics of what the Scheduler says has happened.
-	{"internal/telemetry", []string{".", "internal/job", "internal/tracecontext", "telemetry"}, []string{otelAPI}},
 	// Waiting, and running totals of anything.
 	{"internal/pause", nil, nil},
 	{"internal/plain", nil, nil},
@@ -109,7 +108,7 @@ var arrows = []arrow{
 		"internal/secret",
 		"internal/payload",
 		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
-		"internal/changes", "internal/notify", "internal/pause", "internal/wire", "internal/spend", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
+		"internal/changes", "internal/notify", "internal/pause", "internal/wire", "internal/spend", "internal/sqsbatch", "internal/tally", "internal/telemetry",
 	}, []string{lambdaEvents}},
 	// The only writer of schedules: it fires by submitting, and decides nothing about jobs.
 	{"internal/timetable", []string{
@@ -127,7 +126,7 @@ var arrows = []arrow{
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
 		"internal/payload", "internal/canonical",
-		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
+		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/telemetry",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	// The agents outside: what agentrun does for those here, but for the work.
 	{"internal/agentdoor", []string{
@@ -174,7 +173,7 @@ var arrows = []arrow{
 		"internal/payload",
 		".", "internal/job", "api", "internal/filter", "internal/nearest", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
 		"internal/changes", "internal/timetable", "internal/holds", "internal/workflowfile",
-		"internal/agentdoor", "internal/wire", "internal/origin", "internal/tracecontext",
+		"internal/agentdoor", "internal/wire", "internal/origin", "internal/telemetry",
 	}, nil},
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
@@ -219,7 +218,7 @@ var arrows = []arrow{
 	{"api", []string{".", "internal/sealed"}, nil},
 	{"internal/sealed", nil, nil},
 	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
-	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
+	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/telemetry"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
@@ -227,8 +226,8 @@ var arrows = []arrow{
 		".", "internal/job", "api", "internal/sealed", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
-	{"client/sqlitetx", []string{".", "api", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/tracecontext", "internal/workflowfile"}, nil},
-	{"client/dynamotx", []string{".", "internal/job", "api", "internal/scheduler", "internal/spend", "internal/store", "internal/store/dynamostore", "internal/tracecontext", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
+	{"client/sqlitetx", []string{".", "api", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/telemetry", "internal/workflowfile"}, nil},
+	{"client/dynamotx", []string{".", "internal/job", "api", "internal/scheduler", "internal/spend", "internal/store", "internal/store/dynamostore", "internal/telemetry", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	// Its queues stand between an engine and those of internal/queue, and take what they take.
 	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
 	// It is all that the container image holds, so it brings the roots for https.
@@ -239,7 +238,7 @@ var arrows = []arrow{
 	{"engine", []string{
 		"internal/payload",
 		".", "internal/agentrun", "internal/job", "internal/sealed", "agent", "api", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/holds", "internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
+		"internal/holds", "internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/telemetry", "telemetry",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.

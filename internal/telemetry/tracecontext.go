@@ -1,7 +1,4 @@
-// Package tracecontext says which trace a job has, and which span each of its attempts: ids that are made from what the
-// job knows of itself, so that nobody has to hand them over or keep them. It carries them through contexts and log lines.
-// It records no span.
-package tracecontext
+package telemetry
 
 import (
 	"context"
@@ -16,8 +13,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Traceparent is the name of the header that carries a trace context, as the W3C gave it.
-const Traceparent = "traceparent"
+// TraceparentHeader is the name of the header that carries a trace context, as the W3C gave it.
+const TraceparentHeader = "traceparent"
 
 // TraceID is the trace of a job: that of its submitter, or one that is made from its id and the nonce of its birth.
 func TraceID(j job.Job) trace.TraceID {
@@ -30,8 +27,8 @@ func TraceID(j job.Job) trace.TraceID {
 // storedBytes is how long a trace context is as a job keeps it: trace, span and flags.
 const storedBytes = 16 + 8 + 1
 
-// Stored is a span as a job keeps it; nil for none.
-func Stored(sc trace.SpanContext) []byte {
+// StoredSpan is a span as a job keeps it; nil for none.
+func StoredSpan(sc trace.SpanContext) []byte {
 	if !sc.IsValid() {
 		return nil
 	}
@@ -49,29 +46,29 @@ func Submitter(j job.Job) trace.SpanContext {
 	})
 }
 
-// Root is the span of the job's submission. All others of its first round are its children.
-func Root(j job.Job) trace.SpanID { return span(j, "submit") }
+// RootSpan is the span of the job's submission. All others of its first round are its children.
+func RootSpan(j job.Job) trace.SpanID { return spanID(j, "submit") }
 
-// Round is the span under which the attempts of a round are: Root for the first.
-func Round(j job.Job, round int) trace.SpanID {
+// RoundSpan is the span under which the attempts of a round are: RootSpan for the first.
+func RoundSpan(j job.Job, round int) trace.SpanID {
 	if round <= 1 {
-		return Root(j)
+		return RootSpan(j)
 	}
-	return span(j, "round", strconv.Itoa(round))
+	return spanID(j, "round", strconv.Itoa(round))
 }
 
-// Attempt is the span of an attempt of a step or its undo. A number is used once in the life of a step, whatever the round
+// AttemptSpan is the span of an attempt of a step or its undo. A number is used once in the life of a step, whatever the round
 // and the direction.
-func Attempt(j job.Job, step string, attempt int) trace.SpanID {
-	return span(j, "attempt", step, strconv.Itoa(attempt))
+func AttemptSpan(j job.Job, step string, attempt int) trace.SpanID {
+	return spanID(j, "attempt", step, strconv.Itoa(attempt))
 }
 
-// Mark is the span of something that happened to a job at one moment, which name tells from all else that has.
-func Mark(j job.Job, name ...string) trace.SpanID {
-	return span(j, append([]string{"mark"}, name...)...)
+// MarkSpan is the span of something that happened to a job at one moment, which name tells from all else that has.
+func MarkSpan(j job.Job, name ...string) trace.SpanID {
+	return spanID(j, append([]string{"mark"}, name...)...)
 }
 
-func span(j job.Job, parts ...string) trace.SpanID {
+func spanID(j job.Job, parts ...string) trace.SpanID {
 	return trace.SpanID(sum(j, parts...)[:8])
 }
 
@@ -81,33 +78,33 @@ func sum(j job.Job, parts ...string) []byte {
 	return hash[:]
 }
 
-// Context is a span of a job's trace, as somebody else would know it.
-func Context(id trace.TraceID, span trace.SpanID, sampled bool) trace.SpanContext {
+// SpanContext is a span of a job's trace, as somebody else would know it.
+func SpanContext(id trace.TraceID, span trace.SpanID, sampled bool) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(0).WithSampled(sampled), Remote: true,
 	})
 }
 
-// Write writes a span as a traceparent.
-func Write(sc trace.SpanContext) string {
+// WriteTraceparent writes a span as a traceparent.
+func WriteTraceparent(sc trace.SpanContext) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), sc), carrier)
-	return carrier[Traceparent]
+	return carrier[TraceparentHeader]
 }
 
-// Read reads a traceparent. The zero value where it is none.
-func Read(traceparent string) trace.SpanContext {
+// ReadTraceparent reads a traceparent. The zero value where it is none.
+func ReadTraceparent(traceparent string) trace.SpanContext {
 	if traceparent == "" {
 		return trace.SpanContext{}
 	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{Traceparent: traceparent})
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{TraceparentHeader: traceparent})
 	return trace.SpanContextFromContext(ctx)
 }
 
 // Under is the span under which something is submitted: the one that is named, or that of ctx; empty: there is none.
 func Under(ctx context.Context, traceparent string) string {
 	if sc := trace.SpanContextFromContext(ctx); traceparent == "" && sc.IsValid() {
-		return Write(sc)
+		return WriteTraceparent(sc)
 	}
 	return traceparent
 }
@@ -115,7 +112,7 @@ func Under(ctx context.Context, traceparent string) string {
 // Continue puts the span that a traceparent names into ctx, as the parent of what is begun under it. What is no traceparent
 // changes nothing.
 func Continue(ctx context.Context, traceparent string) context.Context {
-	if sc := Read(traceparent); sc.IsValid() {
+	if sc := ReadTraceparent(traceparent); sc.IsValid() {
 		return trace.ContextWithRemoteSpanContext(ctx, sc)
 	}
 	return ctx
@@ -134,8 +131,8 @@ func WithIDs(ctx context.Context, id trace.TraceID, span trace.SpanID) context.C
 	return context.WithValue(ctx, idsKey{}, ids{id, span})
 }
 
-// IDs returns the ids that the span is to have that is begun under ctx; ok is false where nobody said.
-func IDs(ctx context.Context) (id trace.TraceID, span trace.SpanID, ok bool) {
+// SpanIDs returns the ids that the span is to have that is begun under ctx; ok is false where nobody said.
+func SpanIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID, ok bool) {
 	want, ok := ctx.Value(idsKey{}).(ids)
 	return want.trace, want.span, ok
 }
@@ -149,8 +146,8 @@ const (
 // lines is a log whose lines say to which span they belong.
 type lines struct{ slog.Handler }
 
-// Lines adds to each line of a log the trace and the span of its context, where there is one.
-func Lines(inner slog.Handler) slog.Handler { return lines{inner} }
+// LogLines adds to each line of a log the trace and the span of its context, where there is one.
+func LogLines(inner slog.Handler) slog.Handler { return lines{inner} }
 
 func (h lines) Handle(ctx context.Context, r slog.Record) error {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
