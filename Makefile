@@ -59,7 +59,7 @@ share = $(if $(SHARE),| awk -v share=$(SHARE) 'BEGIN { split(share, s, "/") } NR
 
 # The packages whose tests have more to do in a whole run, and no others: make test has run the rest.
 whole: ## Run whole what make test runs short: every call that can fail, whole programs, all random cases; SHARE=2/3 of the packages
-	@$(count) $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|planted\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
+	@$(count) $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|proof\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
 		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(share))
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/internal/nearest"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -144,7 +143,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if meant := nearest.Name(unknown.GetSpecifiedName(), names); meant != "" {
+	if meant := plain.Nearest(unknown.GetSpecifiedName(), names); meant != "" {
 		return fmt.Errorf("%w: did you mean --%s?", err, meant)
 	}
 	return err

@@ -17,7 +17,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/many"
+	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // How fast a verb goes through many jobs where --rate does not say. Each job that it changes is three or four write units
@@ -164,14 +164,14 @@ func (o *manyOptions) doOne(cmd *cobra.Command, c *client.Client, id string, a a
 }
 
 // pace reads --rate.
-func (o *manyOptions) pace(cmd *cobra.Command) (many.Pace, error) {
+func (o *manyOptions) pace(cmd *cobra.Command) (repair.Pace, error) {
 	return readPace(o.rate, o.stackName(cmd) != "")
 }
 
-func readPace(rate string, deployed bool) (many.Pace, error) {
-	p := many.Pace{AtOnce: atOnce, PerSecond: defaultRate}
+func readPace(rate string, deployed bool) (repair.Pace, error) {
+	p := repair.Pace{AtOnce: atOnce, PerSecond: defaultRate}
 	if deployed {
-		p = many.Pace{AtOnce: stackAtOnce, PerSecond: defaultStackRate}
+		p = repair.Pace{AtOnce: stackAtOnce, PerSecond: defaultStackRate}
 	}
 	if rate == "" {
 		return p, nil
@@ -293,7 +293,7 @@ type manyRun struct {
 // errLost: nobody answers any more.
 var errLost = errors.New("the API does not answer")
 
-func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p many.Pace) *manyRun {
+func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p repair.Pace) *manyRun {
 	return &manyRun{
 		verb: verb, asJSON: asJSON, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), total: total,
 		tally: newTally(verb), lostAfter: p.AtOnce,
@@ -301,10 +301,10 @@ func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p many.
 }
 
 // through does it to all, prints what came of each and then the summary, and returns the exit code that says so.
-func through[T any](ctx context.Context, r *manyRun, items iter.Seq2[T, error], p many.Pace, do func(context.Context, T) outcome) error {
+func through[T any](ctx context.Context, r *manyRun, items iter.Seq2[T, error], p repair.Pace, do func(context.Context, T) outcome) error {
 	began := time.Now()
 	progress := newBar(ctx, r.stderr, r.total)
-	err := many.Do(ctx, items, p, do, func(_ T, o outcome) error {
+	err := repair.Do(ctx, items, p, do, func(_ T, o outcome) error {
 		progress.ended(r.tally.Jobs + 1)
 		return r.hear(o)
 	})

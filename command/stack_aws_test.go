@@ -33,7 +33,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/testkit/iam"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost/functionurl"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -125,7 +124,7 @@ func (s *deployedStack) doors(t *testing.T) map[string]string {
 	urls := map[string]string{}
 	for door, output := range map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput} {
 		f := starts(s, string(door), "MAKEGOOD_DOOR="+string(door), "MAKEGOOD_REPLIES=shop=replies-shop")
-		server := httptest.NewServer(f.URL(standin.Region, map[string]functionurl.Key{
+		server := httptest.NewServer(f.URL(standin.Region, map[string]lambdahost.Key{
 			"test": {Secret: "test", ARN: operatorARN}, "reader": {Secret: "reads", ARN: readerARN, Denied: door != httpapi.Read},
 		}))
 		t.Cleanup(server.Close)

@@ -24,7 +24,6 @@ import (
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost/functionurl"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
@@ -41,7 +40,7 @@ func (w *world) openDoors(t *testing.T) (*client.Client, *killer) {
 	address := map[httpapi.Door]string{}
 	for _, door := range httpapi.Doors() {
 		l := start(t, bootstrap, append(w.environment[:len(w.environment):len(w.environment)], "MAKEGOOD_DOOR="+string(door))...)
-		server := httptest.NewServer(k.before(l.function, l.function.URL(standin.Region, map[string]functionurl.Key{"ada": {Secret: "secret", ARN: adasARN}})))
+		server := httptest.NewServer(k.before(l.function, l.function.URL(standin.Region, map[string]lambdahost.Key{"ada": {Secret: "secret", ARN: adasARN}})))
 		t.Cleanup(server.Close)
 		address[door] = server.URL
 	}

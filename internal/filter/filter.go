@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/nearest"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // Kind is how the value of a parameter is written.
@@ -93,7 +93,7 @@ func Named(name string) (Parameter, error) {
 		}
 		names = append(names, p.Name)
 	}
-	if meant := nearest.Name(name, names); meant != "" {
+	if meant := plain.Nearest(name, names); meant != "" {
 		return Parameter{}, fmt.Errorf("unknown filter %.40q: did you mean %q?", name, meant)
 	}
 	return Parameter{}, fmt.Errorf("unknown filter %.40q: known are %s", name, strings.Join(names, ", "))

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/canonical"
-	"github.com/makegood-dev/makegood/internal/nearest"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // decode reads the body of a request into the struct that into points to, strictly: one object, no
@@ -113,7 +113,7 @@ func query(r *http.Request, allowed ...string) (url.Values, error) {
 	}
 	for name, given := range values {
 		if !slices.Contains(allowed, name) {
-			if meant := nearest.Name(name, allowed); meant != "" {
+			if meant := plain.Nearest(name, allowed); meant != "" {
 				return nil, bad("unknown parameter %.40q: did you mean %q?", name, meant)
 			}
 			return nil, bad("unknown parameter %.40q; there are %s", name, strings.Join(allowed, ", "))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/makegood-dev/makegood/internal/pattern"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // checker is a compiled schema with its count: it looks at one input at a time.
@@ -101,7 +101,7 @@ func (s *Schema) pattern(c *checker, source string) (jsonschema.Regexp, error) {
 	}
 	const looksAtAByte = 16
 	c.count(looksAtAByte * len(source))
-	size, err := pattern.Of(source)
+	size, err := plain.SizeOf(source)
 	if err != nil {
 		return nil, err
 	}

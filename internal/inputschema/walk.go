@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood/internal/limits"
-	"github.com/makegood-dev/makegood/internal/pattern"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // holding says what a keyword holds.
@@ -200,7 +200,7 @@ func (w *walk) value(n *Node, keyword, at string, value any) {
 
 // pattern refuses what is larger than a pattern may be, and what package regexp does not read, with its words.
 func (w *walk) pattern(at, text string) {
-	_, err := pattern.Of(text)
+	_, err := plain.SizeOf(text)
 	if err == nil {
 		_, err = regexp.Compile(text)
 	}

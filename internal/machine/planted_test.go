@@ -6,18 +6,17 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/planted"
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // bugs are wrong versions of what lies where two features meet: a step that is redefined, asked with another input, repeated, not
 // exclusive, outside, or settled, and its undo.
-func bugs() []planted.Bug {
+func bugs() []proof.Bug {
 	const (
 		redefine = "machine/redefine.go"
 		inputs   = "machine/inputs.go"
 	)
-	return planted.Table([][4]string{
+	return proof.Bugs([][4]string{
 		{"a redefinition ignores that an outcome is unknown", redefine, "\tif !s.Forward.Unknown || s.Forward.State == job.Done", "\tif s.Forward.Unknown || s.Forward.State == job.Done"},
 		{"a redefinition removes a step that may have had an effect", redefine, "\tcase s.Forward.Unknown:\n\t\treturn \"which may have had an effect\"\n", ""},
 		{"an undo is made of the input that the job has now", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former < 0 {"},
@@ -37,7 +36,7 @@ var foundAfter = regexp.MustCompile(`(?:failed|panic) after (\d+) tests: ([^\n]+
 
 // That each has its place; make planted tries them all.
 func TestPlantedBugsAreFound(t *testing.T) {
-	planted.Hunt{
+	proof.Hunt{
 		Bugs: bugs(), All: os.Getenv("PLANTED") != "", Found: foundAfter,
 		Args: []string{"-run", "^TestRandomEvents$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=40000"},
 	}.Run(t)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/many"
 	"github.com/makegood-dev/makegood/internal/pause"
 )
 
@@ -42,7 +41,7 @@ func (k *Keeper) carry(r *run) {
 	order := r.progress.Order
 	k.runs.Go(func() {
 		defer cancel()
-		err := many.Do(ctx, r.left(), many.Pace{AtOnce: atOnce, PerSecond: order.PerSecond},
+		err := Do(ctx, r.left(), Pace{AtOnce: atOnce, PerSecond: order.PerSecond},
 			func(_ context.Context, id string) answer { return k.ask(ctx, r, order, id) }, r.heard)
 		if err = errors.Join(err, r.through(ctx)); err != nil && ctx.Err() == nil {
 			r.waits(err.Error())

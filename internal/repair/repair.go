@@ -1,6 +1,6 @@
 // Package repair asks one thing of many jobs for somebody who does not wait for it: at a bounded speed, with its progress to be looked
 // at, and going on after the death of whoever asks or of whoever is asked. It decides nothing about jobs, and finds none: it is given
-// their ids.
+// their ids. Do, with which it asks, serves the command's requests for many jobs, too.
 //
 // # What is kept where
 //

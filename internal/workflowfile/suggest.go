@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/makegood-dev/makegood/internal/nearest"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // suggest names the one of names that was probably meant, or all of them.
@@ -17,7 +17,7 @@ func suggest(name string, names []string) string {
 
 // near names the one of names that was probably meant; empty: none is near.
 func near(name string, names []string) string {
-	if best := nearest.Name(name, names); best != "" {
+	if best := plain.Nearest(name, names); best != "" {
 		return fmt.Sprintf(": did you mean %q?", best)
 	}
 	return ""

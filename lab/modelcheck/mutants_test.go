@@ -6,12 +6,11 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/planted"
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // mutants are wrong versions of the core, and of what the store says of claim items and saves.
-func mutants() []planted.Bug {
+func mutants() []proof.Bug {
 	const (
 		attempts   = "machine/attempts.go"
 		closing    = "machine/closing.go"
@@ -24,7 +23,7 @@ func mutants() []planted.Bug {
 		pending    = "machine/pending.go"
 		may        = "store/may.go"
 	)
-	return planted.Table([][4]string{
+	return proof.Bugs([][4]string{
 		{"no attempt fence", attempts, "case ok && a.Attempt == r.Attempt:", "case ok && a.Attempt > 0:"},
 		{"the token is not checked", attempts, "if !Genuine(*t.job, r) {", "if r.Token == \"\" {"},
 		{"a failure that names no claim is asked for", attempts, "if e.LockedBy == \"\" {", "if e.LockedBy == \"nobody\" {"},
@@ -135,7 +134,7 @@ var caughtAfter = regexp.MustCompile(`--- FAIL: TestSmallModels/(\S+)[\s\S]*?: a
 
 // Some of the wrong versions; make modelcheck tries them all.
 func TestPlantedBugsAreFound(t *testing.T) {
-	planted.Hunt{
+	proof.Hunt{
 		Bugs: mutants(), All: large(), Quick: []int{0, 9, 43}, Found: caughtAfter, Args: []string{"-run", "^TestSmallModels$", "."},
 	}.Run(t)
 	proof.Says(t, fmt.Sprintf("%d of %[1]d are found.", len(mutants())))

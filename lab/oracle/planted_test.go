@@ -5,11 +5,11 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/planted"
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // bugs are wrong policies: nothing is lost or done twice by them, and yet no workflow file promises what they do.
-func bugs() []planted.Bug {
+func bugs() []proof.Bug {
 	const (
 		attempts   = "machine/attempts.go"
 		deadlines  = "machine/deadlines.go"
@@ -25,7 +25,7 @@ func bugs() []planted.Bug {
 		repeat     = "machine/repeat.go"
 		alone      = "machine/alone.go"
 	)
-	return planted.Table([][4]string{
+	return proof.Bugs([][4]string{
 		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
 		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline, t.now) {\n\t\t// What is out", "t.going() && passed(t.job.Deadline, t.now) {\n\t\t// What is out"},
 		{"a new round keeps the deadline that passed", rounds, "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
@@ -127,13 +127,13 @@ func bugs() []planted.Bug {
 }
 
 // repairs are wrong policies about what people repair.
-func repairs() []planted.Bug {
+func repairs() []proof.Bug {
 	const (
 		settle   = "machine/settle.go"
 		notDone  = "machine/notdone.go"
 		requests = "machine/requests.go"
 	)
-	return planted.Table([][4]string{
+	return proof.Bugs([][4]string{
 		{"what does not stand is undone", notDone, "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
 		{"the success counts of an attempt of which nothing stands", notDone, "= false, job.Claim{}, 0", "= false, a.Silent, 0"},
 		{"nothing stands of what is under way", notDone, "\tcase a.State == job.Dispatched:\n", "\tcase a.Held():\n"},
@@ -178,7 +178,7 @@ var foundAfter = regexp.MustCompile(`(?:failed|panic) after (\d+) tests: ([^\n]+
 
 // One of the wrong policies; make planted tries them all.
 func TestPlantedPoliciesAreFound(t *testing.T) {
-	planted.Hunt{
+	proof.Hunt{
 		Bugs: bugs(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
 		Args: []string{"-run", "^TestAJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=100000"},
 	}.Run(t)
@@ -186,7 +186,7 @@ func TestPlantedPoliciesAreFound(t *testing.T) {
 
 // And one of those about repair.
 func TestPlantedRepairsAreFound(t *testing.T) {
-	planted.Hunt{
+	proof.Hunt{
 		Bugs: repairs(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
 		Args: []string{"-run", "^TestARepairedJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=100000"},
 	}.Run(t)

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/planted"
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
@@ -37,13 +36,13 @@ func TestWhoHearsOfEveryChangeHasThemAll(t *testing.T) {
 func hearingOf(seed uint64) Options { return Options{Seed: seed, Changes: true, Waits: seed%3 == 0} }
 
 // bugsOfChanges are wrong versions of how changes are noted, kept and published. None of them loses or doubles any work.
-func bugsOfChanges() []planted.Bug {
+func bugsOfChanges() []proof.Bug {
 	const (
 		publishing = "scheduler/changes.go"
 		noting     = "machine/changes.go"
 		keeping    = "job/change.go"
 	)
-	return planted.Table([][4]string{
+	return proof.Bugs([][4]string{
 		{"changes are published before the save", "scheduler/move.go", "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tif s.config.Changes != nil {\n\t\t\ts.publishLast(ctx, change.Job)\n\t\t}\n\t\tif change.Job, err"},
 		{"a save drops what was pending", noting, "\tc.Forget(t.facts.Published)\n", "\tc.Forget(c.Seq)\n"},
 		{"of a save's events one leaves its changes", noting, "\tc.Forget(t.facts.Published)\n", "\tc.Forget(t.facts.Published)\n\tif c.Rev == before.Rev+1 {\n\t\tc.Pending, c.Seq = nil, c.First()-1\n\t}\n"},
@@ -65,7 +64,7 @@ func bugsOfChanges() []planted.Bug {
 
 // One of the wrong versions; make planted tries them all.
 func TestPlantedBugsOfChangesAreFound(t *testing.T) {
-	planted.Hunt{
+	proof.Hunt{
 		Bugs: bugsOfChanges(), All: os.Getenv("PLANTED") != "", Quick: []int{1}, Found: foundAfter,
 		Args: []string{"-run", "^TestUntilTheFirstViolation$", ".", "-until-violation", "-changes"},
 	}.Run(t)

@@ -6,13 +6,12 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/planted"
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // bugs are wrong versions of what the model check does not run: the Scheduler, the runner of agents, the
 // Supervisor, and the store where it is more than its predicates.
-func bugs() []planted.Bug {
+func bugs() []proof.Bug {
 	const (
 		move    = "scheduler/move.go"
 		handle  = "scheduler/handle.go"
@@ -23,7 +22,7 @@ func bugs() []planted.Bug {
 		run     = "agentrun/attempt.go"
 		fire    = "timetable/fire.go"
 	)
-	return planted.Table([][4]string{
+	return proof.Bugs([][4]string{
 		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
 		{"commands are not derived again", move, "\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())\n\t}"},
 		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn change.Job, err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
@@ -111,7 +110,7 @@ var foundAfter = regexp.MustCompile(`found after (\d+) seeds: ([^\n]+)`)
 
 // One of the wrong versions; make planted tries them all.
 func TestPlantedBugsAreFound(t *testing.T) {
-	planted.Hunt{
+	proof.Hunt{
 		Bugs: bugs(), All: os.Getenv("PLANTED") != "", Quick: []int{10}, Found: foundAfter,
 		Args: []string{"-run", "^TestUntilTheFirstViolation$", ".", "-until-violation"},
 	}.Run(t)

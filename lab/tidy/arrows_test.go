@@ -54,13 +54,12 @@ var arrows = []arrow{
 	{"telemetry/export", []string{"telemetry", "internal/otlp"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
 	// Waiting, and running totals of anything.
 	{"internal/pause", nil, nil},
+	// Text of others: shown so that it draws nothing, its nearest name, the size of a regular expression.
 	{"internal/plain", nil, nil},
-	{"internal/nearest", nil, nil},
 	{"internal/tally", nil, nil},
 	{"internal/spend", []string{"internal/job"}, nil},
-	{"internal/many", []string{"internal/pause"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
-	{"internal/repair", []string{".", "api", "internal/many", "internal/pause"}, []string{"github.com/gofrs/flock"}},
+	{"internal/repair", []string{".", "api", "internal/pause"}, []string{"github.com/gofrs/flock"}},
 
 	// When a schedule fires: times, and no clock.
 	{"internal/schedule", []string{"."}, nil},
@@ -97,11 +96,9 @@ var arrows = []arrow{
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
 	// The JSON Schema of an input, and the only one who knows the library for it.
-	{"internal/inputschema", []string{".", "internal/pattern"}, []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-	{"internal/workflowfile", []string{".", "internal/canonical", "internal/inputschema", "internal/httpagent/httprules", "internal/nearest", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
-	{"internal/workflowfile/*", []string{".", "internal/canonical", "internal/pattern"}, []string{"github.com/itchyny/gojq"}},
-	// How large a regular expression of somebody else's is: for those of schemas, and those of jq.
-	{"internal/pattern", nil, nil},
+	{"internal/inputschema", []string{".", "internal/plain"}, []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+	{"internal/workflowfile", []string{".", "internal/canonical", "internal/inputschema", "internal/httpagent/httprules", "internal/plain", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
+	{"internal/workflowfile/*", []string{".", "internal/canonical", "internal/plain"}, []string{"github.com/itchyny/gojq"}},
 
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
@@ -164,14 +161,14 @@ var arrows = []arrow{
 	// When what was done of a job, of what anybody can read of it.
 	{"internal/timeline", []string{"."}, nil},
 	// What jobs can be found by: a table, for the API and the command.
-	{"internal/filter", []string{".", "internal/nearest"}, nil},
+	{"internal/filter", []string{".", "internal/plain"}, nil},
 	// What is said of steps that wait, checked once for the API and for whoever is in the process.
 	{"internal/completion", []string{
 		".", "internal/job", "api", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
 	}, nil},
 	{"internal/httpapi", []string{
 		"internal/payload",
-		".", "internal/job", "api", "internal/filter", "internal/nearest", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
+		".", "internal/job", "api", "internal/filter", "internal/plain", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
 		"internal/changes", "internal/timetable", "internal/holds", "internal/workflowfile",
 		"internal/agentdoor", "internal/wire", "internal/origin", "internal/telemetry",
 	}, nil},
@@ -187,10 +184,9 @@ var arrows = []arrow{
 	{"lab/sim", []string{"*", "lab/oracle"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
-	// Wrong versions of the others, for the tests of the two above.
 	// What a layer of proof plays is read from the jobs that it has.
 	{"internal/testkit/layers", []string{".", "internal/job", "internal/testkit/proof"}, nil},
-	{"internal/testkit/planted", []string{"internal/testkit/proof"}, nil},
+	// The page docs/proof.md, and wrong versions of the others for the tests of the two above.
 	{"internal/testkit/proof", nil, nil},
 	{"internal/testkit/seed", nil, []string{rapid}},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
@@ -204,13 +200,12 @@ var arrows = []arrow{
 	// A command that makes archives of the command: it runs go build, and writes the OpenAPI document beside them.
 	{"lab/release", []string{"internal/httpapi"}, nil},
 	// What Lambda does, for tests and examples: no package of ours stands below it, and none but they import it.
-	{"internal/testkit/lambdahost", []string{"internal/testkit/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
-	{"internal/testkit/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
+	{"internal/testkit/lambdahost", []string{"internal/pause"}, []string{lambdaEvents, awsSDK}},
 	// What CloudFormation makes of the template, and what IAM makes of a request: they read a file, and know nothing of ours.
 	{"internal/testkit/stackfile", []string{"localstack"}, []string{"go.yaml.in/yaml/v3"}},
 	{"internal/testkit/iam", []string{"internal/testkit/stackfile"}, []string{awsSDK}},
 	{"internal/testkit/standin", nil, []string{awsSDK, smithy}},
-	{"internal/testkit/localdoors", []string{"client", "client/doors", "internal/testkit/lambdahost/functionurl"}, []string{awsSDK}},
+	{"internal/testkit/localdoors", []string{"client", "client/doors", "internal/testkit/lambdahost"}, []string{awsSDK}},
 	{"internal/testkit/docker", nil, nil},
 	{"lab/thief", []string{"internal/testkit/iam"}, []string{awsSDK, smithy}},
 	{"lab/tidy/*", nil, nil},

@@ -2,8 +2,8 @@
 
 // Package lambdahost runs Lambda functions for tests as Lambda runs them: the real bootstrap binaries as
 // processes behind the Runtime API, several environments for each function, fed from SQS queues with the
-// semantics of an event source mapping, by a schedule, and behind a URL that asks for a signature (package
-// functionurl). Only tests import it.
+// semantics of an event source mapping, by a schedule, and behind a URL that asks for a signature (URL).
+// Only tests import it.
 //
 // It has no queues and no table of its own: those are a stand-in's, and so are visibility, receive counts
 // and the redrive policy that takes a message to its dead-letter queue. It does not freeze an environment
@@ -126,10 +126,8 @@ func (e *environment) serveNext(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What Invoke returns when a function did not answer. Its messages are left to their visibility timeout.
+// What Invoke returns, beside ErrThrottled, when a function did not answer. Its messages are left to their visibility timeout.
 var (
-	// ErrThrottled: no code was run.
-	ErrThrottled = errors.New("the invocation was throttled")
 	// ErrRecursive: no code was run, since the function is already in the chain MaxHops times.
 	ErrRecursive = errors.New("a recursive loop was broken")
 	// ErrTimeout: the process was killed at its timeout. What it did is unknown.

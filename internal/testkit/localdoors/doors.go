@@ -18,7 +18,7 @@ import (
 
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost/functionurl"
+	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 )
 
 // maxAnswer is how much of a function's answer is read, in bytes: more than Lambda lets out.
@@ -46,9 +46,9 @@ func OnStandIn(ctx context.Context, endpoint, stack string, c aws.Config, also .
 	if err != nil {
 		return nil, nil, err
 	}
-	keys := map[string]functionurl.Key{}
+	keys := map[string]lambdahost.Key{}
 	for _, id := range append(also, credentials.AccessKeyID) {
-		keys[id] = functionurl.Key{Secret: credentials.SecretAccessKey, ARN: Caller}
+		keys[id] = lambdahost.Key{Secret: credentials.SecretAccessKey, ARN: Caller}
 	}
 	l, err := OpenDoors(endpoint, stack, c, keys)
 	if err != nil {
@@ -62,14 +62,14 @@ func OnStandIn(ctx context.Context, endpoint, stack string, c aws.Config, also .
 }
 
 // OpenDoors opens those of a stack, for who has one of these keys. Close ends them.
-func OpenDoors(endpoint, stack string, c aws.Config, keys map[string]functionurl.Key) (*LocalDoors, error) {
+func OpenDoors(endpoint, stack string, c aws.Config, keys map[string]lambdahost.Key) (*LocalDoors, error) {
 	l := &LocalDoors{}
 	for name, address := range map[string]*string{"submit": &l.Submit, "read": &l.Read, "operate": &l.Operate} {
 		listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
-		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &functionurl.URL{
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &lambdahost.URL{
 			Region: c.Region, Keys: keys,
 			Invoke: func(ctx context.Context, event []byte) ([]byte, error) {
 				return Invoke(ctx, endpoint, stack+"-"+name, c, event)
@@ -116,7 +116,7 @@ func Invoke(ctx context.Context, endpoint, function string, c aws.Config, event 
 	case err != nil:
 		return nil, fmt.Errorf("invoke %s: %w", function, err)
 	case answer.StatusCode == http.StatusTooManyRequests:
-		return nil, functionurl.ErrThrottled
+		return nil, lambdahost.ErrThrottled
 	case answer.StatusCode == http.StatusForbidden:
 		return nil, fmt.Errorf("invoke %s: %w", function, ErrDenied)
 	case answer.StatusCode != http.StatusOK || answer.Header.Get("X-Amz-Function-Error") != "":

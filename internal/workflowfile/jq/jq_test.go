@@ -70,7 +70,7 @@ func TestWhatLooksIsPutInDoesNotChangeWhatAnExpressionGives(t *testing.T) {
 		`.a.s | test("l", "q")`, `[.a.s | test("l", "q")]`, `.a.s | test("x{1001}")`, `"\(1)\(2)\(3)\(4)\(5)\(6)\(7)"`, `["\(1, 2)\(3, 4)a\(5, 6)b\(7)\(8, 9)"]`, `@base64 "\(1)a\(2)b\(3)c\(.a.s)d\(5)e"`,
 		`@sh "\(1)a\("x")b\("y z")c\(4)"`, `"a\(1)b\(2)c\(3)d\(4)e\(5)"[2:5]`, `limit(2; 1, 2, 3) as $x | $x`, `[.a.b[] as $x | $x] | length`, `walk(if type == "number" then . + 1 else . end) | .a.b[0]`,
 	} {
-		want, wantErr := plain(source, input)
+		want, wantErr := asItIs(source, input)
 		got, gotErr := run(source, input)
 		if got != want || (gotErr == nil) != (wantErr == nil) {
 			t.Errorf("%s\n got %s, %v\nwant %s, %v", source, got, gotErr, want, wantErr)
@@ -78,8 +78,8 @@ func TestWhatLooksIsPutInDoesNotChangeWhatAnExpressionGives(t *testing.T) {
 	}
 }
 
-// plain evaluates source by gojq as it is.
-func plain(source, input string) (string, error) {
+// asItIs evaluates source by gojq as it is.
+func asItIs(source, input string) (string, error) {
 	query, err := gojq.Parse(source)
 	if err != nil {
 		return "", err

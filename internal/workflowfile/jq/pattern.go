@@ -9,7 +9,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/makegood-dev/makegood/internal/pattern"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // lookMatching says which look comes before a function that matches a regular expression: whether the first match is enough, all that there
@@ -37,7 +37,7 @@ type search struct{ all, slices bool }
 
 // expression is a regular expression, as far as an evaluation has come by it.
 type expression struct {
-	pattern.Size
+	plain.PatternSize
 	// first finds the first match, and next one behind a character, which it can look back at; nil: gojq says what is wrong with it.
 	first, next *regexp.Regexp
 	err         error
@@ -98,7 +98,7 @@ func (m *meter) expression(source, flags string) expression {
 	}
 	e := expression{err: m.count(perPatternByte * len(source))}
 	if e.err == nil {
-		e.Size, e.err = pattern.Of(source)
+		e.PatternSize, e.err = plain.SizeOf(source)
 	}
 	if e.err == nil {
 		e.err = m.count(perStateMade * e.States)

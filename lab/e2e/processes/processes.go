@@ -32,7 +32,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost/functionurl"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/onlambda"
 )
@@ -170,7 +169,7 @@ func (s *Stack) open(ctx context.Context) error {
 	urls := map[httpapi.Door]string{}
 	for _, name := range httpapi.Doors() {
 		f := s.function("door-"+string(name), door, deployed.VarDoor+"="+string(name))
-		server := httptest.NewServer(f.URL(standin.Region, map[string]functionurl.Key{"test": {Secret: "test", ARN: operator}}))
+		server := httptest.NewServer(f.URL(standin.Region, map[string]lambdahost.Key{"test": {Secret: "test", ARN: operator}}))
 		s.servers = append(s.servers, server)
 		urls[name] = server.URL + "/"
 	}

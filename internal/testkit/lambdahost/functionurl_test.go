@@ -1,4 +1,4 @@
-package functionurl
+package lambdahost
 
 import (
 	"bytes"

@@ -1,7 +1,4 @@
-// Package planted builds wrong versions of the shipped code: a place in a file is replaced for the build of
-// a test, and nothing in the tree changes. It is how the model check and the simulation show that they would
-// see a mistake. Only tests import it.
-package planted
+package proof
 
 import (
 	"bytes"
@@ -11,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // Bug is a wrong version of a file.
@@ -23,8 +18,8 @@ type Bug struct {
 	Old, New string
 }
 
-// Table makes bugs of rows: name, file, old, new.
-func Table(rows [][4]string) []Bug {
+// Bugs makes bugs of rows: name, file, old, new.
+func Bugs(rows [][4]string) []Bug {
 	bugs := make([]Bug, len(rows))
 	for i, row := range rows {
 		bugs[i] = Bug{Name: row[0], File: row[1], Old: row[2], New: row[3]}
@@ -60,7 +55,7 @@ func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 // place returns the file that a bug is planted in, and its text.
 func (b Bug) place(t *testing.T) (file, text string) {
 	t.Helper()
-	file = filepath.Join(proof.Root(t), "internal", b.File)
+	file = filepath.Join(Root(t), "internal", b.File)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -1,12 +1,10 @@
-package planted
+package proof
 
 import (
 	"os"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
 // Hunt is a test that should see bugs.
@@ -56,7 +54,7 @@ func (h Hunt) Run(t *testing.T) {
 			if os.Getenv("PLANTED") == "write" {
 				rewrite(t, "| "+bug.Name+" |", line)
 			}
-			proof.Says(t, row)
+			Says(t, row)
 		})
 	}
 }
@@ -65,10 +63,10 @@ func (h Hunt) Run(t *testing.T) {
 // writes none.
 func rewrite(t *testing.T, begins, line string) {
 	t.Helper()
-	before, after, _ := strings.Cut(proof.Page(t), "\n"+begins)
+	before, after, _ := strings.Cut(Page(t), "\n"+begins)
 	if was, end, is := strings.Cut(after, "\n"); is && !strings.Contains(after, "\n"+begins) {
 		cells := strings.SplitAfter(line, "|")
 		line = strings.Join(cells[:min(len(cells), strings.Count(begins+was, "|"))], "")
-		proof.Write(t, before+"\n"+line+"\n"+end)
+		Write(t, before+"\n"+line+"\n"+end)
 	}
 }

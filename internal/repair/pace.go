@@ -1,6 +1,4 @@
-// Package many does one thing to many: no more at once than is said, and no more a second. It knows no jobs, keeps no list,
-// and tries nothing again.
-package many
+package repair
 
 import (
 	"context"
@@ -22,7 +20,7 @@ type Pace struct {
 	PerSecond float64
 }
 
-// Do calls do for each of items, and done with what came of it: one call of done at a time, in the order in which they end.
+// Do does one thing to many: it calls do for each of items, at the pace, and done with what came of it: one call of done at a time, in the order in which they end.
 // It begins no more once ctx ends, items gives an error, or done returns one. What was begun is brought to its end, under a
 // context that does not end with ctx, and done hears of it. Then Do returns the first of these errors; for ctx its cause.
 func Do[T, R any](ctx context.Context, items iter.Seq2[T, error], p Pace, do func(context.Context, T) R, done func(T, R) error) error {

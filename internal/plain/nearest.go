@@ -1,13 +1,12 @@
-// Package nearest finds the known name that a misspelt one probably meant. It knows no names itself.
-package nearest
+package plain
 
 import "strings"
 
 // maxDistance is how many characters a name may differ by and still be meant; maxName is the longest name, in bytes, that is compared.
 const maxDistance, maxName = 2, 40
 
-// Name returns the one of names that is nearest to name, whatever the case; empty: none is near enough.
-func Name(name string, names []string) string {
+// Nearest returns the one of names that is nearest to name, whatever the case; empty: none is near enough.
+func Nearest(name string, names []string) string {
 	best, least := "", maxDistance+1
 	for _, candidate := range names {
 		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least && d < len(candidate) {
