@@ -9,15 +9,11 @@ import (
 	"time"
 )
 
-// The limits of the format.
+// The limits of the format: the metrics of a line, the values of a metric, the dimensions of a set, the bytes of a name and those of
+// the value of a dimension.
 const (
-	// maxEMFMetrics is how many metrics a line may hold.
-	maxEMFMetrics = 100
-	// maxEMFValues is how many values of one metric a line may hold.
-	maxEMFValues = 100
-	// maxEMFDimensions is how many dimensions a set may have.
-	maxEMFDimensions = 30
-	// maxName and maxValue are how long a name, and the value of a dimension, may be, in bytes.
+	maxEMFMetrics, maxEMFValues, maxEMFDimensions = 100, 100, 30
+
 	maxName, maxValue = 255, 1024
 )
 
