@@ -55,11 +55,11 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ReadInputs reads the file of inputs of makegood run: one JSON value a line, each the input of one job, with an id for each. A
-// file is either right or refused as a whole. The name is used in errors only. Blank lines are skipped, and so is a line that
-// says the same as one before it under the same id. idExpression is jq that gives a line's id, a text
-// or a number, or null for none; empty: .id of the line. Errors in lines are an *Errors, and then no
-// line is given; any other error is that of reading. All lines are held in memory.
+// ReadInputs reads the file of inputs of makegood run: one JSON value a line, each the input of one job, with an id for
+// each. A file is either right or refused as a whole. The name is used in errors only. Blank lines are skipped, and so
+// is a line that says the same as one before it under the same id. idExpression is jq that gives a line's id, a text or
+// a number, or null for none; empty: .id of the line. Errors in lines are an *Errors, and then no line is given; any
+// other error is that of reading. All lines are held in memory.
 func ReadInputs(name string, from io.Reader, idExpression string) ([]Line, error) {
 	r := reader{file: name, ids: map[string]int{}}
 	if idExpression != "" {

@@ -41,9 +41,10 @@ type Submissions struct {
 	Workflows map[string]int
 }
 
-// CheckSubmissions reads a file of submissions through: one JSON object a line, each of which becomes a job. EachSubmission reads
-// it again, to submit them. Neither holds more than a line of the file, and the ids. The name is used in errors only. An *Errors says what is wrong with which lines; any other error
-// is that of reading. An id that stands twice must be that of the same submission.
+// CheckSubmissions reads a file of submissions through: one JSON object a line, each of which becomes a job.
+// EachSubmission reads it again, to submit them. Neither holds more than a line of the file, and the ids. The name is
+// used in errors only. An *Errors says what is wrong with which lines; any other error is that of reading. An id that
+// stands twice must be that of the same submission.
 func CheckSubmissions(name string, from io.Reader) (Submissions, error) {
 	found := Submissions{Workflows: map[string]int{}}
 	var wrong Errors
@@ -86,8 +87,8 @@ type seen struct {
 	hash string
 }
 
-// EachSubmission returns the submissions of a file that was checked, in their order. A line that is wrong now, since somebody has
-// changed the file, ends it.
+// EachSubmission returns the submissions of a file that was checked, in their order. A line that is wrong now, since
+// somebody has changed the file, ends it.
 func EachSubmission(name string, from io.Reader) iter.Seq2[Submission, error] {
 	return func(yield func(Submission, error) bool) {
 		for text, err := range Texts(from, makegood.MaxPayloadBytes+maxAround) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The limits of the format: the metrics of a line, the values of a metric, the dimensions of a set, the bytes of a name and those of
-// the value of a dimension.
+// The limits of the format: the metrics of a line, the values of a metric, the dimensions of a set, the bytes of a name
+// and those of the value of a dimension.
 const (
 	maxEMFMetrics, maxEMFValues, maxEMFDimensions = 100, 100, 30
 
@@ -34,7 +34,8 @@ type emfMetric struct {
 	Values []float64
 }
 
-// emfRecord is a line of a log in CloudWatch's embedded metric format: CloudWatch reads the line and makes metrics of it.
+// emfRecord is a line of a log in CloudWatch's embedded metric format: CloudWatch reads the line and makes metrics of
+// it.
 type emfRecord struct {
 	Namespace string
 	At        time.Time

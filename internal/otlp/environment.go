@@ -79,8 +79,9 @@ type Destination struct {
 	Headers http.Header
 }
 
-// SpansTo returns the place where the variables have spans posted to: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT as it stands, or v1/traces below
-// OTEL_EXPORTER_OTLP_ENDPOINT; default: a collector on this machine. No error quotes a header: it may hold a key.
+// SpansTo returns the place where the variables have spans posted to: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT as it stands,
+// or v1/traces below OTEL_EXPORTER_OTLP_ENDPOINT; default: a collector on this machine. No error quotes a header: it
+// may hold a key.
 func SpansTo() (Destination, error) {
 	d := Destination{URL: "http://localhost:4318/v1/traces", Headers: http.Header{}}
 	name := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"

@@ -1,9 +1,10 @@
-// Package otlp reads the variables of OpenTelemetry (OTEL_*): whether a signal is wanted, where it goes, which traces are kept, and the
-// service that sends. It makes no span.
+// Package otlp reads the variables of OpenTelemetry (OTEL_*): whether a signal is wanted, where it goes, which traces
+// are kept, and the service that sends. It makes no span.
 //
-// It also holds the spans of a process that is frozen between two pieces of work, and sends them over OTLP when it is told to. It runs
-// nothing beside its caller, and a collector that is slow or gone costs little: FlushWithin once in RestFor. Its sender has a hundred
-// lines: OpenTelemetry's for OTLP over HTTP links gRPC, and doubles a function's program.
+// It also holds the spans of a process that is frozen between two pieces of work, and sends them over OTLP when it is
+// told to. It runs nothing beside its caller, and a collector that is slow or gone costs little: FlushWithin once in
+// RestFor. Its sender has a hundred lines: OpenTelemetry's for OTLP over HTTP links gRPC, and doubles a function's
+// program.
 package otlp
 
 import (

@@ -14,15 +14,15 @@ const (
 
 // PatternSize is the size of a regular expression of package regexp.
 type PatternSize struct {
-	// States is how many states it has, about; MaxPatternStates+1, if there are more. A search takes at most so many steps for each
-	// character that it reads.
+	// States is how many states it has, about; MaxPatternStates+1, if there are more. A search takes at most so many
+	// steps for each character that it reads.
 	States int
 	// Groups is how many groups are captured.
 	Groups int
 }
 
-// SizeOf returns the size of an expression. A text that is no expression has none, and package regexp says why. The error is for an
-// expression above the limits.
+// SizeOf returns the size of an expression. A text that is no expression has none, and package regexp says why. The
+// error is for an expression above the limits.
 func SizeOf(source string) (PatternSize, error) {
 	if len(source) > MaxPatternBytes {
 		return PatternSize{}, fmt.Errorf("a regular expression of %d bytes, the limit is %d", len(source), MaxPatternBytes)

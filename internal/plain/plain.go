@@ -1,7 +1,7 @@
-// Package plain handles text that people and other programs wrote. It keeps text from drawing where it is shown: control characters
-// move a terminal's cursor and repaint it, and those of bidirectional text turn the text beside them round. It finds the known name
-// that a misspelt one probably meant, and bounds the size of a regular expression before anything is matched. It knows neither
-// terminals nor pages, and no names.
+// Package plain handles text that people and other programs wrote. It keeps text from drawing where it is shown:
+// control characters move a terminal's cursor and repaint it, and those of bidirectional text turn the text beside them
+// round. It finds the known name that a misspelt one probably meant, and bounds the size of a regular expression before
+// anything is matched. It knows neither terminals nor pages, and no names.
 package plain
 
 import (

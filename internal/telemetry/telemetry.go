@@ -4,9 +4,10 @@
 //
 // # One trace a job
 //
-// The ids of the trace and of all its spans are made from what the job is (tracecontext.go), so that any process can name
-// the span of an attempt, long before whoever ends it makes that span. A span is made when it has ended: none is open while a
-// job waits. So what a process that dies was about to tell is lost, and nothing else: traces are told at most once.
+// The ids of the trace and of all its spans are made from what the job is (tracecontext.go), so that any process can
+// name the span of an attempt, long before whoever ends it makes that span. A span is made when it has ended: none is
+// open while a job waits. So what a process that dies was about to tell is lost, and nothing else: traces are told at
+// most once.
 //
 // # What no span has
 //

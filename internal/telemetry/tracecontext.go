@@ -57,8 +57,8 @@ func RoundSpan(j job.Job, round int) trace.SpanID {
 	return spanID(j, "round", strconv.Itoa(round))
 }
 
-// AttemptSpan is the span of an attempt of a step or its undo. A number is used once in the life of a step, whatever the round
-// and the direction.
+// AttemptSpan is the span of an attempt of a step or its undo. A number is used once in the life of a step, whatever
+// the round and the direction.
 func AttemptSpan(j job.Job, step string, attempt int) trace.SpanID {
 	return spanID(j, "attempt", step, strconv.Itoa(attempt))
 }

@@ -44,11 +44,12 @@ var arrows = []arrow{
 	{"internal/wire", []string{".", "internal/job", "internal/canonical"}, nil},
 	// A log that holds back what repeats; it knows no warning of ours.
 	{"internal/quiet", nil, nil},
-	// Which trace and spans a job has: ids made from what it knows of itself. Spans and metrics of what the Scheduler says has
-	// happened. OpenTelemetry's API, and not its SDK.
+	// Which trace and spans a job has: ids made from what it knows of itself. Spans and metrics of what the Scheduler
+	// says has happened. OpenTelemetry's API, and not its SDK.
 	{"internal/telemetry", []string{".", "internal/job"}, []string{otelAPI}},
 	{"telemetry", []string{"internal/telemetry"}, []string{otelAPI}},
-	// The variables of OpenTelemetry, and a sender for a process that is frozen between invocations: the SDK's for OTLP links gRPC.
+	// The variables of OpenTelemetry, and a sender for a process that is frozen between invocations: the SDK's for OTLP
+	// links gRPC.
 	{"internal/otlp", []string{"telemetry"}, []string{otelAPI, otlp, "google.golang.org/protobuf"}},
 	{"internal/testkit/spansink", nil, []string{otlp, "google.golang.org/protobuf"}},
 	{"telemetry/export", []string{"telemetry", "internal/otlp"}, []string{otelAPI, "github.com/prometheus/client_golang"}},

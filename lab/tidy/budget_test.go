@@ -17,8 +17,8 @@ const (
 	maxOurImports = 20
 	// maxParameters is how many parameters a function may have.
 	maxParameters = 5
-	// maxProductLines is how many lines of Go the product may have, without its tests: 101,377 on 2026-11-25, and 500 more. A product
-	// that has become smaller gets a smaller figure.
+	// maxProductLines is how many lines of Go the product may have, without its tests: 101,377 on 2026-11-25, and 500
+	// more. A product that has become smaller gets a smaller figure.
 	maxProductLines = 101_877
 )
 
@@ -71,7 +71,8 @@ var parameters = map[string]excess{
 // besideProduct are the folders of the tree that are no part of the product.
 var besideProduct = []string{"lab", "importer", "kits", "examples"}
 
-// overBudget returns findings: parts that are larger than limit, or than their row in allowed, and rows that no part needs any more.
+// overBudget returns findings: parts that are larger than limit, or than their row in allowed, and rows that no part
+// needs any more.
 func overBudget(sizes map[string]int, limit int, allowed map[string]excess, unit string) []string {
 	var found []string
 	for _, part := range slices.Sorted(maps.Keys(sizes)) {

@@ -16,11 +16,12 @@ import (
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// maxWaiting is how many spans may wait to be sent, with those that are being sent; what comes beyond is dropped. About 2 MB.
+// maxWaiting is how many spans may wait to be sent, with those that are being sent; what comes beyond is dropped. About
+// 2 MB.
 const maxWaiting = 2048
 
-// spans is a provider whose spans are sent to a collector over OTLP. Spans that cannot be sent in time are dropped, and counted; no
-// caller waits for the collector.
+// spans is a provider whose spans are sent to a collector over OTLP. Spans that cannot be sent in time are dropped, and
+// counted; no caller waits for the collector.
 type spans struct {
 	Provider *sdktrace.TracerProvider
 	// Sampled is telemetry.Telemetry's.
@@ -28,8 +29,8 @@ type spans struct {
 	gate    *gate
 }
 
-// openSpans makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what is not here.
-// Nothing is asked of the collector: one that is not there yet is no mistake.
+// openSpans makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what
+// is not here. Nothing is asked of the collector: one that is not there yet is no mistake.
 func openSpans(ctx context.Context, service *resource.Resource, logger *slog.Logger) (*spans, error) {
 	wanted, err := otlp.Wanted("TRACES")
 	if err != nil || !wanted {

@@ -1,5 +1,5 @@
-// Package awsnotify tells AWS services about jobs: an Amazon EventBridge bus of every announcement and every change, and an
-// Amazon SNS topic of every alert. The bus alerts no person; its listeners do, by their rules.
+// Package awsnotify tells AWS services about jobs: an Amazon EventBridge bus of every announcement and every change,
+// and an Amazon SNS topic of every alert. The bus alerts no person; its listeners do, by their rules.
 package awsnotify
 
 import (

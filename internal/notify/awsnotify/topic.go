@@ -11,8 +11,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
-// Topic is an Amazon SNS topic for alerts. An alert has a subject and a text for people, and attributes by which a subscription
-// can filter. Both fields must be set.
+// Topic is an Amazon SNS topic for alerts. An alert has a subject and a text for people, and attributes by which a
+// subscription can filter. Both fields must be set.
 type Topic struct {
 	Client *sns.Client
 	ARN    string

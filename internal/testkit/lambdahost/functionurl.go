@@ -44,12 +44,13 @@ type Key struct {
 // ErrThrottled is the error of an invocation in which no code was run; it may be later.
 var ErrThrottled = errors.New("the invocation was throttled")
 
-// URL serves a function's URL for tests, as Lambda does where its AuthType is AWS_IAM, or NONE: it checks the signature and its time,
-// refuses keys that are denied, and hands the function an event of format 2.0 with the identity of the key.
+// URL serves a function's URL for tests, as Lambda does where its AuthType is AWS_IAM, or NONE: it checks the signature
+// and its time, refuses keys that are denied, and hands the function an event of format 2.0 with the identity of the
+// key.
 //
-// It is not IAM: access is decided key by key, and no policy, condition or session token is read. It knows no TLS, no CORS, no
-// cookies, no query-string signatures and no streams, answers on any host, and leaves out of the event the fields that our functions
-// do not read: the account, the address and the time of the caller.
+// It is not IAM: access is decided key by key, and no policy, condition or session token is read. It knows no TLS, no
+// CORS, no cookies, no query-string signatures and no streams, answers on any host, and leaves out of the event the
+// fields that our functions do not read: the account, the address and the time of the caller.
 type URL struct {
 	// Invoke runs the function on an event and returns its answer. Any error but ErrThrottled is one of the function.
 	Invoke func(ctx context.Context, event []byte) ([]byte, error)

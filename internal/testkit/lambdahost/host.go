@@ -126,7 +126,8 @@ func (e *environment) serveNext(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What Invoke returns, beside ErrThrottled, when a function did not answer. Its messages are left to their visibility timeout.
+// What Invoke returns, beside ErrThrottled, when a function did not answer. Its messages are left to their visibility
+// timeout.
 var (
 	// ErrRecursive: no code was run, since the function is already in the chain MaxHops times.
 	ErrRecursive = errors.New("a recursive loop was broken")

@@ -1,6 +1,6 @@
-// Package proof compares the counts of tests with those in docs/proof.md, and hunts for planted bugs: wrong versions of the shipped
-// code, with one place of a file replaced for the build of a test. Nothing in the tree changes. The hunts show that the model check
-// and the simulation would see a mistake. Only tests import it.
+// Package proof compares the counts of tests with those in docs/proof.md, and hunts for planted bugs: wrong versions of
+// the shipped code, with one place of a file replaced for the build of a test. Nothing in the tree changes. The hunts
+// show that the model check and the simulation would see a mistake. Only tests import it.
 package proof
 
 import (
