@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 )
 
@@ -146,7 +147,7 @@ func TestChangesSurviveTheEngine(t *testing.T) {
 	defer eng.Close()
 	go eng.Run(ctx)
 	// Whoever has to do with the job again hands it over; without that the Supervisor does, a minute after its end.
-	if _, err := eng.Ask(ctx, "t-1", makegood.VerbPause, ""); err == nil {
+	if _, err := eng.Request(ctx, "t-1", api.Request{Verb: makegood.VerbPause}); err == nil {
 		t.Fatal("a job that has ended was paused")
 	}
 	<-d.ended

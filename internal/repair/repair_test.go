@@ -217,7 +217,7 @@ func TestAnOrderOfOneNameIsOne(t *testing.T) {
 // A refusal is counted and told with its reason, and the others go on.
 func TestARefusalIsTold(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.Ask(t.Context(), w.ids[3], makegood.VerbCancel, "")
+	_, err := w.Request(t.Context(), w.ids[3], api.Request{Verb: makegood.VerbCancel})
 	check(t, err)
 	_, err = w.Wait(t.Context(), w.ids[3])
 	check(t, err)
