@@ -94,7 +94,7 @@ func TestServeKnowsItsCallers(t *testing.T) {
 	must(t, err)
 	ran := make(chan error, 1)
 	go func() {
-		ran <- onhttp.Run(work, onhttp.Options{Agent: paying{}, URL: s.url, Token: strings.TrimSpace(string(token))})
+		ran <- onhttp.Run(work, paying{}, onhttp.Options{URL: s.url, Token: strings.TrimSpace(string(token))})
 	}()
 	for s.job("p-1", "pay") != "done" {
 		if t.Context().Err() != nil {

@@ -45,7 +45,7 @@ type door struct {
 	logger   *slog.Logger
 }
 
-func newDoor(o Options) (*door, error) {
+func newDoor(o working) (*door, error) {
 	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the URL of an engine: want one such as http://127.0.0.1:4777", o.URL)

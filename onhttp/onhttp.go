@@ -1,7 +1,7 @@
 // Package onhttp runs an agent in a process of its own, whose jobs are in an engine elsewhere: in `makegood dev --outside
 // NAME`, or in a process that embeds package engine and names the agent in its Options.Outside.
 //
-//	err := onhttp.Run(ctx, onhttp.Options{URL: "http://127.0.0.1:4777", Agent: payments})
+//	err := onhttp.Run(ctx, payments, onhttp.Options{URL: "http://127.0.0.1:4777"})
 //
 // It asks the engine for tasks over HTTP, works on them, sends heartbeats, and replies: the agent is the same code that is
 // linked into an engine, and the same that package onqueue runs for a stack on AWS. It reads and writes large payloads
@@ -52,14 +52,12 @@ var ErrCutOff = errors.New("work was cut off at the end of the grace time")
 // ErrOptions: nothing was begun, because an option cannot be. Its message says which.
 var ErrOptions = errors.New("cannot begin")
 
-// Options are the options of Run. URL and Agent must be set.
+// Options are the options of Run. URL must be set. Those that onqueue.Options has, too, mean the same there.
 type Options struct {
 	// URL is where the engine's API is, such as http://127.0.0.1:4777, or the address of its engine.AgentHandler.
 	URL string
 	// Token is what the engine asks this agent for; empty: nothing.
 	Token string
-	// Agent does the tasks. The engine must know its name as that of an agent outside.
-	Agent agent.Handler
 	// Concurrency is how many attempts run at once. Default: DefaultConcurrency. Nothing is taken that could not begin.
 	Concurrency int
 	// Instance names this process where people see who holds a claim: 1 to 128 of A-Z a-z 0-9 . _ : -. Default: "go-" and 128
@@ -76,7 +74,13 @@ type Options struct {
 // instances is what an engine takes for the name of a process.
 var instances = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-func (o Options) complete() (Options, error) {
+// working are the options of a run, and its agent.
+type working struct {
+	Options
+	Agent agent.Handler
+}
+
+func (o working) complete() (working, error) {
 	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	o.Instance = cmp.Or(o.Instance, "go-"+rand.Text())
@@ -100,13 +104,13 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// Run takes tasks of an agent until ctx ends. Then it takes no more but what was on its way, lets what runs go on for Grace,
+// Run takes tasks of an agent until ctx ends. The engine must know its name as that of an agent outside. Then it takes no more but what was on its way, lets what runs go on for Grace,
 // and returns nil; or tells what still runs to stop, and returns ErrCutOff. An error that is ErrOptions means that nothing was
 // begun. While it runs, what the engine refuses, or does not answer, is asked again, at most every 5 seconds, and logged once, then once a
 // minute: also that it knows no such agent, or wants another token. Heartbeats and replies are said again for as long as
 // their attempt has time.
-func Run(ctx context.Context, o Options) error {
-	o, err := o.complete()
+func Run(ctx context.Context, a agent.Handler, options Options) error {
+	o, err := working{options, a}.complete()
 	if err != nil {
 		return err
 	}
@@ -116,8 +120,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer d.close()
 	t := newTaker(d, o)
-	o.Logger.InfoContext(ctx, "taking tasks", "agent", o.Agent.Name(), "engine", d.base.Redacted(), "instance", o.Instance, "concurrency", o.Concurrency)
+	o.Logger.InfoContext(ctx, "taking tasks", "agent", a.Name(), "engine", d.base.Redacted(), "instance", o.Instance, "concurrency", o.Concurrency)
 	err = t.run(ctx)
-	o.Logger.InfoContext(ctx, "stopped", "agent", o.Agent.Name(), "cut", err != nil)
+	o.Logger.InfoContext(ctx, "stopped", "agent", a.Name(), "cut", err != nil)
 	return err
 }
