@@ -46,20 +46,21 @@ money-demo: ## Run jobs through the functions on a stand-in, and show what they 
 
 quick: ## Run the short tests of the packages that changed since origin/main (or HEAD; BASE=COMMIT), and of IMPORTERS=10 that import them
 	@packages=$$(go run ./lab/tidy/touched $(if $(BASE),-base $(BASE)) $(if $(IMPORTERS),-importers $(IMPORTERS))) || exit 1; \
-	if [ -n "$$packages" ]; then $(count) -short $$packages; else echo "quick: nothing to test" >&2; fi
+	if [ -n "$$packages" ]; then $(count) -short -count=1 $$packages; else echo "quick: nothing to test" >&2; fi
 
 test: ## Run the tests of every product package and of the importer, and count them, with a tenth of the random cases and no building of whole programs
 	@$(count) -short ./... ./importer/...
 
+# The tests of lab read files of the whole tree, and the cache of go test knows only those of their own module: -count=1.
 lab: ## Run the short tests of the laboratory and count them: simulation, model check, oracle, docs, tidiness, template
-	@$(count) -short ./lab/...
+	@$(count) -short -count=1 ./lab/...
 
 # SHARE=2/3 of a list of packages is every third of them, from the second on; empty: all.
 share = $(if $(SHARE),| awk -v share=$(SHARE) 'BEGIN { split(share, s, "/") } NR % s[2] == s[1] % s[2]')
 
 # The packages whose tests have more to do in a whole run, and no others: make test has run the rest.
 whole: ## Run whole what make test runs short: every call that can fail, whole programs, all random cases; SHARE=2/3 of the packages
-	@$(count) $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|planted\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
+	@$(count) -count=1 $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|planted\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
 		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(share))
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
