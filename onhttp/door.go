@@ -43,6 +43,8 @@ type door struct {
 	token    string
 	instance string
 	logger   *slog.Logger
+	// pause is the wait after a payload did not come through for the first time.
+	pause time.Duration
 }
 
 func newDoor(o working) (*door, error) {
@@ -53,7 +55,7 @@ func newDoor(o working) (*door, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.Concurrency + 1
 	return &door{
-		base: base, agent: o.Agent.Name(), token: o.Token, instance: o.Instance,
+		base: base, pause: transferPause, agent: o.Agent.Name(), token: o.Token, instance: o.Instance,
 		logger: slog.New(heldback.New(o.Logger.Handler(), time.Now)),
 		// No redirect is followed: the API has none, and the token is for nobody else.
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},

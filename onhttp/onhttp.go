@@ -118,10 +118,15 @@ func Run(ctx context.Context, a agent.Handler, options Options) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
 	}
+	return d.run(ctx, o)
+}
+
+// run takes tasks by this door, and closes it.
+func (d *door) run(ctx context.Context, o working) error {
 	defer d.close()
 	t := newTaker(d, o)
-	o.Logger.InfoContext(ctx, "taking tasks", "agent", a.Name(), "engine", d.base.Redacted(), "instance", o.Instance, "concurrency", o.Concurrency)
-	err = t.run(ctx)
-	o.Logger.InfoContext(ctx, "stopped", "agent", a.Name(), "cut", err != nil)
+	o.Logger.InfoContext(ctx, "taking tasks", "agent", o.Agent.Name(), "engine", d.base.Redacted(), "instance", o.Instance, "concurrency", o.Concurrency)
+	err := t.run(ctx)
+	o.Logger.InfoContext(ctx, "stopped", "agent", o.Agent.Name(), "cut", err != nil)
 	return err
 }

@@ -221,8 +221,12 @@ func TestAHeartbeatNamesItsAttempt(t *testing.T) {
 // A transfer that fails is tried again after waits that double, up to two seconds, eight times in all.
 func TestATransferThatFailsWaitsLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		d, err := newDoor(working{Options{URL: "http://engine", Logger: slog.New(slog.DiscardHandler)}, doing(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
 		began, tries := time.Now(), 0
-		err := again(t.Context(), func() (bool, error) {
+		err = payloads{door: d}.again(t.Context(), func() (bool, error) {
 			tries++
 			return true, io.ErrUnexpectedEOF
 		})
