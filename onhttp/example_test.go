@@ -34,7 +34,7 @@ func Example() {
 // What cannot be is said before anything is asked of the engine.
 func ExampleRun() {
 	err := onhttp.Run(context.Background(), harbour, onhttp.Options{URL: "127.0.0.1:4777"})
-	fmt.Println(err, errors.Is(err, onhttp.ErrOptions))
+	fmt.Println(err, errors.Is(err, agent.ErrOptions))
 	// Output: cannot begin: "127.0.0.1:4777" is not the URL of an engine: want one such as http://127.0.0.1:4777 true
 }
 

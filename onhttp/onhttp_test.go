@@ -89,14 +89,14 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		`"http://h#x" is not the URL`:      func(o *working) { o.URL = "http://h#x" },
 		"concurrency 1001 is out of range": func(o *working) { o.Concurrency = 1001 },
 		"concurrency -1 is out of range":   func(o *working) { o.Concurrency = -1 },
-		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = MaxGrace + time.Second },
+		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = agent.MaxGrace + time.Second },
 		`instance "a b": want`:             func(o *working) { o.Instance = "a b" },
 		"the agent at 0 is nil":            func(o *working) { o.Agent = nil },
 	} {
 		o := good
 		change(&o)
-		if err := Run(t.Context(), o.Agent, o.Options); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %v that says %q", err, ErrOptions, want)
+		if err := Run(t.Context(), o.Agent, o.Options); !errors.Is(err, agent.ErrOptions) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %v that says %q", err, agent.ErrOptions, want)
 		}
 	}
 }
@@ -126,8 +126,8 @@ func TestWhatOutlivesTheGraceTimeIsCutOff(t *testing.T) {
 		return nil, cause
 	})
 	o.Grace = time.Millisecond
-	if err := Run(ctx, o.Agent, o.Options); !errors.Is(err, ErrCutOff) {
-		t.Errorf("stopped with %v, want %v", err, ErrCutOff)
+	if err := Run(ctx, o.Agent, o.Options); !errors.Is(err, agent.ErrCutOff) {
+		t.Errorf("stopped with %v, want %v", err, agent.ErrCutOff)
 	}
 	if !errors.Is(cause, errStopped) {
 		t.Errorf("the agent was told to stop with %v, want %v", cause, errStopped)

@@ -69,7 +69,7 @@ func (t *taker) run(ctx context.Context) error {
 		return nil
 	}
 	t.options.Logger.WarnContext(ctx, "work was told to stop", "agent", t.options.Agent.Name(), "attempts", cut, "grace", t.options.Grace)
-	return ErrCutOff
+	return agent.ErrCutOff
 }
 
 // take takes tasks until ctx ends, and has them done in work.

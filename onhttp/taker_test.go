@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -232,8 +233,8 @@ func TestHowLongStoppingTakes(t *testing.T) {
 		"nothing runs":                                  {want: 0},
 		"an attempt that ends in time":                  {takes: 10 * time.Second, want: 10 * time.Second},
 		"an attempt that ends in time, of a long grace": {takes: 50 * time.Minute, grace: time.Hour, want: 50 * time.Minute},
-		"an attempt that is cut off":                    {takes: time.Hour, told: 2 * time.Second, want: 32 * time.Second, err: ErrCutOff},
-		"one that is cut off sooner":                    {takes: time.Hour, told: 2 * time.Second, grace: time.Second, want: 3 * time.Second, err: ErrCutOff},
+		"an attempt that is cut off":                    {takes: time.Hour, told: 2 * time.Second, want: 32 * time.Second, err: agent.ErrCutOff},
+		"one that is cut off sooner":                    {takes: time.Hour, told: 2 * time.Second, grace: time.Second, want: 3 * time.Second, err: agent.ErrCutOff},
 		"an engine that hangs":                          {hangs: true, want: 5 * time.Second},
 		"an engine that hangs, and a short grace":       {hangs: true, grace: time.Second, want: time.Second},
 	} {
