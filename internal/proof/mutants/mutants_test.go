@@ -16,12 +16,12 @@ import "log"
 
 const limit = 3 * 4
 
-type logger struct{ Logger *log.Logger }
+type logger struct{ Logger, logger *log.Logger }
 
 func f(x logger, a, b int, ok bool) (n int) {
 	x.Logger.Print("f")
 	if b++; a > b {
-		x.Logger.Print("larger")
+		x.logger.Print("larger")
 	}
 	if a < b && !ok {
 		n++
