@@ -90,6 +90,7 @@ func TestAScheduleThatCannotBeIsRefused(t *testing.T) {
 	for says, change := range map[string]func(*makegood.Schedule){
 		"cron":                           func(s *makegood.Schedule) { s.Cron = "@noon" },
 		"input is not JSON":              func(s *makegood.Schedule) { s.Input = []byte(`{`) },
+		`the key "a" twice`:              func(s *makegood.Schedule) { s.Input = []byte(`{"a":1,"a":2}`) },
 		".steps is unknown":              func(s *makegood.Schedule) { s.Input = []byte(`"${ .steps }"`) },
 		`there is no workflow "unknown"`: func(s *makegood.Schedule) { s.Workflow = "unknown" },
 	} {
@@ -266,6 +267,11 @@ func TestTheSchedulesOfAFileAreThoseThatItSays(t *testing.T) {
 	adopt(daily)
 	if s := w.tick(); s.Cron != "@daily" || !s.Paused() || !s.Key.IsZero() {
 		t.Errorf("changed in the file: got %+v, want it paused still", s)
+	}
+	paused := w.tick().Rev
+	adopt(daily)
+	if s := w.tick(); s.Rev != paused {
+		t.Errorf("adopted again while it is paused: got revision %d, want nothing written after %d", s.Rev, paused)
 	}
 	if _, err := w.table.Get(t.Context(), "tock"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("taken out of the file: got %v, want it gone", err)
