@@ -60,3 +60,16 @@ func TestAQuestionSaysWhatAnAnswerNeeds(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// Where nobody can be asked, that is noted of each step that waits, and none keeps another from it.
+func TestEachQuestionThatCannotBeAskedIsNoted(t *testing.T) {
+	w := newWorld(t)
+	w.use(func(c *scheduler.Config) { c.Asked = []string{"boss"} })
+	waits := "agent: approval, needs: [], with: {question: well, choices: [yes]}, waiting: {ask: boss}"
+	w.submit(w.define("name: two\nsteps:\n- {name: first, "+waits+"}\n- {name: second, "+waits+"}"), "j")
+	for _, step := range w.job("j").Steps {
+		if wait := step.Forward.Wait; wait == nil || wait.Tries != 1 {
+			t.Errorf("step %s: got %+v, want one try", step.Name, wait)
+		}
+	}
+}

@@ -127,3 +127,18 @@ func TestAnInputThatWasSentAgainIsOfItsFirstTime(t *testing.T) {
 		t.Errorf("%d saves were counted, want one", got)
 	}
 }
+
+// An attempt was made when its task was, and not when its agent began; also once it has ended.
+func TestAnInputIsOfTheTimeAtWhichItsTaskWasMade(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+	born := w.now
+	w.now = w.now.Add(5 * time.Second)
+	done := w.done("j", "first")
+	w.now = w.now.Add(5 * time.Second)
+	w.handle(done)
+	all, err := w.s.SentInputs(t.Context(), "j", "first", nil)
+	if err != nil || len(all.Inputs) != 1 || !all.Inputs[0].OpenedAt.Equal(born) {
+		t.Errorf("got %+v, %v, want that it was made at %v", all, err, born)
+	}
+}

@@ -57,14 +57,18 @@ func TestAnAuditSeesJobsAndSchedulesAsTheyAre(t *testing.T) {
 	} {
 		check(t, s.Create(t.Context(), j))
 	}
-	check(t, s.PutSchedule(t.Context(), store.Scheduled{Schedule: makegood.Schedule{Name: "tick"}, Key: now}))
-	page, _, err := s.AuditPage(t.Context(), "", 10)
-	check(t, err)
+	check(t, s.PutSchedule(t.Context(), store.Scheduled{Schedule: makegood.Schedule{Name: "again"}, Key: now}))
+	var page []store.Audited
+	for cursor, more := "", true; more; more = cursor != "" {
+		some, next, err := s.AuditPage(t.Context(), cursor, 2)
+		check(t, err)
+		page, cursor = append(page, some...), next
+	}
 	want := []store.Audited{
 		{Job: "a", ProcessState: makegood.Processing, CompleteBy: now, Indexed: true},
 		{Job: "b", ProcessState: makegood.Processed, CompleteBy: now, Indexed: true, Untold: true},
 		{Job: "c", ProcessState: makegood.Processed, Told: true},
-		{Schedule: "tick", CompleteBy: now, Indexed: true},
+		{Schedule: "again", CompleteBy: now, Indexed: true},
 	}
 	if !slices.Equal(page, want) {
 		t.Errorf("got %+v, want %+v", page, want)
