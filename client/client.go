@@ -40,7 +40,7 @@ const (
 
 // Client talks to one API. Its methods may be called by many goroutines at once.
 type Client struct {
-	mark
+	mark //lint:ignore U1000 it closes api.Reader
 	base *url.URL
 	http *http.Client
 	// away makes the requests of payloads that go to a store and not to the API: it has no credential of anybody.
@@ -49,6 +49,7 @@ type Client struct {
 	token    string
 }
 
+//lint:ignore U1000 embedded without its name
 type mark = sealed.By
 
 var _ api.Jobs = (*Client)(nil)

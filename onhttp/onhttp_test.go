@@ -82,6 +82,8 @@ func gives(t *testing.T, w io.Writer, leftMs int, tasks ...makegood.Task) {
 }
 
 func TestOptionsThatCannotBe(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end() // A run with right options ends at once.
 	good := working{Options{URL: "http://127.0.0.1:1", Logger: quiet()}, doing(nil)}
 	for want, change := range map[string]func(*working){
 		"is not the URL of an engine":      func(o *working) { o.URL = "http://" },
@@ -90,12 +92,13 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		"concurrency 1001 is out of range": func(o *working) { o.Concurrency = 1001 },
 		"concurrency -1 is out of range":   func(o *working) { o.Concurrency = -1 },
 		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = agent.MaxGrace + time.Second },
+		"grace -1ns is out of range":       func(o *working) { o.Grace = -1 },
 		`instance "a b": want`:             func(o *working) { o.Instance = "a b" },
 		"the agent at 0 is nil":            func(o *working) { o.Agent = nil },
 	} {
 		o := good
 		change(&o)
-		if err := Run(t.Context(), o.Agent, o.Options); !errors.Is(err, agent.ErrOptions) || !strings.Contains(err.Error(), want) {
+		if err := Run(ended, o.Agent, o.Options); !errors.Is(err, agent.ErrOptions) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %v that says %q", err, agent.ErrOptions, want)
 		}
 	}

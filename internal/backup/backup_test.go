@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/engine/folder"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/engine/folder"
 	"github.com/makegood-dev/makegood/internal/backup"
 	"github.com/makegood-dev/makegood/internal/embedded"
 )
