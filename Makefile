@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,24 +46,25 @@ money-demo: ## Run jobs through the functions on a stand-in, and show what they 
 
 quick: ## Run the short tests of the packages that changed since origin/main (or HEAD; BASE=COMMIT), and of IMPORTERS=10 that import them
 	@packages=$$(go run ./lab/tidy/touched $(if $(BASE),-base $(BASE)) $(if $(IMPORTERS),-importers $(IMPORTERS))) || exit 1; \
-	if [ -n "$$packages" ]; then $(count) -short $$packages; else echo "quick: nothing to test" >&2; fi
+	if [ -n "$$packages" ]; then $(count) -short -count=1 $$packages; else echo "quick: nothing to test" >&2; fi
 
 test: ## Run the tests of every product package and of the importer, and count them, with a tenth of the random cases and no building of whole programs
 	@$(count) -short ./... ./importer/...
 
+# The tests of lab read files of the whole tree, and the cache of go test knows only those of their own module: -count=1.
 lab: ## Run the short tests of the laboratory and count them: simulation, model check, oracle, docs, tidiness, template
-	@$(count) -short ./lab/...
+	@$(count) -short -count=1 ./lab/...
 
 # SHARE=2/3 of a list of packages is every third of them, from the second on; empty: all.
 share = $(if $(SHARE),| awk -v share=$(SHARE) 'BEGIN { split(share, s, "/") } NR % s[2] == s[1] % s[2]')
 
 # The packages whose tests have more to do in a whole run, and no others: make test has run the rest.
 whole: ## Run whole what make test runs short: every call that can fail, whole programs, all random cases; SHARE=2/3 of the packages
-	@$(count) $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|proof\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
+	@$(count) -count=1 $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|proof\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
 		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(share))
 
-test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
-	@go run ./lab/e2e/aws
+test-aws: ## Run the tests that need AWS's API against stand-ins; of the set with MiniStack alone: ON=MiniStack (or ElasticMQ); needs Python, Java and Maven
+	@go run ./lab/e2e/aws $(if $(ON),-on $(ON))
 
 cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; needs Python
 	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/cost $(if $(JSON),-json)
@@ -218,9 +219,11 @@ race: ## Run the tests under the race detector, but those of what is written, or
 	fi
 
 # WHOLE and RACE are the shares of these two: .ci/run, which has 40 minutes for all, plays those of the day.
-check: vet lint format tidy generated test lab ## All that must hold before a commit; WHOLE=2/3 RACE=1/2 of whole and race
+check: check-short ## All that must hold before a commit; WHOLE=2/3 RACE=1/2 of whole and race
 	@$(MAKE) --no-print-directory whole SHARE=$(WHOLE)
 	@$(MAKE) --no-print-directory race SHARE=$(RACE)
+
+check-short: vet lint format tidy generated test lab ## What of check comes before whole and race
 
 vet:
 	go vet work

@@ -137,9 +137,9 @@ type Undo struct {
 type Retry struct {
 	// Attempts counts the first one too; 1 to MaxAttempts. Default: MaxAttempts where For is given, too.
 	Attempts int `json:"attempts"`
-	// For is how long after the first failure another attempt is made; the last comes when it is over, so an outage that is
-	// shorter is outlived. Time in which nothing could be tried is left out: a pause, an engine that was down, a task that
-	// nobody took. At most MaxRetryFor. Zero: as long as there are attempts, where Attempts is given.
+	// For is how long after the first failure another attempt is made; the last comes when it is over, so the step outlives a
+	// shorter outage. Time without a chance to try is left out: a pause, an engine that was down, a task that no agent
+	// took. At most MaxRetryFor. Zero: as long as there are attempts, where Attempts is given.
 	For Duration `json:"for,omitzero"`
 	// Backoff is the longest wait before the first retry. Default: 1s.
 	Backoff Duration `json:"backoff"`

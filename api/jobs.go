@@ -55,17 +55,11 @@ type Jobs interface {
 	// Submit stores a job, with its first attempts, before it answers, and returns it without payloads. Where the same id
 	// with the same content was there already, which is the same job, Existed is set.
 	Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error)
-	// Ask asks for a verb, and returns the job as it is stored after it, without payloads. Asked for what is so already,
-	// it succeeds, and Existed is set. reason may be empty. Reschedule and Edit take more, and go by Request: here each is an
-	// *InvalidError.
-	Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error)
-	// Reschedule moves the start of a job of which nothing has begun, and returns it as it is stored after that, without
-	// payloads; its timeout counts from the new start. One that has passed is at once. The zero time is an *InvalidError; a
-	// job that has begun or ended, and a start more than makegood.MaxStartDelay ahead, are refused.
-	Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error)
-	// Request asks for any verb, under a name of its own: the same name asked for again of the same job is the same
-	// request, as long as it is among the 16 that were granted last, and Existed is set. An empty name: one
-	// is made. What Ask and Reschedule say of their verbs holds.
+	// Request asks for a verb, and returns the job as it is stored after it, without payloads. A request for what is so already
+	// succeeds, and Existed is set. The same name (Request.Name) asked for again of the same job is the same request, as long
+	// as it is among the 16 that were granted last, and Existed is set. A Reschedule moves the start of a job of which nothing
+	// has begun, and its timeout counts from the new start; a start in the past is at once, the zero time an *InvalidError, and
+	// a start more than makegood.MaxStartDelay ahead is refused.
 	Request(ctx context.Context, id string, r Request) (makegood.Job, error)
 	// Plan says what a Resubmit with its Definition and Input would do, and changes nothing. Where that would be refused, so is
 	// this, with the same reason; another verb is an *InvalidError.

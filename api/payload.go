@@ -7,18 +7,18 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Payloads writes and reads what is too large for an input or an output itself, up to makegood.MaxLargePayloadBytes. An
-// engine and a Client are one: a Client of an engine, or of a stack that has a payload store.
+// Payloads writes and reads payloads that are too large for an input or an output, up to makegood.MaxLargePayloadBytes.
+// engine.Engine implements it, and client.Client does for an engine, and for a stack that has a payload store.
 type Payloads interface {
-	// WritePayload stores what from gives up to its end, for a job that will be submitted, or is there: its id must be known
-	// before. It returns the reference, which an input can hold, anywhere. mediaType says what it is, such as
-	// application/pdf; empty: nothing. When it returns the bytes are durable; they go with the job, or, if none refers to
-	// them, after makegood.KeepPayload. After an error nothing is stored, or the whole, and it can be written again.
+	// WritePayload reads from to its end and stores the bytes for a job, which may be submitted later: its id must be known
+	// before. It returns the reference, which may stand anywhere in an input. mediaType is a type such as application/pdf;
+	// empty: none. When it returns, the bytes are durable; they are deleted with the job, or, where no job refers to them,
+	// after makegood.KeepPayload. After an error either all bytes are stored or none, and the payload can be written again.
 	WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error)
-	// OpenPayload reads what a payload of a job refers to. Its last Read returns io.EOF only if all was read and is what was
-	// written, by its hash. It is to be closed. ErrNoPayload.
+	// OpenPayload reads the bytes of a payload of a job. The last Read returns io.EOF only if all bytes were read and their
+	// hash is that of the reference. The caller closes it. Errors: ErrNoPayload.
 	OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error)
-	// OpenPayloadRange reads n bytes from offset on, or all that follow with a negative n. No hash tells whether a part is
-	// what was written. ErrNoPayload.
+	// OpenPayloadRange reads n bytes from offset on, or all that follow with a negative n. No hash covers a part.
+	// Errors: ErrNoPayload.
 	OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
 }

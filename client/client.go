@@ -40,7 +40,7 @@ const (
 
 // Client talks to one API. Its methods may be called by many goroutines at once.
 type Client struct {
-	mark
+	mark //lint:ignore U1000 it closes api.Reader
 	base *url.URL
 	http *http.Client
 	// away makes the requests of payloads that go to a store and not to the API: it has no credential of anybody.
@@ -49,6 +49,7 @@ type Client struct {
 	token    string
 }
 
+//lint:ignore U1000 embedded without its name
 type mark = sealed.By
 
 var _ api.Jobs = (*Client)(nil)
@@ -232,45 +233,6 @@ func (c *Client) Publish(ctx context.Context, source []byte) (w api.Workflow, er
 		return w, fmt.Errorf("publish: %w", err)
 	}
 	return w, nil
-}
-
-// The verbs return the job as it is stored after them, without payloads. Asked for what is so already,
-// they succeed. Errors: *RefusedError with the reason, ErrNotFound, *InvalidError, *UnreachableError,
-// after which it is unknown whether it was granted: ask again.
-
-// Cancel asks for what was done to be undone, and for the job to end Cancelled; reason may be empty.
-func (c *Client) Cancel(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.VerbCancel, reason)
-}
-
-// Undo asks for what was done to be undone, and for the job to end Undone; reason may be empty.
-func (c *Client) Undo(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.VerbUndo, reason)
-}
-
-// Resubmit asks for a job in Error to go on from what failed, and an undone one to start again.
-func (c *Client) Resubmit(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.VerbResubmit, reason)
-}
-
-// Pause asks for nothing new to be started; what runs runs on.
-func (c *Client) Pause(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.VerbPause, reason)
-}
-
-// Resume takes a pause back.
-func (c *Client) Resume(ctx context.Context, id, reason string) (makegood.Job, error) {
-	return c.Ask(ctx, id, makegood.VerbResume, reason)
-}
-
-// Ask asks for a verb other than Reschedule.
-func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error) {
-	return c.ask(ctx, id, verb, asking{Reason: reason})
-}
-
-// Reschedule is what Jobs says.
-func (c *Client) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return c.Request(ctx, id, api.Request{Verb: makegood.VerbReschedule, StartAt: startAt})
 }
 
 // Request is what Jobs says.

@@ -107,7 +107,7 @@ func TestARequestIsNamed(t *testing.T) {
 	a := serve(t, answer{hangUp: true}, answer{status: 200, body: job("Undoing")})
 	c := newClient(t, a.URL)
 	for range 2 {
-		if _, err := c.Cancel(t.Context(), "j", "enough"); err != nil {
+		if _, err := c.Request(t.Context(), "j", api.Request{Verb: makegood.VerbCancel, Reason: "enough"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 		{answer{status: 200, body: `<html>`}, isUnreachable},
 	} {
 		a := serve(t, test.answer)
-		_, err := newClient(t, a.URL, client.WithPatience(20*time.Millisecond)).Undo(t.Context(), "j", "")
+		_, err := newClient(t, a.URL, client.WithPatience(20*time.Millisecond)).Request(t.Context(), "j", api.Request{Verb: makegood.VerbUndo})
 		if err == nil || !test.is(err) {
 			t.Errorf("%d %s: got %T %v", test.answer.status, test.answer.body, err, err)
 		}

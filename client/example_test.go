@@ -45,7 +45,7 @@ func Example() {
 	for listed, err := range jobs.List(ctx, api.Filter{Workflow: "hello"}) {
 		fmt.Println(listed.ID, err)
 	}
-	_, err = jobs.Ask(ctx, "h-1", makegood.VerbCancel, "too late")
+	_, err = jobs.Request(ctx, "h-1", api.Request{Verb: makegood.VerbCancel, Reason: "too late"})
 	var refused *api.RefusedError
 	fmt.Println(errors.As(err, &refused), refused.Reason)
 	// Output:

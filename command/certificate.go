@@ -15,6 +15,7 @@ const certificateLook = time.Second
 // certificate is a TLS certificate in two files, which are read again when they change. If the new files are wrong, the old certificate stays, and the log has the error.
 type certificate struct {
 	certFile, keyFile string
+	every             time.Duration
 	logger            *slog.Logger
 
 	mu     sync.Mutex
@@ -23,8 +24,8 @@ type certificate struct {
 	looked time.Time
 }
 
-func openCertificate(certFile, keyFile string) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, logger: slog.Default()}
+func openCertificate(certFile, keyFile string, every time.Duration) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, every: every, logger: slog.Default()}
 	c.seen = c.look()
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
@@ -49,7 +50,7 @@ func (c *certificate) look() string {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.looked) < certificateLook {
+	if time.Since(c.looked) < c.every {
 		return c.now, nil
 	}
 	c.looked = time.Now()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -39,13 +40,15 @@ func knowing(t *testing.T) string {
 // What a shell asks is what cobra's scripts ask: __complete, and the line as far as it was typed.
 func TestAShellIsToldWhatCouldBeMeant(t *testing.T) {
 	dir, url := astray(t), knowing(t)
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	defer down.Close()
 	for line, want := range map[string][]string{
 		"list --state un":                     {"Undoing", "Undone", ":4"},
 		"list --addr " + url + " --workflow ": {"x", ":4"},
 		"submit --addr " + url + " ":          {"x", ":4"},
 		"get --data " + dir + " ":             {"lost", "sound", ":4"},
 		"get --data " + dir + " l":            {"lost", ":4"},
-		"cancel --addr 127.0.0.1:1 ":          {":4"},
+		"cancel --addr " + down.URL + " ":     {":4"},
 		"get --stack any ":                    {":4"},
 		"get --data ":                         {":16"},
 		"dev --workflows ":                    {":16"},

@@ -55,7 +55,7 @@ func TestAConcurrencyThatCannotBeIsRefused(t *testing.T) {
 			t.Errorf("--concurrency %q: got %v, want %q", given, err, says)
 		}
 	}
-	serve := newServe(nil, []agent.Handler{desk})
+	serve := newServe(pace{lookEvery, certificateLook}, nil, []agent.Handler{desk})
 	serve.SetArgs([]string{"--data", t.TempDir(), "--concurrency", "dock=3"})
 	if err := serve.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no such agent runs here") {
 		t.Errorf("serve: got %v, want it refused, too", err)

@@ -47,14 +47,15 @@ type devOptions struct {
 	publicURL             string
 	retention             retention
 	verbose               bool
+	looks                 pace
 	sampleOptions
 	// production is what serve has beside; nil: this is dev.
 	production *production
 }
 
 // newDev makes the verb that serves an engine.
-func newDev(linked fs.FS, agents []agent.Handler) *cobra.Command {
-	var o devOptions
+func newDev(looks pace, linked fs.FS, agents []agent.Handler) *cobra.Command {
+	o := devOptions{looks: looks}
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Serve the engine and its HTTP API in one process",
@@ -112,7 +113,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	outside, agents, outsideErr := parseOutside(o.outside, agents)
 	concurrency, concurrencyErr := parseConcurrency(o.concurrency, agents, outside)
 	named := embedded.Config{Agents: agents, Outside: outside}.Named()
-	reload := &reloader{folder: o.workflows, agents: named, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]loaded{}}
+	reload := &reloader{folder: o.workflows, every: o.looks.workflows, agents: named, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]loaded{}}
 	reload.read = lookOf(o.workflows)
 	files, from, err := loadWorkflows(cmd, o.workflows, linked, named)
 	replies, replyErr := parseReplies(o.replies)

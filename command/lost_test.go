@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
 )
 
@@ -56,10 +58,12 @@ func TestDevEndsWhenItsStoreIsLostAndSaysWhatToDo(t *testing.T) {
 	if err := errors.Join(os.Rename(log, log+".aside"), syscall.Mkfifo(log, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	submit := newRoot("makegood", nil, nil)
-	submit.SetOut(io.Discard)
-	submit.SetArgs([]string{"submit", "one", "--addr", address})
-	if code := execute(t.Context(), submit, io.Discard); code == 0 {
+	// The command would ask again for as long as its patience.
+	c, err := client.New("http://"+address, client.WithPatience(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "one"}); err == nil {
 		t.Error("a job was taken that is not on the disk")
 	}
 	_, _ = io.Copy(io.Discard, stdout)

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -66,9 +67,17 @@ func begin(root *cobra.Command) int {
 	return execute(ctx, root, os.Stderr)
 }
 
-// newRoot makes the command with all its verbs. A new verb is a file with its constructor, and a line
-// here.
+// pace is how often dev and serve look at files that may change.
+type pace struct{ workflows, certificate time.Duration }
+
+// newRoot makes the command with all its verbs.
 func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
+	return newRootAt(pace{lookEvery, certificateLook}, name, files, agents)
+}
+
+// newRootAt does so at a pace: a test does not wait as long as a person does. A new verb is a file with its constructor,
+// and a line here.
+func newRootAt(looks pace, name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 	root := &cobra.Command{
 		Use:     name,
 		Short:   "Run multi-step jobs that end finished, undone, or in front of a person",
@@ -82,8 +91,8 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 	root.AddCommand(
 		newRun(agents),
 		newValidate(agents),
-		newDev(files, agents),
-		newServe(files, agents),
+		newDev(looks, files, agents),
+		newServe(looks, files, agents),
 		newBackup(),
 		newRestore(),
 		newPublish(agents),

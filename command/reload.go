@@ -25,6 +25,7 @@ const lookEvery = 500 * time.Millisecond
 // It looks at times and sizes; that needs no library, and works on every file system.
 type reloader struct {
 	folder         string
+	every          time.Duration
 	agents         []workflowfile.Named
 	define         func(context.Context, *workflowfile.Compiled) error
 	stdout, stderr io.Writer
@@ -43,7 +44,7 @@ func loadedOf(c *workflowfile.Compiled) loaded {
 
 // watch looks until ctx ends.
 func (r *reloader) watch(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(r.every)
 	defer ticker.Stop()
 	for {
 		select {

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
@@ -66,22 +68,35 @@ func TestWhoIsRegisteredIsToldOfTheirJobs(t *testing.T) {
 
 // An operator is told of an Error and of a silent agent, and of nothing else.
 func TestAnAlertGoesToItsURL(t *testing.T) {
-	var got []string
+	posted := make(chan string, 10)
 	oncall := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = append(got, string(body))
+		posted <- string(body)
 	}))
 	defer oncall.Close()
 	n := newDevNotifier(slog.New(slog.DiscardHandler), oncall.URL, func() notify.Where { return notify.Where{Page: "http://127.0.0.1:4777"} })
+	// At once: each alert waits for others of its cause.
+	var told sync.WaitGroup
 	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobError} {
 		notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: job.Announcement{Seq: 1, ProcessState: state}}
-		if err := n.Announce(t.Context(), notice); err != nil {
-			t.Fatal(err)
+		told.Go(func() {
+			if err := n.Announce(t.Context(), notice); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	told.Go(func() {
+		if err := n.AgentSilent(t.Context(), "payments"); err != nil {
+			t.Error(err)
 		}
+	})
+	told.Wait()
+	close(posted)
+	var got []string
+	for text := range posted {
+		got = append(got, text)
 	}
-	if err := n.AgentSilent(t.Context(), "payments"); err != nil {
-		t.Fatal(err)
-	}
+	slices.Sort(got)
 	if len(got) != 2 || !strings.Contains(got[0], `Page: http://127.0.0.1:4777/jobs/o-1\n`) || !strings.Contains(got[1], `agent payments`) {
 		t.Errorf("got %v, want the Error and the silent agent", got)
 	}

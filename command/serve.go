@@ -35,8 +35,8 @@ type production struct {
 }
 
 // newServe makes the verb that serves an engine in production.
-func newServe(linked fs.FS, agents []agent.Handler) *cobra.Command {
-	o := devOptions{production: &production{}}
+func newServe(looks pace, linked fs.FS, agents []agent.Handler) *cobra.Command {
+	o := devOptions{looks: looks, production: &production{}}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the engine, its HTTP API and its page in production",
@@ -82,7 +82,7 @@ func (p *production) open(o devOptions, host string, outside []embedded.Outside)
 		return nil, nil
 	}
 	config, err := p.login()
-	errs := []error{err, p.openCertificate()}
+	errs := []error{err, p.openCertificate(o.looks.certificate)}
 	if p.log != "text" && p.log != "json" {
 		errs = append(errs, fmt.Errorf("--log %.40q: want text or json", p.log))
 	}
@@ -163,14 +163,14 @@ func (p *production) scheme() string {
 	return "http"
 }
 
-func (p *production) openCertificate() (err error) {
+func (p *production) openCertificate(every time.Duration) (err error) {
 	switch {
 	case p.certFile == "" && p.keyFile == "":
 		return nil
 	case p.certFile == "" || p.keyFile == "":
 		return errors.New("--tls-cert and --tls-key go together")
 	}
-	if p.certificate, err = openCertificate(p.certFile, p.keyFile); err != nil {
+	if p.certificate, err = openCertificate(p.certFile, p.keyFile, every); err != nil {
 		return fmt.Errorf("--tls-cert: %w", err)
 	}
 	return nil

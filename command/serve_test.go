@@ -94,7 +94,7 @@ func TestServeKnowsItsCallers(t *testing.T) {
 	must(t, err)
 	ran := make(chan error, 1)
 	go func() {
-		ran <- onhttp.Run(work, onhttp.Options{Agent: paying{}, URL: s.url, Token: strings.TrimSpace(string(token))})
+		ran <- onhttp.Run(work, paying{}, onhttp.Options{URL: s.url, Token: strings.TrimSpace(string(token))})
 	}()
 	for s.job("p-1", "pay") != "done" {
 		if t.Context().Err() != nil {
@@ -254,7 +254,7 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 		t.Errorf("got the certificate %d", got)
 	}
 	must(t, os.WriteFile(cert, []byte("half"), 0o600))
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(5 * quickLook)
 	if got := s.serial(); got != 1 {
 		t.Errorf("got the certificate %d where there is none", got)
 	}
@@ -263,7 +263,7 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 		if t.Context().Err() != nil {
 			t.Fatal("the certificate was not read again")
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(quickLook)
 	}
 }
 

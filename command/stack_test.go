@@ -117,7 +117,9 @@ func TestWhatIsSaidOverridesTheEnvironment(t *testing.T) {
 	if code, _, stderr := ask(t, "get", "a"); code != codeUsage || !strings.Contains(stderr, "stack shop") {
 		t.Errorf("got %d, %q, want %d and the stack of the environment", code, stderr, codeUsage)
 	}
-	if code, _, stderr := ask(t, "get", "a", "--addr", "127.0.0.1:1"); code != codeFailed || strings.Contains(stderr, "stack shop") {
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	defer down.Close()
+	if code, _, stderr := ask(t, "get", "a", "--addr", down.URL); code != codeFailed || strings.Contains(stderr, "stack shop") {
 		t.Errorf("with --addr: got %d, %q, want %d and no stack", code, stderr, codeFailed)
 	}
 	if code, _, stderr := ask(t, "get", "a", "--addr", "127.0.0.1:1", "--stack", "shop"); code != codeUsage || !strings.Contains(stderr, "none of the others can be") {

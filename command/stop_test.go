@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,17 +14,23 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 )
 
 // asCommand makes the test binary the command, with an agent that never looks at its context.
 const asCommand = "MAKEGOOD_TEST_AS_COMMAND"
 
+// quickLook is how often it looks at files that may change: a test waits for it.
+const quickLook = 10 * time.Millisecond
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(begin(newRoot("makegood", nil, []agent.Handler{deaf{}})))
+		os.Exit(begin(newRootAt(pace{quickLook, quickLook}, "makegood", nil, []agent.Handler{deaf{}})))
 	}
 	os.Exit(m.Run())
 }
@@ -60,6 +67,9 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 
 // One signal is enough, where somebody has the patience: the agent is given up by name.
 func TestOneSignalEndsTheProcessThoughAnAgentDoesNotStop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes agentrun.StopPatience on the clock; the next test has that in virtual time, without a process")
+	}
 	command, stderr := startStuck(t)
 	waitFor(t, stderr, "the agent works")
 	signalTo(t, command, syscall.SIGINT)
@@ -71,19 +81,64 @@ func TestOneSignalEndsTheProcessThoughAnAgentDoesNotStop(t *testing.T) {
 	}
 }
 
-// startStuck starts makegood run on a step whose agent never ends, and returns its standard error.
-func startStuck(t *testing.T) (*exec.Cmd, *bufio.Reader) {
+// The same without a process and its signal: what the signal ends is the context.
+func TestAnAgentThatDoesNotStopIsGivenUpByName(t *testing.T) {
+	workflow, input := stuckFiles(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		end := make(chan struct{})
+		defer close(end)
+		var stderr bytes.Buffer
+		root := newRoot("makegood", nil, []agent.Handler{stubborn{stop, end}})
+		root.SetArgs([]string{"run", workflow, "--input", input})
+		root.SetOut(io.Discard)
+		root.SetErr(&stderr)
+		began := time.Now()
+		code := execute(ctx, root, &stderr)
+		if took := time.Since(began); code != codeFailed || took < agentrun.StopPatience || took > agentrun.StopPatience+time.Second {
+			t.Errorf("it ended with %d after %v, want %d after %v", code, took, codeFailed, agentrun.StopPatience)
+		}
+		if said := stderr.String(); !strings.Contains(said, "the agent did not stop") || !strings.Contains(said, "agent=deaf") {
+			t.Errorf("it said %q, want the agent that was given up", said)
+		}
+	})
+}
+
+// stubborn is an agent that causes the end, and never looks at its context.
+type stubborn struct {
+	stop context.CancelFunc
+	end  chan struct{}
+}
+
+func (stubborn) Name() string { return "deaf" }
+
+func (s stubborn) Handle(context.Context, makegood.Task) (json.RawMessage, error) {
+	s.stop()
+	<-s.end
+	return nil, nil
+}
+
+// stuckFiles writes a workflow whose agent never ends, and the input of a job.
+func stuckFiles(t *testing.T) (workflow, input string) {
 	t.Helper()
 	dir := t.TempDir()
+	workflow, input = filepath.Join(dir, "stuck.yaml"), filepath.Join(dir, "input.jsonl")
 	for name, text := range map[string]string{
-		"stuck.yaml":  "name: stuck\nsteps: [{name: wait, agent: deaf, timeout: 1h, undo: none}]\n",
-		"input.jsonl": `{"id":"j"}` + "\n",
+		workflow: "name: stuck\nsteps: [{name: wait, agent: deaf, timeout: 1h, undo: none}]\n",
+		input:    `{"id":"j"}` + "\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(t.Context(), os.Args[0], "run", filepath.Join(dir, "stuck.yaml"), "--input", filepath.Join(dir, "input.jsonl"))
+	return workflow, input
+}
+
+// startStuck starts makegood run on a step whose agent never ends, and returns its standard error.
+func startStuck(t *testing.T) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	workflow, input := stuckFiles(t)
+	command := exec.CommandContext(t.Context(), os.Args[0], "run", workflow, "--input", input)
 	command.Env = append(os.Environ(), asCommand+"=1")
 	stderr, err := command.StderrPipe()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -107,7 +108,7 @@ func TestWatchDrawsALiveJobOnATerminal(t *testing.T) {
 	must(t, err)
 	job, err := c.Look(t.Context(), "a")
 	must(t, err)
-	_, err = c.Cancel(t.Context(), job.ID, "")
+	_, err = c.Request(t.Context(), job.ID, api.Request{Verb: makegood.VerbCancel})
 	must(t, err)
 	if code := <-ended; code != codeOtherwise {
 		t.Errorf("got exit code %d, want that of a job that was cancelled", code)

@@ -10,9 +10,11 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 )
 
@@ -68,39 +70,41 @@ func hotel() agent.Handler {
 
 // Every change reaches who hears of them, although they refuse at first, and those who look on see the same.
 func TestEveryChangeReachesWhoHearsOfThem(t *testing.T) {
-	d := &diary{refuses: 1, ended: make(chan struct{})}
-	eng, err := engine.Open(t.Context(), engine.Options{
-		Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}}, Agents: []agent.Handler{hotel()},
-		Changes: d.write, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer eng.Close()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	shown, err := eng.WatchChanges(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go eng.Run(ctx)
-	if _, err := eng.Submit(ctx, makegood.Submission{Workflow: "trip", ID: "t-1"}); err != nil {
-		t.Fatal(err)
-	}
-	var live []string
-	for c := range shown {
-		live = append(live, strings.Trim(fmt.Sprintf("%s:%s", c.Step, c.To), ":"))
-		if c.To == "Processed" {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{refuses: 1, ended: make(chan struct{})}
+		eng, err := engine.Open(t.Context(), engine.Options{
+			Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}}, Agents: []agent.Handler{hotel()},
+			Changes: d.write, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if got := strings.Join(live, " "); got != tripChanges {
-		t.Errorf("shown %q, want %q", got, tripChanges)
-	}
-	<-d.ended
-	if got := d.text(); got != tripChanges {
-		t.Errorf("handed over %q, want %q", got, tripChanges)
-	}
+		defer eng.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		shown, err := eng.WatchChanges(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go eng.Run(ctx)
+		if _, err := eng.Submit(ctx, makegood.Submission{Workflow: "trip", ID: "t-1"}); err != nil {
+			t.Fatal(err)
+		}
+		var live []string
+		for c := range shown {
+			live = append(live, strings.Trim(fmt.Sprintf("%s:%s", c.Step, c.To), ":"))
+			if c.To == "Processed" {
+				break
+			}
+		}
+		if got := strings.Join(live, " "); got != tripChanges {
+			t.Errorf("shown %q, want %q", got, tripChanges)
+		}
+		<-d.ended
+		if got := d.text(); got != tripChanges {
+			t.Errorf("handed over %q, want %q", got, tripChanges)
+		}
+	})
 }
 
 func TestWhereChangesAreNotKeptNobodyCanWatchThem(t *testing.T) {
@@ -146,7 +150,7 @@ func TestChangesSurviveTheEngine(t *testing.T) {
 	defer eng.Close()
 	go eng.Run(ctx)
 	// Whoever has to do with the job again hands it over; without that the Supervisor does, a minute after its end.
-	if _, err := eng.Ask(ctx, "t-1", makegood.VerbPause, ""); err == nil {
+	if _, err := eng.Request(ctx, "t-1", api.Request{Verb: makegood.VerbPause}); err == nil {
 		t.Fatal("a job that has ended was paused")
 	}
 	<-d.ended

@@ -207,7 +207,7 @@ func TestAnApprovalByLink(t *testing.T) {
 	if j, err := r.Wait(t.Context(), "first"); err != nil || j.ProcessState != makegood.JobProcessed || !strings.HasPrefix(string(j.Steps[0].Output), `{"answer":"approve","by":"anna (completion token)","at":"`) {
 		t.Errorf("got %+v, %v, want it approved", j, err)
 	}
-	if _, err := r.Ask(t.Context(), "late", makegood.VerbCancel, ""); err != nil {
+	if _, err := r.Request(t.Context(), "late", api.Request{Verb: makegood.VerbCancel}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Wait(t.Context(), "late"); err != nil {

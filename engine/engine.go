@@ -192,7 +192,7 @@ type Question struct {
 // Engine runs jobs in this process. Make it with Open, let it Run, and Close it. Its methods may be called by many
 // goroutines at once, also before Run: what is submitted then waits for it.
 type Engine struct {
-	mark
+	mark    //lint:ignore U1000 it closes api.Reader
 	inner   *embedded.Engine
 	http    *httpagent.Agent
 	handler *page.Page
@@ -204,6 +204,7 @@ type Engine struct {
 	closed  error
 }
 
+//lint:ignore U1000 embedded without its name
 type mark = sealed.By
 
 var _ api.Jobs = (*Engine)(nil)

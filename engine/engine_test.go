@@ -148,10 +148,10 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 		invalidLists(t, jobs)
 	}
 	for _, jobs := range []api.Jobs{eng, remote} {
-		if _, err := jobs.Ask(t.Context(), "bad", "foo", ""); !isInvalid(err) {
+		if _, err := jobs.Request(t.Context(), "bad", api.Request{Verb: "foo"}); !isInvalid(err) {
 			t.Errorf("%T: asked for a verb that there is not: got %v", jobs, err)
 		}
-		if _, err := jobs.Ask(t.Context(), "bad", makegood.VerbReschedule, ""); !isInvalid(err) {
+		if _, err := jobs.Request(t.Context(), "bad", api.Request{Verb: makegood.VerbReschedule}); !isInvalid(err) {
 			t.Errorf("%T: rescheduled without a time: got %v", jobs, err)
 		}
 		reschedules(t, jobs)
@@ -171,7 +171,7 @@ func reschedules(t *testing.T, jobs api.Jobs) {
 	}
 	for _, ahead := range []time.Duration{3 * time.Hour, time.Hour, time.Hour} {
 		want := makegood.Instant(now.Add(ahead))
-		job, err := jobs.Reschedule(t.Context(), id, want)
+		job, err := jobs.Request(t.Context(), id, api.Request{Verb: makegood.VerbReschedule, StartAt: want})
 		if err != nil || job.StartAt == nil || !job.StartAt.Equal(want) || !job.CompleteBy.Equal(want) || job.ProcessState != makegood.JobPending {
 			t.Fatalf("%T: %s ahead: got %+v, %v, want its start and its key at %v", jobs, ahead, job, err, want)
 		}
@@ -180,7 +180,7 @@ func reschedules(t *testing.T, jobs api.Jobs) {
 		at   time.Time
 		want string
 	}{{now.Add(2 * makegood.MaxStartDelay), "the limit is 8760h0m0s"}, {now.Add(-time.Hour), ""}, {now.Add(time.Hour), "it is Processed"}} {
-		_, err := jobs.Reschedule(t.Context(), id, c.at)
+		_, err := jobs.Request(t.Context(), id, api.Request{Verb: makegood.VerbReschedule, StartAt: c.at})
 		if refused, is := errors.AsType[*api.RefusedError](err); is != (c.want != "") || is && !strings.Contains(refused.Reason, c.want) {
 			t.Errorf("%T: to %v: got %v, want it refused with %q", jobs, c.at, err, c.want)
 		}
@@ -314,7 +314,7 @@ func refused(t *testing.T, jobs api.Jobs) string {
 	if isInvalid(err) && strings.HasSuffix(err.Error(), "is not registered; none is registered") {
 		said = append(said, "unregistered")
 	}
-	_, err = jobs.Ask(t.Context(), "good", makegood.VerbResubmit, "")
+	_, err = jobs.Request(t.Context(), "good", api.Request{Verb: makegood.VerbResubmit})
 	if refusal := new(api.RefusedError); errors.As(err, &refusal) && refusal.Job == "good" {
 		said = append(said, "refused")
 	}

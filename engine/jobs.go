@@ -90,16 +90,6 @@ func (e *Engine) List(ctx context.Context, filter api.Filter) iter.Seq2[api.List
 	return api.Pages(func(cursor string) (api.Page, error) { return e.Page(ctx, filter, cursor) })
 }
 
-// Ask asks for a verb other than Reschedule, and returns the job as it is stored after it, without payloads.
-func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v makegood.Job, err error) {
-	return e.Request(ctx, id, api.Request{Verb: verb, Reason: reason})
-}
-
-// Reschedule moves the start of a job of which nothing has begun. What api.Jobs says of it holds.
-func (e *Engine) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return e.Request(ctx, id, api.Request{Verb: makegood.VerbReschedule, StartAt: startAt})
-}
-
 // Request asks for any verb, under a name of its own. What api.Jobs says of it holds.
 func (e *Engine) Request(ctx context.Context, id string, r api.Request) (v makegood.Job, err error) {
 	if wrong := wrongRequest(r); wrong != "" {

@@ -111,10 +111,10 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 		return err
 	})
 	each(t, func(id string) error {
-		if _, err := c.Pause(t.Context(), id, "stocktaking"); err != nil {
+		if _, err := c.Request(t.Context(), id, api.Request{Verb: makegood.VerbPause, Reason: "stocktaking"}); err != nil {
 			return err
 		}
-		_, err := c.Resume(t.Context(), id, "")
+		_, err := c.Request(t.Context(), id, api.Request{Verb: makegood.VerbResume})
 		return err
 	})
 	k.on.Store(false)
@@ -138,7 +138,7 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 	if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "polyglot", ID: "o-00", Input: json.RawMessage(`"other"`)}); !errors.As(err, &mismatch) {
 		t.Errorf("the same id with other content: got %v, want a mismatch", err)
 	}
-	if _, err := c.Resubmit(t.Context(), "o-00", ""); err == nil {
+	if _, err := c.Request(t.Context(), "o-00", api.Request{Verb: makegood.VerbResubmit}); err == nil {
 		t.Error("resubmit of what has not stopped: got no refusal")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/dynamotx"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 )
@@ -47,7 +48,7 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 	if done == "" {
 		t.Fatal("no order was Processed, so that none can be undone")
 	}
-	if _, err := w.jobs.Undo(t.Context(), done, "the customer called"); err != nil {
+	if _, err := w.jobs.Request(t.Context(), done, api.Request{Verb: makegood.VerbUndo, Reason: "the customer called"}); err != nil {
 		t.Fatal(err)
 	}
 	job := w.wait(done, func(j makegood.Job) bool { return j.AtEnd() && j.ProcessState != makegood.JobProcessed })

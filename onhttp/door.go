@@ -43,9 +43,11 @@ type door struct {
 	token    string
 	instance string
 	logger   *slog.Logger
+	// pause is the wait after a payload did not come through for the first time.
+	pause time.Duration
 }
 
-func newDoor(o Options) (*door, error) {
+func newDoor(o working) (*door, error) {
 	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the URL of an engine: want one such as http://127.0.0.1:4777", o.URL)
@@ -53,7 +55,7 @@ func newDoor(o Options) (*door, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.Concurrency + 1
 	return &door{
-		base: base, agent: o.Agent.Name(), token: o.Token, instance: o.Instance,
+		base: base, pause: transferPause, agent: o.Agent.Name(), token: o.Token, instance: o.Instance,
 		logger: slog.New(heldback.New(o.Logger.Handler(), time.Now)),
 		// No redirect is followed: the API has none, and the token is for nobody else.
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},

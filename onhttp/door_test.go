@@ -32,7 +32,7 @@ func TestWhatIsTheURLOfAnEngine(t *testing.T) {
 		"http://h": true, "https://h:1/below/": true,
 		"": false, "h:1": false, "ftp://h": false, "http:///x": false, "http://%zz": false, "http://h?x": false, "http://h#x": false,
 	} {
-		o, err := Options{URL: at, Agent: doing(nil), Concurrency: 7}.complete()
+		o, err := working{Options{URL: at, Concurrency: 7}, doing(nil)}.complete()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestTheConnectionsEndWithTheProcess(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	if err := Run(ctx, Options{URL: server.URL, Agent: doing(nil), Logger: quiet()}); err != nil {
+	if err := Run(ctx, doing(nil), Options{URL: server.URL, Logger: quiet()}); err != nil {
 		t.Error(err)
 	}
 	select {

@@ -26,15 +26,15 @@ var harbour = agent.New("harbour", agent.Do("load", func(_ context.Context, crat
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := onhttp.Run(ctx, onhttp.Options{URL: "http://127.0.0.1:4777", Agent: harbour}); err != nil {
+	if err := onhttp.Run(ctx, harbour, onhttp.Options{URL: "http://127.0.0.1:4777"}); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // What cannot be is said before anything is asked of the engine.
 func ExampleRun() {
-	err := onhttp.Run(context.Background(), onhttp.Options{URL: "127.0.0.1:4777", Agent: harbour})
-	fmt.Println(err, errors.Is(err, onhttp.ErrOptions))
+	err := onhttp.Run(context.Background(), harbour, onhttp.Options{URL: "127.0.0.1:4777"})
+	fmt.Println(err, errors.Is(err, agent.ErrOptions))
 	// Output: cannot begin: "127.0.0.1:4777" is not the URL of an engine: want one such as http://127.0.0.1:4777 true
 }
 
@@ -54,7 +54,7 @@ func ExampleOptions() {
 	ends := make(chan error, 2)
 	go func() { ends <- eng.Run(ctx) }()
 	go func() {
-		ends <- onhttp.Run(ctx, onhttp.Options{URL: door.URL, Token: "a long secret", Agent: harbour, Concurrency: 4, Instance: "crane-1"})
+		ends <- onhttp.Run(ctx, harbour, onhttp.Options{URL: door.URL, Token: "a long secret", Concurrency: 4, Instance: "crane-1"})
 	}()
 
 	if _, err := eng.Submit(ctx, makegood.Submission{Workflow: "cargo", ID: "c-1", Input: []byte("3")}); err != nil {

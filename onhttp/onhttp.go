@@ -1,7 +1,7 @@
 // Package onhttp runs an agent in a process of its own, whose jobs are in an engine elsewhere: in `makegood dev --outside
 // NAME`, or in a process that embeds package engine and names the agent in its Options.Outside.
 //
-//	err := onhttp.Run(ctx, onhttp.Options{URL: "http://127.0.0.1:4777", Agent: payments})
+//	err := onhttp.Run(ctx, payments, onhttp.Options{URL: "http://127.0.0.1:4777"})
 //
 // It asks the engine for tasks over HTTP, works on them, sends heartbeats, and replies: the agent is the same code that is
 // linked into an engine, and the same that package onqueue runs for a stack on AWS. It reads and writes large payloads
@@ -22,7 +22,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,38 +33,18 @@ import (
 	"github.com/makegood-dev/makegood/internal/secret"
 )
 
-const (
-	// DefaultConcurrency is how many attempts run at once where the options say nothing.
-	DefaultConcurrency = 64
-	// MaxConcurrency is how many may.
-	MaxConcurrency = 1000
-	// DefaultGrace is how long work may go on after the process was asked to stop, where the options say nothing.
-	DefaultGrace = 30 * time.Second
-	// MaxGrace is how long it may at most.
-	MaxGrace = 30 * 24 * time.Hour
-)
-
-// ErrCutOff: when the process was asked to stop, some work was not done within the grace time, and was told to stop. Its
-// attempts end by silence, and the jobs make the next ones.
-var ErrCutOff = errors.New("work was cut off at the end of the grace time")
-
-// ErrOptions: nothing was begun, because an option cannot be. Its message says which.
-var ErrOptions = errors.New("cannot begin")
-
-// Options are the options of Run. URL and Agent must be set.
+// Options are the options of Run. URL must be set. Those that onqueue.Options has, too, mean the same there.
 type Options struct {
 	// URL is where the engine's API is, such as http://127.0.0.1:4777, or the address of its engine.AgentHandler.
 	URL string
 	// Token is what the engine asks this agent for; empty: nothing.
 	Token string
-	// Agent does the tasks. The engine must know its name as that of an agent outside.
-	Agent agent.Handler
-	// Concurrency is how many attempts run at once. Default: DefaultConcurrency. Nothing is taken that could not begin.
+	// Concurrency is how many attempts run at once. 1 to agent.MaxConcurrency. Default: agent.DefaultConcurrency. Nothing is taken that could not begin.
 	Concurrency int
 	// Instance names this process where people see who holds a claim: 1 to 128 of A-Z a-z 0-9 . _ : -. Default: "go-" and 128
 	// random bits.
 	Instance string
-	// Grace is how long work may go on after ctx has ended. Default: DefaultGrace.
+	// Grace is how long work may go on after ctx has ended. At most agent.MaxGrace. Default: agent.DefaultGrace.
 	Grace time.Duration
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
@@ -76,9 +55,15 @@ type Options struct {
 // instances is what an engine takes for the name of a process.
 var instances = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-func (o Options) complete() (Options, error) {
-	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
-	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+// working are the options of a run, and its agent.
+type working struct {
+	Options
+	Agent agent.Handler
+}
+
+func (o working) complete() (working, error) {
+	o.Concurrency = cmp.Or(o.Concurrency, agent.DefaultConcurrency)
+	o.Grace = cmp.Or(o.Grace, agent.DefaultGrace)
 	o.Instance = cmp.Or(o.Instance, "go-"+rand.Text())
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -86,38 +71,38 @@ func (o Options) complete() (Options, error) {
 	if o.Secrets == nil {
 		o.Secrets = secret.Environment(os.LookupEnv)
 	}
-	switch {
-	case o.Concurrency < 1 || o.Concurrency > MaxConcurrency:
-		return o, fmt.Errorf("%w: concurrency %d is out of range: 1 to %d", ErrOptions, o.Concurrency, MaxConcurrency)
-	case o.Grace < 0 || o.Grace > MaxGrace:
-		return o, fmt.Errorf("%w: grace %v is out of range: 0 to %v", ErrOptions, o.Grace, MaxGrace)
-	case !instances.MatchString(o.Instance):
-		return o, fmt.Errorf("%w: instance %.140q: want %s", ErrOptions, o.Instance, instances)
+	if !instances.MatchString(o.Instance) {
+		return o, fmt.Errorf("%w: instance %.140q: want %s", agent.ErrOptions, o.Instance, instances)
 	}
-	if err := agentrun.Check([]agent.Handler{o.Agent}); err != nil {
-		return o, fmt.Errorf("%w: %w", ErrOptions, err)
+	if err := cmp.Or(agentrun.CheckRun(o.Concurrency, o.Grace), agentrun.Check([]agent.Handler{o.Agent})); err != nil {
+		return o, fmt.Errorf("%w: %w", agent.ErrOptions, err)
 	}
 	return o, nil
 }
 
-// Run takes tasks of an agent until ctx ends. Then it takes no more but what was on its way, lets what runs go on for Grace,
-// and returns nil; or tells what still runs to stop, and returns ErrCutOff. An error that is ErrOptions means that nothing was
-// begun. While it runs, what the engine refuses, or does not answer, is asked again, at most every 5 seconds, and logged once, then once a
+// Run takes tasks of an agent until ctx ends. The engine must know the agent's name as that of an agent outside. At the end
+// Run takes only the tasks on their way, lets the running work go on for Grace, and returns nil; or tells it to stop, and
+// returns agent.ErrCutOff. An error that is agent.ErrOptions means that no work was begun. While it runs, what the engine refuses, or does not answer, is asked again, at most every 5 seconds, and logged once, then once a
 // minute: also that it knows no such agent, or wants another token. Heartbeats and replies are said again for as long as
 // their attempt has time.
-func Run(ctx context.Context, o Options) error {
-	o, err := o.complete()
+func Run(ctx context.Context, a agent.Handler, options Options) error {
+	o, err := working{options, a}.complete()
 	if err != nil {
 		return err
 	}
 	d, err := newDoor(o)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrOptions, err)
+		return fmt.Errorf("%w: %w", agent.ErrOptions, err)
 	}
+	return d.run(ctx, o)
+}
+
+// run takes tasks by this door, and closes it.
+func (d *door) run(ctx context.Context, o working) error {
 	defer d.close()
 	t := newTaker(d, o)
 	o.Logger.InfoContext(ctx, "taking tasks", "agent", o.Agent.Name(), "engine", d.base.Redacted(), "instance", o.Instance, "concurrency", o.Concurrency)
-	err = t.run(ctx)
+	err := t.run(ctx)
 	o.Logger.InfoContext(ctx, "stopped", "agent", o.Agent.Name(), "cut", err != nil)
 	return err
 }

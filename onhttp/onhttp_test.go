@@ -35,11 +35,11 @@ func (doing) Name() string { return "crane" }
 func (d doing) Handle(ctx context.Context, _ makegood.Task) (json.RawMessage, error) { return d(ctx) }
 
 // engineOf is an engine of which a function is all, and the options of an agent of it.
-func engineOf(t *testing.T, answers http.HandlerFunc) Options {
+func engineOf(t *testing.T, answers http.HandlerFunc) working {
 	t.Helper()
 	server := httptest.NewServer(answers)
 	t.Cleanup(server.Close)
-	return Options{URL: server.URL, Agent: doing(nil), Logger: quiet()}
+	return working{Options{URL: server.URL, Logger: quiet()}, doing(nil)}
 }
 
 func doorOf(t *testing.T, answers http.HandlerFunc) *door {
@@ -82,21 +82,24 @@ func gives(t *testing.T, w io.Writer, leftMs int, tasks ...makegood.Task) {
 }
 
 func TestOptionsThatCannotBe(t *testing.T) {
-	good := Options{URL: "http://127.0.0.1:1", Agent: doing(nil), Logger: quiet()}
-	for want, change := range map[string]func(*Options){
-		"is not the URL of an engine":      func(o *Options) { o.URL = "http://" },
-		`"http://h?x" is not the URL`:      func(o *Options) { o.URL = "http://h?x" },
-		`"http://h#x" is not the URL`:      func(o *Options) { o.URL = "http://h#x" },
-		"concurrency 1001 is out of range": func(o *Options) { o.Concurrency = 1001 },
-		"concurrency -1 is out of range":   func(o *Options) { o.Concurrency = -1 },
-		"grace 720h0m1s is out of range":   func(o *Options) { o.Grace = MaxGrace + time.Second },
-		`instance "a b": want`:             func(o *Options) { o.Instance = "a b" },
-		"the agent at 0 is nil":            func(o *Options) { o.Agent = nil },
+	ended, end := context.WithCancel(t.Context())
+	end() // A run with right options ends at once.
+	good := working{Options{URL: "http://127.0.0.1:1", Logger: quiet()}, doing(nil)}
+	for want, change := range map[string]func(*working){
+		"is not the URL of an engine":      func(o *working) { o.URL = "http://" },
+		`"http://h?x" is not the URL`:      func(o *working) { o.URL = "http://h?x" },
+		`"http://h#x" is not the URL`:      func(o *working) { o.URL = "http://h#x" },
+		"concurrency 1001 is out of range": func(o *working) { o.Concurrency = 1001 },
+		"concurrency -1 is out of range":   func(o *working) { o.Concurrency = -1 },
+		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = agent.MaxGrace + time.Second },
+		"grace -1ns is out of range":       func(o *working) { o.Grace = -1 },
+		`instance "a b": want`:             func(o *working) { o.Instance = "a b" },
+		"the agent at 0 is nil":            func(o *working) { o.Agent = nil },
 	} {
 		o := good
 		change(&o)
-		if err := Run(t.Context(), o); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %v that says %q", err, ErrOptions, want)
+		if err := Run(ended, o.Agent, o.Options); !errors.Is(err, agent.ErrOptions) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %v that says %q", err, agent.ErrOptions, want)
 		}
 	}
 }
@@ -126,8 +129,8 @@ func TestWhatOutlivesTheGraceTimeIsCutOff(t *testing.T) {
 		return nil, cause
 	})
 	o.Grace = time.Millisecond
-	if err := Run(ctx, o); !errors.Is(err, ErrCutOff) {
-		t.Errorf("stopped with %v, want %v", err, ErrCutOff)
+	if err := Run(ctx, o.Agent, o.Options); !errors.Is(err, agent.ErrCutOff) {
+		t.Errorf("stopped with %v, want %v", err, agent.ErrCutOff)
 	}
 	if !errors.Is(cause, errStopped) {
 		t.Errorf("the agent was told to stop with %v, want %v", cause, errStopped)
@@ -221,8 +224,12 @@ func TestAHeartbeatNamesItsAttempt(t *testing.T) {
 // A transfer that fails is tried again after waits that double, up to two seconds, eight times in all.
 func TestATransferThatFailsWaitsLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		d, err := newDoor(working{Options{URL: "http://engine", Logger: slog.New(slog.DiscardHandler)}, doing(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
 		began, tries := time.Now(), 0
-		err := again(t.Context(), func() (bool, error) {
+		err = payloads{door: d}.again(t.Context(), func() (bool, error) {
 			tries++
 			return true, io.ErrUnexpectedEOF
 		})

@@ -22,8 +22,8 @@ const (
 	// maxTransfers is how often in a row a payload is sent, or read on, without a byte that came through: an engine that starts
 	// again is back before that. The attempt's own time ends it earlier.
 	maxTransfers = 8
-	// transferPause is the wait after the first failure; it doubles, up to transferPauseMax.
-	transferPause, transferPauseMax = 100 * time.Millisecond, 2 * time.Second
+	// transferPause is the wait after the first failure; it doubles, up to longestPauses of it.
+	transferPause, longestPauses = 100 * time.Millisecond, 20
 )
 
 // payloads are those of the job of one attempt, read and written through the engine. No memory of it holds one.
@@ -60,7 +60,7 @@ func (p payloads) send(ctx context.Context, source *transfer.Source) (payload.Wr
 	if err != nil {
 		return w, err
 	}
-	return w, again(ctx, func() (again bool, err error) {
+	return w, p.again(ctx, func() (again bool, err error) {
 		body, err := source.Open(w)
 		if err != nil {
 			return false, err
@@ -77,7 +77,7 @@ func (p payloads) send(ctx context.Context, source *transfer.Source) (payload.Wr
 // sendOnce sends what cannot be read twice: again only as long as nobody has begun to read it.
 func (p payloads) sendOnce(ctx context.Context, from io.Reader) (payload.Written, error) {
 	limited := payload.Limit(from)
-	err := again(ctx, func() (again bool, err error) {
+	err := p.again(ctx, func() (again bool, err error) {
 		once := transfer.NewOnce(limited)
 		again, err = p.put(ctx, once, -1, limited.Written)
 		if failed := once.Failed(); failed != nil {
@@ -145,7 +145,7 @@ func (p payloads) Open(ctx context.Context, job string, ref makegood.Payload, of
 
 // ask asks for the bytes of a payload from at to end, until they are given.
 func (p payloads) ask(ctx context.Context, ref makegood.Payload, at, end int64) (body io.ReadCloser, err error) {
-	err = again(ctx, func() (again bool, err error) {
+	err = p.again(ctx, func() (again bool, err error) {
 		body, again, err = p.askOnce(ctx, ref, at, end)
 		return again, err
 	})
@@ -202,14 +202,14 @@ func refused(answer *http.Response) (again bool, err error) {
 }
 
 // again does something until it is done, or fails for good, or has failed maxTransfers times.
-func again(ctx context.Context, do func() (again bool, err error)) error {
-	wait := transferPause
+func (p payloads) again(ctx context.Context, do func() (again bool, err error)) error {
+	wait := p.door.pause
 	for try := 1; ; try++ {
 		again, err := do()
 		if err == nil || !again || try == maxTransfers || pause.For(ctx, wait) != nil {
 			return err
 		}
-		wait = min(2*wait, transferPauseMax)
+		wait = min(2*wait, longestPauses*p.door.pause)
 	}
 }
 

@@ -90,7 +90,7 @@ func (p *printing) run(a *agent.Agent) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- onhttp.Run(ctx, onhttp.Options{URL: "http://" + p.at, Token: "s3cret", Agent: a, Logger: slog.New(slog.DiscardHandler)})
+		ended <- onhttp.RunPausing(ctx, a, onhttp.Options{URL: "http://" + p.at, Token: "s3cret", Logger: slog.New(slog.DiscardHandler)}, 5*time.Millisecond)
 	}()
 	p.t.Cleanup(func() {
 		stop()

@@ -29,7 +29,7 @@ var errStopped = errors.New("the process is stopping")
 // taker takes tasks at a door, and has each done by itself, so that a long one holds up no other.
 type taker struct {
 	door    *door
-	options Options
+	options working
 	runner  *agentrun.Runner
 
 	slots   chan struct{}
@@ -37,7 +37,7 @@ type taker struct {
 	working atomic.Int64
 }
 
-func newTaker(d *door, o Options) *taker {
+func newTaker(d *door, o working) *taker {
 	return &taker{
 		door: d, options: o, slots: make(chan struct{}, o.Concurrency),
 		runner: agentrun.New(agentrun.Config{Handlers: []agent.Handler{o.Agent}, Instance: o.Instance, Secrets: o.Secrets, Logger: o.Logger}),
@@ -69,7 +69,7 @@ func (t *taker) run(ctx context.Context) error {
 		return nil
 	}
 	t.options.Logger.WarnContext(ctx, "work was told to stop", "agent", t.options.Agent.Name(), "attempts", cut, "grace", t.options.Grace)
-	return ErrCutOff
+	return agent.ErrCutOff
 }
 
 // take takes tasks until ctx ends, and has them done in work.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -41,14 +42,11 @@ func hangs(r *http.Request) (*http.Response, error) {
 func doorAt(t *testing.T, o Options, l line) *door {
 	t.Helper()
 	o.URL, o.Logger = "http://engine/below/", quiet()
-	if o.Agent == nil {
-		o.Agent = doing(nil)
-	}
-	o, err := o.complete()
+	with, err := working{o, doing(nil)}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDoor(o)
+	d, err := newDoor(with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +57,7 @@ func doorAt(t *testing.T, o Options, l line) *door {
 // crane is a process in virtual time, and the engine that it asks for tasks: what that answers to each question is scripted.
 type crane struct {
 	t       *testing.T
-	options Options
+	options working
 	// answer is what becomes of a question for tasks; it says how many are given.
 	answer func(r *http.Request, nth int) (given int, answer *http.Response, err error)
 
@@ -91,7 +89,7 @@ func (c *crane) line(r *http.Request) (*http.Response, error) {
 
 // run runs the process until ctx ends and it returns.
 func (c *crane) run(ctx context.Context) error {
-	d := doorAt(c.t, c.options, c.line)
+	d := doorAt(c.t, c.options.Options, c.line)
 	o, err := c.options.complete()
 	if err != nil {
 		return err
@@ -114,7 +112,7 @@ func TestNothingIsTakenThatCouldNotBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		end := make(chan struct{})
-		c := &crane{t: t, options: Options{Concurrency: 12, Agent: doing(func(context.Context) (json.RawMessage, error) {
+		c := &crane{t: t, options: working{Options: Options{Concurrency: 12}, Agent: doing(func(context.Context) (json.RawMessage, error) {
 			<-end
 			return nil, nil
 		})}}
@@ -157,7 +155,7 @@ func TestAQuestionIsAskedAgainUnderItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const failures = 12
 		ctx, cancel := context.WithCancel(t.Context())
-		c := &crane{t: t, options: Options{Instance: "crane-1", Agent: doing(nil)}}
+		c := &crane{t: t, options: working{Options: Options{Instance: "crane-1"}, Agent: doing(nil)}}
 		c.answer = func(_ *http.Request, nth int) (int, *http.Response, error) {
 			if nth <= failures {
 				answer, err := answers(http.StatusServiceUnavailable, "")
@@ -199,7 +197,7 @@ func TestWhatWasOnItsWayIsAskedForAtTheEnd(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		done := 0
-		c := &crane{t: t, options: Options{Agent: doing(func(context.Context) (json.RawMessage, error) {
+		c := &crane{t: t, options: working{Agent: doing(func(context.Context) (json.RawMessage, error) {
 			done++
 			return nil, nil
 		})}}
@@ -235,8 +233,8 @@ func TestHowLongStoppingTakes(t *testing.T) {
 		"nothing runs":                                  {want: 0},
 		"an attempt that ends in time":                  {takes: 10 * time.Second, want: 10 * time.Second},
 		"an attempt that ends in time, of a long grace": {takes: 50 * time.Minute, grace: time.Hour, want: 50 * time.Minute},
-		"an attempt that is cut off":                    {takes: time.Hour, told: 2 * time.Second, want: 32 * time.Second, err: ErrCutOff},
-		"one that is cut off sooner":                    {takes: time.Hour, told: 2 * time.Second, grace: time.Second, want: 3 * time.Second, err: ErrCutOff},
+		"an attempt that is cut off":                    {takes: time.Hour, told: 2 * time.Second, want: 32 * time.Second, err: agent.ErrCutOff},
+		"one that is cut off sooner":                    {takes: time.Hour, told: 2 * time.Second, grace: time.Second, want: 3 * time.Second, err: agent.ErrCutOff},
 		"an engine that hangs":                          {hangs: true, want: 5 * time.Second},
 		"an engine that hangs, and a short grace":       {hangs: true, grace: time.Second, want: time.Second},
 	} {
@@ -245,7 +243,7 @@ func TestHowLongStoppingTakes(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), stopped)
 				defer cancel()
 				until := time.Now().Add(stopped + c.takes)
-				p := &crane{t: t, options: Options{Grace: c.grace, Agent: doing(func(ctx context.Context) (json.RawMessage, error) {
+				p := &crane{t: t, options: working{Options: Options{Grace: c.grace}, Agent: doing(func(ctx context.Context) (json.RawMessage, error) {
 					if c.takes == 0 {
 						return nil, nil
 					}
@@ -281,18 +279,18 @@ func TestHowLongStoppingTakes(t *testing.T) {
 // What is not said of a process is as the documentation says, and the limits are among what may be said.
 func TestWhatIsNotSaidOfAProcess(t *testing.T) {
 	t.Setenv("MAKEGOOD_SECRET_ROPE", "hemp")
-	o, err := Options{Agent: doing(nil)}.complete()
+	o, err := working{Agent: doing(nil)}.complete()
 	if err != nil || o.Concurrency != 64 || o.Grace != 30*time.Second || !regexp.MustCompile("^go-[A-Z2-7]{26}$").MatchString(o.Instance) || o.Logger == nil {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	if value, err := o.Secrets(t.Context(), "rope"); err != nil || value != "hemp" {
 		t.Errorf("got the secret %q, %v, want that of the environment", value, err)
 	}
-	for _, said := range []Options{
+	for _, options := range []Options{
 		{Concurrency: 1, Grace: 1, Instance: "a"},
 		{Concurrency: 1000, Grace: 720 * time.Hour, Instance: strings.Repeat("a", 128), Logger: quiet(), Secrets: o.Secrets},
 	} {
-		said.Agent = doing(nil)
+		said := working{options, doing(nil)}
 		got, err := said.complete()
 		said.Logger, said.Secrets, said.Agent, got.Secrets = got.Logger, nil, got.Agent, nil
 		if err != nil || !reflect.DeepEqual(got, said) {

@@ -40,6 +40,6 @@ func Example() {
 func ExampleRun() {
 	studio := agent.New("studio", agent.Do("render", render))
 	err := onqueue.Run(context.Background(), studio, onqueue.Options{Stack: "films-prod", Concurrency: 5000})
-	fmt.Println(err, errors.Is(err, onqueue.ErrOptions))
+	fmt.Println(err, errors.Is(err, agent.ErrOptions))
 	// Output: cannot begin: concurrency 5000 is out of range: 1 to 1000 true
 }

@@ -17,7 +17,6 @@ package onqueue
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,33 +30,15 @@ import (
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
-const (
-	// DefaultConcurrency is how many attempts run at once where the options say nothing.
-	DefaultConcurrency = 64
-	// MaxConcurrency is how many may.
-	MaxConcurrency = 1000
-	// DefaultGrace is how long work may go on after the process was asked to stop, where the options say nothing.
-	DefaultGrace = 30 * time.Second
-	// MaxGrace is how long it may at most.
-	MaxGrace = 30 * 24 * time.Hour
-)
-
-// ErrCutOff: when the process was asked to stop, some work was not done within the grace time, and was told to stop. Its
-// attempts end by silence, and the jobs make the next ones.
-var ErrCutOff = errors.New("work was cut off at the end of the grace time")
-
-// ErrOptions: nothing was begun, because an option cannot be, or no stack can be found. Its message says which.
-var ErrOptions = errors.New("cannot begin")
-
 // Options are the options of Run. Only Stack must be set, and not even that where the environment names the table and the
 // queues.
 type Options struct {
 	// Stack is the name of the stack; CloudFormation is asked where its table and queues are. MAKEGOOD_TABLE and
 	// MAKEGOOD_QUEUE_PREFIX, where they are set, stand instead, and CloudFormation is not asked.
 	Stack string
-	// Concurrency is how many attempts run at once. Default: DefaultConcurrency. Nothing is received that could not begin.
+	// Concurrency is how many attempts run at once. 1 to agent.MaxConcurrency. Default: agent.DefaultConcurrency. Nothing is received that could not begin.
 	Concurrency int
-	// Grace is how long work may go on after ctx has ended. Default: DefaultGrace.
+	// Grace is how long work may go on after ctx has ended. At most agent.MaxGrace. Default: agent.DefaultGrace.
 	Grace time.Duration
 	// Health is the address, HOST:PORT, at which GET /health answers 200 while tasks are taken, and 503 when the queue
 	// could not be reached for a minute or the process is stopping; empty: nowhere.
@@ -70,23 +51,20 @@ type Options struct {
 }
 
 func (o Options) complete() (Options, error) {
-	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
-	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.Concurrency = cmp.Or(o.Concurrency, agent.DefaultConcurrency)
+	o.Grace = cmp.Or(o.Grace, agent.DefaultGrace)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.Concurrency < 1 || o.Concurrency > MaxConcurrency {
-		return o, fmt.Errorf("%w: concurrency %d is out of range: 1 to %d", ErrOptions, o.Concurrency, MaxConcurrency)
-	}
-	if o.Grace < 0 || o.Grace > MaxGrace {
-		return o, fmt.Errorf("%w: grace %v is out of range: 0 to %v", ErrOptions, o.Grace, MaxGrace)
+	if err := agentrun.CheckRun(o.Concurrency, o.Grace); err != nil {
+		return o, fmt.Errorf("%w: %w", agent.ErrOptions, err)
 	}
 	return o, nil
 }
 
 // Run takes tasks of an agent until ctx ends. Then it takes no more, hands back what it has received and not begun, lets what
-// runs go on for Grace, and returns nil; or tells what still runs to stop, and returns ErrCutOff. An error that is
-// ErrOptions means that nothing was begun: the options, the credentials, the stack or its queue cannot be. While it runs,
+// runs go on for Grace, and returns nil; or tells what still runs to stop, and returns agent.ErrCutOff. An error that is
+// agent.ErrOptions means that nothing was begun: the options, the credentials, the stack or its queue cannot be. While it runs,
 // what AWS refuses is tried again, at most every half minute, and logged.
 func Run(ctx context.Context, a agent.Handler, o Options) error {
 	o, err := o.complete()
@@ -94,17 +72,17 @@ func Run(ctx context.Context, a agent.Handler, o Options) error {
 		return err
 	}
 	if err := agentrun.Check([]agent.Handler{a}); err != nil {
-		return fmt.Errorf("%w: %w", ErrOptions, err)
+		return fmt.Errorf("%w: %w", agent.ErrOptions, err)
 	}
 	parts, err := stack.FindParts(ctx, o.Stack, os.Getenv)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrOptions, err)
+		return fmt.Errorf("%w: %w", agent.ErrOptions, err)
 	}
 	at, err := deployed.Outside(ctx, os.Getenv, deployed.OutsideConfig{
 		AWS: parts.AWS, Table: parts.Table, Index: parts.Index, QueuePrefix: parts.QueuePrefix, Payloads: parts.Payloads, Agent: a.Name(),
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrOptions, err)
+		return fmt.Errorf("%w: %w", agent.ErrOptions, err)
 	}
 	p := newPoller(at.Queues, deployed.TasksQueue(a.Name()), o)
 	secrets := o.Secrets
@@ -120,7 +98,7 @@ func Run(ctx context.Context, a agent.Handler, o Options) error {
 	if o.Health != "" {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Health)
 		if err != nil {
-			return fmt.Errorf("%w: health: %w", ErrOptions, err)
+			return fmt.Errorf("%w: health: %w", agent.ErrOptions, err)
 		}
 		defer serveHealth(listener, a.Name(), p, runner, o.Logger)()
 	}

@@ -3,6 +3,8 @@ package onqueue
 import (
 	"errors"
 	"testing"
+
+	"github.com/makegood-dev/makegood/agent"
 )
 
 // What an agent may have under way at once is the same number wherever it runs.
@@ -11,7 +13,7 @@ func TestHowManyAttemptsRunAtOnce(t *testing.T) {
 		t.Errorf("where nothing is said: %d, %v, want 64", o.Concurrency, err)
 	}
 	for _, n := range []int{-1, 1001} {
-		if _, err := (Options{Concurrency: n}).complete(); !errors.Is(err, ErrOptions) {
+		if _, err := (Options{Concurrency: n}).complete(); !errors.Is(err, agent.ErrOptions) {
 			t.Errorf("%d: got %v, want it refused", n, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -89,7 +90,7 @@ func (p *poller) run(ctx context.Context) error {
 		return nil
 	}
 	p.options.Logger.WarnContext(ctx, "work was told to stop", "queue", p.queue, "attempts", cut, "grace", p.options.Grace)
-	return ErrCutOff
+	return agent.ErrCutOff
 }
 
 // poll takes messages until ctx ends, and has them handled in work.

@@ -310,8 +310,8 @@ func TestWhatOutlivesTheGraceTimeIsCutOff(t *testing.T) {
 		w.sends(w.task("render", 1))
 		time.Sleep(10 * time.Minute)
 		began := time.Now()
-		if err := stop(); !errors.Is(err, ErrCutOff) {
-			t.Errorf("stopped with %v, want %v", err, ErrCutOff)
+		if err := stop(); !errors.Is(err, agent.ErrCutOff) {
+			t.Errorf("stopped with %v, want %v", err, agent.ErrCutOff)
 		}
 		if took := time.Since(began); took != 30*time.Second || !errors.Is(cause, errStopped) {
 			t.Errorf("it took %v, and the work ended because of %v", took, cause)

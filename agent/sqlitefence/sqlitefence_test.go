@@ -327,6 +327,17 @@ func TestInTheFileOfTheJobsOnlyWhoHoldsTheClaimWrites(t *testing.T) {
 	l.want(1, 5)
 }
 
+// A shared step wants no claim, so there is none to look at.
+func TestInTheFileOfTheJobsASharedStepNeedsNoClaim(t *testing.T) {
+	_, l := jobs(t)
+	shared := forward(1)
+	shared.Shared, shared.Claim = true, makegood.TaskClaim{}
+	if _, err := l.pay(shared); err != nil {
+		t.Errorf("got %v, want it done", err)
+	}
+	l.want(1, 5)
+}
+
 // The attempt is closed as silent, and nobody else has come here since.
 func TestInTheFileOfTheJobsAZombieIsRefusedAtOnce(t *testing.T) {
 	s, l := jobs(t)

@@ -112,7 +112,7 @@ func TestEachCallGoesToItsDoor(t *testing.T) {
 	_, publishErr := c.Publish(ctx, []byte("name: x"))
 	errs := []error{err, getErr, listErr, publishErr}
 	for _, verb := range makegood.Verbs() {
-		_, err := c.Ask(ctx, "a:b", verb, "why") // The server here knows no rule, so no time is needed.
+		_, err := c.Request(ctx, "a:b", api.Request{Verb: verb, Reason: "why"}) // The server here knows no rule, so no time is needed.
 		errs = append(errs, err)
 		want = append(want, "operate POST /api/jobs/a:b/"+string(verb))
 	}
@@ -139,7 +139,7 @@ func TestWhoIsNotLetInIsToldWhatIsMissing(t *testing.T) {
 		t.Errorf("a reader reads: got %v", err)
 	}
 	_, err := c.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "j"})
-	_, cancelErr := c.Cancel(t.Context(), "j", "")
+	_, cancelErr := c.Request(t.Context(), "j", api.Request{Verb: makegood.VerbCancel})
 	for door, err := range map[string]error{"submit": err, "operate": cancelErr} {
 		var invalid *api.InvalidError
 		if !errors.As(err, &invalid) || invalid.Status != http.StatusForbidden {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	_ "modernc.org/sqlite" // the caller's driver
@@ -116,49 +117,53 @@ func (s *shop) until(id string) job.Job {
 
 // The order and its job are committed together, and the engine finds the job without being told.
 func TestTheJobIsThereIfAndOnlyIfTheOrderIs(t *testing.T) {
-	s := open(t)
-	if err := s.place(order{ID: "lost", Total: 1}, "order", false); err != nil {
-		t.Fatal(err)
-	}
-	large := order{ID: "kept", Total: 2, Note: strings.Repeat("n", 5000)}
-	if err := s.place(large, "order", true); err != nil {
-		t.Fatal(err)
-	}
-	if j := s.until("kept"); j.ProcessState != makegood.JobProcessed {
-		t.Errorf("got %s: %s", j.ProcessState, j.Reason)
-	}
-	if n := s.charged.Load(); n != 1 {
-		t.Errorf("charged %d times, want once", n)
-	}
-	if j, err := s.engine.Job(t.Context(), "lost"); err == nil {
-		t.Errorf("the order was rolled back, and its job is there: %+v", j)
-	}
-	input, err := json.Marshal(large)
-	if err != nil || len(input) <= makegood.MaxInlineBytes {
-		t.Fatalf("the input is to be a large one: %d bytes, %v", len(input), err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		if err := s.place(order{ID: "lost", Total: 1}, "order", false); err != nil {
+			t.Fatal(err)
+		}
+		large := order{ID: "kept", Total: 2, Note: strings.Repeat("n", 5000)}
+		if err := s.place(large, "order", true); err != nil {
+			t.Fatal(err)
+		}
+		if j := s.until("kept"); j.ProcessState != makegood.JobProcessed {
+			t.Errorf("got %s: %s", j.ProcessState, j.Reason)
+		}
+		if n := s.charged.Load(); n != 1 {
+			t.Errorf("charged %d times, want once", n)
+		}
+		if j, err := s.engine.Job(t.Context(), "lost"); err == nil {
+			t.Errorf("the order was rolled back, and its job is there: %+v", j)
+		}
+		input, err := json.Marshal(large)
+		if err != nil || len(input) <= makegood.MaxInlineBytes {
+			t.Fatalf("the input is to be a large one: %d bytes, %v", len(input), err)
+		}
+	})
 }
 
 func TestTheSameSubmissionIsTheSameJobAndAnotherIsRefused(t *testing.T) {
-	s := open(t)
-	for range 2 {
-		if err := s.place(order{ID: "o-1", Total: 1}, "order", true); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		for range 2 {
+			if err := s.place(order{ID: "o-1", Total: 1}, "order", true); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	s.until("o-1")
-	var mismatch *api.MismatchError
-	if err := s.place(order{ID: "o-1", Total: 2}, "order", true); !errors.As(err, &mismatch) || mismatch.Have == mismatch.Got {
-		t.Errorf("other content: got %v, want both hashes", err)
-	}
-	var invalid *api.InvalidError
-	if err := s.place(order{ID: "o-2"}, "unheard-of", true); !errors.As(err, &invalid) {
-		t.Errorf("an unknown workflow: got %v, want an InvalidError", err)
-	}
-	if err := s.place(order{ID: "no spaces"}, "order", true); !errors.As(err, &invalid) {
-		t.Errorf("a bad id: got %v, want an InvalidError", err)
-	}
-	if n := s.charged.Load(); n != 1 {
-		t.Errorf("charged %d times, want once", n)
-	}
+		s.until("o-1")
+		var mismatch *api.MismatchError
+		if err := s.place(order{ID: "o-1", Total: 2}, "order", true); !errors.As(err, &mismatch) || mismatch.Have == mismatch.Got {
+			t.Errorf("other content: got %v, want both hashes", err)
+		}
+		var invalid *api.InvalidError
+		if err := s.place(order{ID: "o-2"}, "unheard-of", true); !errors.As(err, &invalid) {
+			t.Errorf("an unknown workflow: got %v, want an InvalidError", err)
+		}
+		if err := s.place(order{ID: "no spaces"}, "order", true); !errors.As(err, &invalid) {
+			t.Errorf("a bad id: got %v, want an InvalidError", err)
+		}
+		if n := s.charged.Load(); n != 1 {
+			t.Errorf("charged %d times, want once", n)
+		}
+	})
 }

@@ -31,10 +31,11 @@ const listPage = 200
 
 // Folder is an api.Reader. Its methods may be called by many goroutines at once.
 type Folder struct {
-	mark
+	mark   //lint:ignore U1000 it closes api.Reader
 	reader *sqlitestore.Reader
 }
 
+//lint:ignore U1000 embedded without its name
 type mark = sealed.By
 
 var _ api.Reader = (*Folder)(nil)

@@ -66,7 +66,7 @@ func tell(ctx context.Context, dir, url string, in io.Reader, out io.Writer) err
 		}
 		return done, err
 	}
-	return onhttp.Run(ctx, onhttp.Options{URL: url, Agent: agent.New("teller", agent.Do("book", book).Undo("cancel", l.cancel)), Concurrency: 100, Logger: slog.New(slog.DiscardHandler)})
+	return onhttp.Run(ctx, agent.New("teller", agent.Do("book", book).Undo("cancel", l.cancel)), onhttp.Options{URL: url, Concurrency: 100, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // wakeZombies has attempts hang until they were given up, and their jobs have ended without them; then it wakes them, and

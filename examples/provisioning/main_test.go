@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 )
 
@@ -207,14 +208,14 @@ func TestSubscriptionsGoBothWaysThoughTheEngineIsKilled(t *testing.T) {
 	w.are(ids, resources)
 	w.are([]string{never}, []string{})
 
-	w.all(ids, w.client.Undo)
+	w.all(ids, makegood.VerbUndo)
 	w.killedAfter(5)
 	for _, id := range ids {
 		w.ends(id, makegood.JobUndone)
 	}
 	w.are(ids, []string{})
 
-	w.all(ids, w.client.Resubmit)
+	w.all(ids, makegood.VerbResubmit)
 	w.killedAfter(5)
 	for _, id := range ids {
 		if job := w.ends(id, makegood.JobProcessed); job.Round != 3 {
@@ -224,10 +225,10 @@ func TestSubscriptionsGoBothWaysThoughTheEngineIsKilled(t *testing.T) {
 	w.are(ids, resources)
 }
 
-func (w *world) all(ids []string, ask func(ctx context.Context, id, reason string) (makegood.Job, error)) {
+func (w *world) all(ids []string, verb makegood.Verb) {
 	w.t.Helper()
 	for _, id := range ids {
-		if _, err := ask(w.t.Context(), id, "the customer asked for it"); err != nil {
+		if _, err := w.client.Request(w.t.Context(), id, api.Request{Verb: verb, Reason: "the customer asked for it"}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 // Sixty trips are booked on real servers, of which three are down for two seconds, each in its way, and the engine is killed
 // meanwhile: none is undone, and the ledger is exact. The longer one is make travel-demo.
 func TestAnOutageAndAKillUndoNoTrip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the outage takes its time on the clock; make whole plays it, and the tests of trips have outages in virtual time")
+	}
 	var out bytes.Buffer
 	d := demo{bookings: 60, outage: 2 * time.Second, out: &out}
 	if err := d.run(t.Context()); err != nil {

@@ -253,6 +253,26 @@ func TestAPayloadThatOutlastsItsAttemptIsNotStored(t *testing.T) {
 	}
 }
 
+// sips gives 64 KiB at a time, as a network does.
+type sips struct{ io.Reader }
+
+func (s sips) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(len(p), 64<<10)]) }
+
+// While a large payload comes, its attempt is looked at every 4 MiB, and not with each read.
+func TestTheAttemptOfALargePayloadIsLookedAtNowAndThen(t *testing.T) {
+	within(t, func(w *world) {
+		given := w.takes("lift")
+		mine := agentdoor.Attempt{Agent: "crane", Job: "j", Reply: by("lift", given.Claim.LockedBy)}
+		looks := 0
+		w.looking = func() { looks++ }
+		_, err := w.WritePayload(w.t.Context(), mine, "", sips{bytes.NewReader(make([]byte, 20<<20))})
+		check(w.t, err)
+		if looks < 5 || looks > 7 {
+			w.t.Errorf("got %d looks in 20 MiB, want one before, one every 4 MiB, and one at the end", looks)
+		}
+	})
+}
+
 func TestSoManyPayloadsOfAnAgentAreWrittenAtOnce(t *testing.T) {
 	within(t, func(w *world) {
 		given := w.takes("lift")

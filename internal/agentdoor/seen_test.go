@@ -2,6 +2,7 @@ package agentdoor_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,6 +39,18 @@ func TestWhoAsksForTasksIsSeen(t *testing.T) {
 	})
 }
 
+// An instance that is remembered takes no other's place when it asks again.
+func TestAsManyInstancesAsTheLimitAreRemembered(t *testing.T) {
+	within(t, func(w *world) {
+		for i := range 1030 {
+			_, err := w.Take(context.Background(), "crane", agentdoor.Ask{Instance: fmt.Sprint("crane-", i%1024), Max: 1})
+			check(t, err)
+		}
+		polls, _ := w.Polls("crane")
+		w.wants("remembered", polls.Instances, 1024)
+	})
+}
+
 // However many names instances give themselves, so many are remembered.
 func TestInstancesThatAreRememberedAreBounded(t *testing.T) {
 	within(t, func(w *world) {
@@ -48,5 +61,9 @@ func TestInstancesThatAreRememberedAreBounded(t *testing.T) {
 		if polls, _ := w.Polls("crane"); polls.Instances > 1024 {
 			t.Errorf("%d instances are remembered, the limit is 1024", polls.Instances)
 		}
+		// Each asked for 10 ms, so 500 did in the last 5 s. Those that were forgotten asked before.
+		time.Sleep(limits.AbsentAfter - 5*time.Second)
+		polls, _ := w.Polls("crane")
+		w.wants("the last 5 s", polls.Instances, 500)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 func TestOnlyAnAgentOutsideWithItsTokenIsAllowed(t *testing.T) {
@@ -359,6 +360,25 @@ func TestWhatIsRememberedOfRequestsIsBounded(t *testing.T) {
 			w.t.Errorf("%d tasks of 200 KiB are remembered, want as many as 16 MiB hold, %d", kept, most)
 		}
 		w.wants("the last", w.take(ask(last)), []string{last})
+	})
+}
+
+// What is remembered may fill its room to the last byte.
+func TestWhatFillsTheRoomOfRequestsIsRemembered(t *testing.T) {
+	within(t, func(w *world) {
+		const each = 256 << 10
+		taskOf := func(i, pad int) makegood.Task {
+			return w.task(fmt.Sprintf("s%02d", i), func(task *makegood.Task) {
+				task.Timeout, task.Input = makegood.Hour, []byte(`"`+strings.Repeat("x", pad)+`"`)
+			})
+		}
+		empty, err := wire.EncodeTask(taskOf(0, 0))
+		check(w.t, err)
+		for i := range 16 << 20 / each {
+			w.send(taskOf(i, each-len(empty)))
+			w.wants("given", len(w.take(ask(fmt.Sprint("r", i)))), 1)
+		}
+		w.wants("the oldest", w.take(ask("r0")), []string{"s00"})
 	})
 }
 

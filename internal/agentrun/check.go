@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -32,6 +33,17 @@ func Check(handlers []agent.Handler) error {
 		seen[name] = true
 	}
 	return errors.Join(wrong...)
+}
+
+// CheckRun refuses the concurrency and the grace time of a run that agent.MaxConcurrency or agent.MaxGrace forbids.
+func CheckRun(concurrency int, grace time.Duration) error {
+	switch {
+	case concurrency < 1 || concurrency > agent.MaxConcurrency:
+		return fmt.Errorf("concurrency %d is out of range: 1 to %d", concurrency, agent.MaxConcurrency)
+	case grace < 0 || grace > agent.MaxGrace:
+		return fmt.Errorf("grace %v is out of range: 0 to %v", grace, agent.MaxGrace)
+	}
+	return nil
 }
 
 // CheckOutside refuses names of agents in other processes that could never be asked: badly named, given twice, built in,

@@ -92,6 +92,194 @@ func TestARelayHandsOverOneAfterTheOtherAndSaysSo(t *testing.T) {
 	})
 }
 
+// A Relay without runs leaves its sink alone, and the first run is not held up.
+func TestARelayWithoutRunsHandsNothingOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var handed []int
+		sink := func(_ context.Context, run makegood.Changes) error {
+			if handed = append(handed, len(run.Changes)); len(run.Changes) == 0 {
+				stop()
+			}
+			return nil
+		}
+		relay := changes.NewRelay(sink, slog.New(slog.DiscardHandler))
+		go relay.Run(ctx, func(context.Context, changes.Run, error) {})
+		synctest.Wait()
+		relay.Publish(ctx, []changes.Run{run("a", 1, 2)})
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		if !slices.Equal(handed, []int{2}) {
+			t.Errorf("got runs of so many changes: %v, want one of two", handed)
+		}
+	})
+}
+
+// A Relay waits a second after a run that could not be handed over, then twice as long each time, up to a minute; after one that
+// was handed over it begins anew.
+func TestARelayWaitsLongerEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		began := time.Now()
+		sink := func(context.Context, makegood.Changes) error {
+			at = append(at, time.Since(began))
+			if len(at) == 10 || len(at) == 12 {
+				return nil
+			}
+			return errors.New("no")
+		}
+		relay := changes.NewRelay(sink, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		relay.Publish(ctx, []changes.Run{run("a", 1, 1), run("b", 1, 1)})
+		go relay.Run(ctx, func(context.Context, changes.Run, error) {})
+		time.Sleep(time.Hour)
+		stop()
+		synctest.Wait()
+		var want []time.Duration
+		for _, seconds := range []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 243, 244} {
+			want = append(want, seconds*time.Second)
+		}
+		if !slices.Equal(at, want) {
+			t.Errorf("tried after %v, want %v", at, want)
+		}
+	})
+}
+
+// A sink that takes longer than its time, and comes back soon after, has taken the run.
+func TestASinkThatComesBackLateHasTakenTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{}
+		tries := 0
+		sink := func(context.Context, makegood.Changes) error {
+			tries++
+			time.Sleep(14 * time.Second)
+			return nil
+		}
+		relay := changes.NewRelay(sink, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		relay.Publish(ctx, []changes.Run{run("a", 1, 2)})
+		go relay.Run(ctx, r.said)
+		time.Sleep(time.Minute)
+		stop()
+		synctest.Wait()
+		same(t, "handed over", r.handed, []string{"a 1-2 <nil>"})
+		if tries != 1 {
+			t.Errorf("tried %d times, want once", tries)
+		}
+	})
+}
+
+// A sink has ten seconds for a run, and hears when they are over.
+func TestASinkHasTenSecondsForARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var had time.Duration
+		sink := func(ctx context.Context, _ makegood.Changes) error {
+			began := time.Now()
+			<-ctx.Done()
+			had = time.Since(began)
+			return nil
+		}
+		relay := changes.NewRelay(sink, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		relay.Publish(ctx, []changes.Run{run("a", 1, 2)})
+		go relay.Run(ctx, func(context.Context, changes.Run, error) {})
+		time.Sleep(time.Minute)
+		stop()
+		synctest.Wait()
+		if had != 10*time.Second {
+			t.Errorf("it had %v, want 10 s", had)
+		}
+	})
+}
+
+// The later of two runs that reach as far is handed over: it may want to hear that it was.
+func TestARunThatWantsToHearTakesThePlaceOfOneThatDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		relay := changes.NewRelay((&record{}).take, slog.New(slog.DiscardHandler))
+		again := run("a", 1, 2)
+		again.Confirm = true
+		relay.Publish(t.Context(), []changes.Run{run("a", 1, 2), again})
+		ctx, stop := context.WithCancel(t.Context())
+		confirmed := 0
+		go relay.Run(ctx, func(_ context.Context, r changes.Run, _ error) {
+			if r.Confirm {
+				confirmed++
+			}
+		})
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		if confirmed != 1 {
+			t.Errorf("%d runs wanted to hear, want the later one", confirmed)
+		}
+	})
+}
+
+// So many jobs' changes wait, and no more; what waits may still grow.
+func TestOfMoreJobsThanMayWaitTheLastAreRefused(t *testing.T) {
+	relay := changes.NewRelay((&record{}).take, slog.New(slog.DiscardHandler))
+	for i := range changes.MaxWaiting + 1 {
+		err := relay.Publish(t.Context(), []changes.Run{run(fmt.Sprint("j", i), 1, 1)})[0]
+		if fits := i < changes.MaxWaiting; errors.Is(err, changes.ErrLater) != fits {
+			t.Fatalf("job %d: got %v, want it taken in: %v", i+1, err, fits)
+		}
+	}
+	if err := relay.Publish(t.Context(), []changes.Run{run("j0", 1, 2)})[0]; !errors.Is(err, changes.ErrLater) {
+		t.Errorf("more of a job that waits: got %v, want %v", err, changes.ErrLater)
+	}
+}
+
+// publisher answers the same of each run.
+type publisher struct {
+	answer error
+	got    []string
+}
+
+func (p *publisher) Publish(_ context.Context, runs []changes.Run) (errs []error) {
+	for _, r := range runs {
+		p.got = append(p.got, text(r.Changes))
+		errs = append(errs, p.answer)
+	}
+	return errs
+}
+
+// What is shown to those who look on is handed on besides, and the answer is that of the publisher; without one all is well.
+func TestALiveViewHandsOnWhatItShows(t *testing.T) {
+	next := &publisher{answer: errors.New("no")}
+	for want, next := range map[error]changes.Publisher{nil: nil, next.answer: next} {
+		h := changes.NewHub()
+		all, stop := h.Watch(0)
+		errs := changes.Live{Hub: h, Next: next}.Publish(t.Context(), []changes.Run{run("a", 1, 1), run("b", 1, 1)})
+		if len(errs) != 2 || !errors.Is(errs[1], want) {
+			t.Errorf("got %v, want %v of each", errs, want)
+		}
+		if first, second := <-all, <-all; first.Job != "a" || second.Job != "b" {
+			t.Errorf("shown were %+v and %+v, want a and b", first, second)
+		}
+		stop()
+	}
+	same(t, "handed on", next.got, []string{"a 1-1", "b 1-1"})
+}
+
+// A Hub that is closed says so to those who look on, as often as it is closed.
+func TestAHubThatIsClosedSaysSo(t *testing.T) {
+	h := changes.NewHub()
+	select {
+	case <-h.Ended():
+		t.Error("it has ended before it was closed")
+	default:
+	}
+	h.Close()
+	h.Close()
+	select {
+	case <-h.Ended():
+	default:
+		t.Error("it has not ended, want so after Close")
+	}
+	(*changes.Hub)(nil).Close()
+}
+
 // While the sink hangs, nobody who publishes waits.
 func TestNobodyWaitsForASlowSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +310,7 @@ func TestAHubShowsEachChangeOnceAndTellsWhoIsSlow(t *testing.T) {
 	h.Show(run("a", 1, 2).Changes)
 	h.Show(run("a", 1, 3).Changes)
 	for want := 1; want <= 3; want++ {
-		if s := <-all; s.Number != want || s.At != int64(want) || s.Missed != 0 {
+		if s := <-all; s.Number != want || s.At != int64(want) || s.Missed != 0 || s.Job != "a" || s.Workflow != "order" {
 			t.Errorf("got %+v, want change %d", s, want)
 		}
 	}
@@ -133,6 +321,49 @@ func TestAHubShowsEachChangeOnceAndTellsWhoIsSlow(t *testing.T) {
 	h.Show(run("b", 2001, 2001).Changes)
 	if s := <-all; s.Missed != 1000 || s.Number != 2001 {
 		t.Errorf("got %+v, want 1000 missed", s)
+	}
+	h.Show(run("b", 2002, 2002).Changes)
+	if s := <-all; s.Missed != 0 || s.Number != 2002 {
+		t.Errorf("got %+v, want none missed since", s)
+	}
+	stop()
+	h.Show(run("b", 2003, 2003).Changes)
+	select {
+	case s := <-all:
+		t.Errorf("got %+v after stop, want nothing", s)
+	default:
+	}
+}
+
+// A Hub remembers how far the last 10,000 jobs were shown, and at most as many before them: its memory is bounded.
+func TestAHubForgetsJobsThatChangedLongAgo(t *testing.T) {
+	h := changes.NewHub()
+	h.Show(run("a", 1, 1).Changes)
+	for i := range 20_000 {
+		h.Show(run(fmt.Sprint("j", i), 1, 1).Changes)
+	}
+	all, stop := h.Watch(0)
+	defer stop()
+	h.Show(run("j10000", 1, 1).Changes)
+	h.Show(run("a", 1, 1).Changes)
+	select {
+	case s := <-all:
+		if s.Job != "a" || s.At != 20_002 {
+			t.Errorf("got change %d, of job %s, want that of job a, which is forgotten", s.At, s.Job)
+		}
+	default:
+		t.Error("got nothing, want the change of job a, which is forgotten")
+	}
+}
+
+// A change of a Hub before this one is no place in this one: what is shown from now on is shown.
+func TestAHubThatHasShownNothingKnowsNoPlace(t *testing.T) {
+	h := changes.NewHub()
+	all, stop := h.Watch(7)
+	defer stop()
+	h.Show(run("a", 1, 1).Changes)
+	if s := <-all; s.At != 1 || s.Missed != 0 {
+		t.Errorf("got %+v, want the first, and none missed", s)
 	}
 }
 
@@ -147,8 +378,8 @@ func TestAHubRemembersForThoseWhoComeBack(t *testing.T) {
 	h.Show(run("a", 101, 3000).Changes)
 	late, stopLate := h.Watch(100)
 	defer stopLate()
-	if s := <-late; s.Missed == 0 || s.At != 100+s.Missed+1 {
-		t.Errorf("got %+v, want to hear how many were missed", s)
+	if s := <-late; s.Missed != 2400 || s.At != 2501 {
+		t.Errorf("got %+v, want the last 500, and to hear how many were missed", s)
 	}
 }
 

@@ -29,7 +29,7 @@ type Hub struct {
 	mu      sync.Mutex
 	last    int64
 	recent  []Shown // the last ones, a ring
-	viewers map[*viewer]bool
+	viewers map[*viewer]struct{}
 	ended   chan struct{}
 	end     sync.Once
 	// shown and before are up to which numbers of jobs were shown, of those that changed last: runs repeat what was not confirmed.
@@ -50,7 +50,7 @@ type viewer struct {
 
 // NewHub makes a Hub.
 func NewHub() *Hub {
-	return &Hub{viewers: map[*viewer]bool{}, shown: map[jobKey]int{}, ended: make(chan struct{})}
+	return &Hub{viewers: map[*viewer]struct{}{}, shown: map[jobKey]int{}, ended: make(chan struct{})}
 }
 
 // Close sends home those who look on. A Hub that is nil has none.
@@ -109,7 +109,7 @@ func (h *Hub) Watch(after int64) (all <-chan Shown, stop func()) {
 	if after > 0 {
 		v.catchUp(h, after)
 	}
-	h.viewers[v] = true
+	h.viewers[v] = struct{}{}
 	return v.out, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -118,13 +118,11 @@ func (h *Hub) Watch(after int64) (all <-chan Shown, stop func()) {
 }
 
 func (v *viewer) catchUp(h *Hub, after int64) {
-	kept := h.recent[max(0, len(h.recent)-maxBehind/2):]
 	if after > h.last {
 		return // It is of a Hub before this one, which the caller tells apart.
 	}
-	if len(kept) > 0 {
-		v.missed = max(0, kept[0].At-after-1)
-	}
+	kept := h.recent[max(0, len(h.recent)-maxBehind/2):] // At least one: the last, which is not before after.
+	v.missed = max(0, kept[0].At-after-1)
 	for _, s := range kept {
 		if s.At > after {
 			v.show(s)

@@ -34,8 +34,7 @@ type emfMetric struct {
 	Values []float64
 }
 
-// emfRecord is a line of a log in CloudWatch's embedded metric format: CloudWatch reads the line and makes metrics of
-// it.
+// emfRecord is a line of a log in CloudWatch's embedded metric format: CloudWatch makes metrics of it.
 type emfRecord struct {
 	Namespace string
 	At        time.Time

@@ -123,22 +123,24 @@ func TestJobsWhoseDefinitionIsGoneAreParkedAndToldOf(t *testing.T) {
 // A definition is named by what it says, so one that says something else is damaged: an engine that has its text mends it, before any
 // job is parked for it.
 func TestADamagedDefinitionIsMendedByTheEngineThatHasItsText(t *testing.T) {
-	dir := halfway(t, twoSteps, "good")
-	harm(t, dir, `UPDATE definitions SET body = CAST('{"name":' AS BLOB)`)
-	var r troupe
-	engine, err := embedded.Open(t.Context(), embedded.Config{Dir: dir, Agents: r.agents("a", "b"), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, engine: engine, patience: 20 * time.Second}
-	w.define(twoSteps)
-	go func() { _ = engine.Run(t.Context()) }()
-	if j := w.stored("good", atEnd); j.ProcessState != makegood.JobProcessed {
-		t.Errorf("got %s (%s), want Processed", j.ProcessState, j.Reason)
-	}
-	if err := engine.Close(); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir := halfway(t, twoSteps, "good")
+		harm(t, dir, `UPDATE definitions SET body = CAST('{"name":' AS BLOB)`)
+		var r troupe
+		engine, err := embedded.Open(t.Context(), embedded.Config{Dir: dir, Agents: r.agents("a", "b"), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, engine: engine, patience: 20 * time.Second}
+		w.define(twoSteps)
+		go func() { _ = engine.Run(t.Context()) }()
+		if j := w.stored("good", atEnd); j.ProcessState != makegood.JobProcessed {
+			t.Errorf("got %s (%s), want Processed", j.ProcessState, j.Reason)
+		}
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // checkParked checks that job bad is in Error, rests, and that somebody was told so.

@@ -254,29 +254,31 @@ func TestTheDataFolderOfAnEngineIsPrivate(t *testing.T) {
 // The log of the store is removed under an engine that has nothing to do. It ends within seconds, says why, and the next engine has
 // every job that was submitted.
 func TestAnEngineWhoseLogIsRemovedEndsAndLosesNoJob(t *testing.T) {
-	dir := t.TempDir()
-	var r troupe
-	engine, err := embedded.Open(t.Context(), embedded.Config{Dir: dir, Agents: r.agents("a"), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, engine: engine, patience: 20 * time.Second}
-	c := w.define("name: late\nsteps: [{name: x, agent: wait, with: {for: 1h}}]")
-	for i := range 10 {
-		w.submit(c, fmt.Sprint("j-", i), `{}`)
-	}
-	if err := os.Remove(filepath.Join(dir, embedded.DataFile+"-wal")); err != nil {
-		t.Fatal(err)
-	}
-	ran := engine.Run(t.Context())
-	if ran == nil || !strings.Contains(ran.Error(), "-wal: it was removed or replaced while it was in use") {
-		t.Errorf("run: got %v, want to hear of the log", ran)
-	}
-	if err := engine.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	w = open(t, embedded.Config{Dir: dir, Agents: r.agents("a")})
-	for i := range 10 {
-		w.stored(fmt.Sprint("j-", i), func(j job.Job) bool { return j.ID != "" })
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var r troupe
+		engine, err := embedded.Open(t.Context(), embedded.Config{Dir: dir, Agents: r.agents("a"), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, engine: engine, patience: 20 * time.Second}
+		c := w.define("name: late\nsteps: [{name: x, agent: wait, with: {for: 1h}}]")
+		for i := range 10 {
+			w.submit(c, fmt.Sprint("j-", i), `{}`)
+		}
+		if err := os.Remove(filepath.Join(dir, embedded.DataFile+"-wal")); err != nil {
+			t.Fatal(err)
+		}
+		ran := engine.Run(t.Context())
+		if ran == nil || !strings.Contains(ran.Error(), "-wal: it was removed or replaced while it was in use") {
+			t.Errorf("run: got %v, want to hear of the log", ran)
+		}
+		if err := engine.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		w = open(t, embedded.Config{Dir: dir, Agents: r.agents("a")})
+		for i := range 10 {
+			w.stored(fmt.Sprint("j-", i), func(j job.Job) bool { return j.ID != "" })
+		}
+	})
 }

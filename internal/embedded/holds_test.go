@@ -218,19 +218,21 @@ func TestAnAgentOutsideIsPaused(t *testing.T) {
 
 // A task that is in the queue of an agent outside when it is paused is let go, and its job is held.
 func TestATaskOfAnAgentOutsideIsLetGo(t *testing.T) {
-	w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
-	w.submit(w.define(ferryYAML), "f-1", `{}`)
-	w.pause(makegood.HoldAgent, "harbour")
-	tasks, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 10, Wait: time.Second})
-	if err != nil || len(tasks) != 0 {
-		t.Fatalf("got %v, %v, want no task", tasks, err)
-	}
-	j := w.until("f-1", func(j job.Job) bool { return j.HeldBy != "" && j.Steps[0].Forward.State == job.NotStarted })
-	if j.Steps[0].Forward.Tries != 0 || j.FailureCount != 0 {
-		t.Errorf("got %+v, want an attempt that is not counted", j.Steps[0].Forward)
-	}
-	w.resume(makegood.HoldAgent, "harbour")
-	if again := w.take("h-1"); again.said.Attempt != 2 {
-		t.Errorf("got attempt %d, want the next one", again.said.Attempt)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
+		w.submit(w.define(ferryYAML), "f-1", `{}`)
+		w.pause(makegood.HoldAgent, "harbour")
+		tasks, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 10, Wait: time.Second})
+		if err != nil || len(tasks) != 0 {
+			t.Fatalf("got %v, %v, want no task", tasks, err)
+		}
+		j := w.until("f-1", func(j job.Job) bool { return j.HeldBy != "" && j.Steps[0].Forward.State == job.NotStarted })
+		if j.Steps[0].Forward.Tries != 0 || j.FailureCount != 0 {
+			t.Errorf("got %+v, want an attempt that is not counted", j.Steps[0].Forward)
+		}
+		w.resume(makegood.HoldAgent, "harbour")
+		if again := w.take("h-1"); again.said.Attempt != 2 {
+			t.Errorf("got attempt %d, want the next one", again.said.Attempt)
+		}
+	})
 }

@@ -190,7 +190,7 @@ func TestOnlyWhoHoldsAnAttemptReadsAndWritesPayloadsOfItsJob(t *testing.T) {
 	}
 	payloads{w, "clerk", "wrong", mine.holder}.write("x", http.StatusUnauthorized)
 	// Nobody wants the result any more, and the attempt still stands.
-	_, err := w.client.Ask(t.Context(), one.Tasks[0].Task.Job, makegood.VerbCancel, "")
+	_, err := w.client.Request(t.Context(), one.Tasks[0].Task.Job, api.Request{Verb: makegood.VerbCancel})
 	check(t, err)
 	mine.read(ref, http.StatusOK)
 	// It has ended.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/embedded"
@@ -189,7 +190,7 @@ func TestAHeartbeatTellsThatNobodyWantsTheResult(t *testing.T) {
 	w := newOutside(t)
 	w.submit("f-1")
 	g := w.take("harbour", "", `{"instance":"h-1","wait":20}`)
-	_, err := w.client.Ask(t.Context(), "f-1", makegood.VerbCancel, "")
+	_, err := w.client.Request(t.Context(), "f-1", api.Request{Verb: makegood.VerbCancel})
 	check(t, err)
 	if status := w.extend(g, nil); status != "withdrawn" {
 		t.Errorf("got %s, want withdrawn", status)

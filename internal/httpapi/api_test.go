@@ -199,10 +199,10 @@ func (w *world) askFor(id string, verb makegood.Verb) (err error) {
 		return err
 	}
 	if verb == makegood.VerbReschedule {
-		_, err = w.client.Reschedule(w.t.Context(), id, time.Now().Add(time.Hour))
+		_, err = w.client.Request(w.t.Context(), id, api.Request{Verb: makegood.VerbReschedule, StartAt: time.Now().Add(time.Hour)})
 		return err
 	}
-	_, err = w.client.Ask(w.t.Context(), id, verb, "a test")
+	_, err = w.client.Request(w.t.Context(), id, api.Request{Verb: verb, Reason: "a test"})
 	return err
 }
 
@@ -220,7 +220,7 @@ func (w *world) bring(id string, state makegood.ProcessState, input string) {
 	w.submit(workflow, id, input)
 	if state == makegood.JobCancelled {
 		w.until(id, in(makegood.JobError))
-		_, err := w.client.Cancel(w.t.Context(), id, "")
+		_, err := w.client.Request(w.t.Context(), id, api.Request{Verb: makegood.VerbCancel})
 		check(w.t, err)
 	}
 	w.until(id, in(state))

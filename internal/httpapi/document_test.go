@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -384,7 +385,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	}
 	tokens := strings.NewReplacer(w.tokens("sign-1", "t-sign-1", "t-sign-2", "t-sign-3", "cancelled-sign")...)
 	for _, id := range []string{"cancelled", "cancelled-sign"} {
-		_, err := w.client.Cancel(t.Context(), id, "")
+		_, err := w.client.Request(t.Context(), id, api.Request{Verb: makegood.VerbCancel})
 		check(t, err)
 		w.until(id, in(makegood.JobCancelled))
 	}

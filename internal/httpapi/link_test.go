@@ -302,7 +302,7 @@ func TestALateLinkSaysWhy(t *testing.T) {
 	w.until("late", waits)
 	path := httpapi.LinkPath(w.token("late", "sign", false))
 	shown := w.open(path)
-	_, err := w.client.Cancel(t.Context(), "late", "")
+	_, err := w.client.Request(t.Context(), "late", api.Request{Verb: makegood.VerbCancel})
 	check(t, err)
 	w.until("late", in(makegood.JobCancelled))
 	if p := w.press(path, shown, "answer=yes", "name=anna", "why=fine"); p.status != http.StatusConflict || !strings.Contains(p.text, "was not taken: the job is Cancelled") {
@@ -311,10 +311,10 @@ func TestALateLinkSaysWhy(t *testing.T) {
 	w.submit("sign", "again", `{}`)
 	w.until("again", waits)
 	path = httpapi.LinkPath(w.token("again", "sign", false))
-	_, err = w.client.Undo(t.Context(), "again", "")
+	_, err = w.client.Request(t.Context(), "again", api.Request{Verb: makegood.VerbUndo})
 	check(t, err)
 	w.until("again", in(makegood.JobUndone))
-	_, err = w.client.Resubmit(t.Context(), "again", "")
+	_, err = w.client.Request(t.Context(), "again", api.Request{Verb: makegood.VerbResubmit})
 	check(t, err)
 	w.until("again", waits)
 	if p := w.open(path); p.status != http.StatusOK || p.buttons != nil || !strings.Contains(p.text, "it is of round 1, the job is in round 2") || strings.Contains(p.text, "Sign again?") {

@@ -29,7 +29,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 		for _, verb := range makegood.Verbs() {
 			if o, _ := offers.Of(string(verb)); o.Effect == makegood.OfferRefused && verb != makegood.VerbReschedule && verb != makegood.VerbEdit {
 				refused++
-				_, err := w.client.Ask(t.Context(), id, verb, "")
+				_, err := w.client.Request(t.Context(), id, api.Request{Verb: verb})
 				wantRefused(t, err, o.Reason)
 			}
 		}

@@ -102,7 +102,7 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 	},
 	makegood.VerbReschedule: {
 		makegood.JobPending:    {Effect: MovesStart},
-		makegood.JobProcessing: {Effect: MovesStart}, // Somebody was told of it, or it was paused at its start.
+		makegood.JobProcessing: {Effect: MovesStart}, // Its start was announced, or it was paused at its start.
 		makegood.JobProcessed:  {Refuses, "it is Processed; submit a new job to do it again"},
 		makegood.JobError:      {Refuses, "it is in Error; resubmit goes on from what failed"},
 		makegood.JobUndoing:    {Refuses, "it is being undone"},

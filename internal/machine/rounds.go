@@ -31,7 +31,7 @@ func (t *turn) undone() {
 		return // Its timeout stands still, so whether there is time for another round is known when it is resumed.
 	}
 	if t.job.RoundAsked && t.notUndone() != "" {
-		// Whoever asked for the round did so before this was known: what stands would be done once more, under another key.
+		// The request for the round came before this was known. The effects that stand would be made once more, under another key.
 		t.noMoreRounds()
 		t.finish(t.job.Desired)
 		t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone() + "; so it was not begun again")
@@ -71,7 +71,7 @@ func later(a, b time.Time) time.Time {
 func (t *turn) askedRound() {
 	t.newRound()
 	t.renewDeadline()
-	t.job.ExpectBy = time.Time{} // Whoever was told, was told of the round before.
+	t.job.ExpectBy = time.Time{} // The announcement was of the former round.
 	t.expect()
 }
 

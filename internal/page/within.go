@@ -61,9 +61,8 @@ func incoming(r *http.Request) context.Context {
 	return context.WithValue(r.Context(), incomingKey{}, r)
 }
 
-// Callers makes of what knows the callers of requests one that knows those of requests which the page makes for a browser, too: they
-// are the browser's. A request of a repair, which goes on when there is no browser any more, is of who began that; unknown where
-// nobody said so.
+// Callers returns a function that names the caller of a request, also of the requests that the page makes: a request for a
+// browser has the browser's caller, a request of a repair the person who began the repair, or unknown.
 func Callers(of func(*http.Request) string, unknown string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		outer, inside := Incoming(r)

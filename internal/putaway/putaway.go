@@ -139,7 +139,7 @@ func (b *Bundle) gather(ctx context.Context, name string, want Wanted, limit int
 			return nil
 		}
 		records, err := b.receive(ctx, name)
-		if err != nil || len(records) == 0 {
+		if err != nil {
 			return err
 		}
 		fresh := false
@@ -149,17 +149,14 @@ func (b *Bundle) gather(ctx context.Context, name string, want Wanted, limit int
 				continue
 			}
 			seen[record.MessageId], fresh = true, true
-			switch l := b.office.read(name, record); {
-			case !want.Fits(l):
-			case len(b.Messages) >= limit:
-				b.More = true
-			default:
+			// Of more than the limit the next turn tells.
+			if l := b.office.read(name, record); want.Fits(l) && len(b.Messages) < limit {
 				b.Messages = append(b.Messages, l)
 				b.receipts[place{name, l.ID}] = record.ReceiptHandle
 			}
 		}
 		if !fresh {
-			return nil // What was seen first is there again: it took longer than Hold.
+			return nil // The queue is empty; or what was seen first is there again, since it took longer than Hold.
 		}
 	}
 	return nil

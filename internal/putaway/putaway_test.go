@@ -34,15 +34,23 @@ type world struct {
 // faulty are queues of which one operation fails when it is due to: not at all, or done with its answer lost.
 type faulty struct {
 	*localqueue.Queues
-	fail string
+	fail   string
+	groups []string      // of what was sent
+	slow   time.Duration // how long it takes to receive
+	back   int           // how many were given back at once
 }
 
 var errDown = errors.New("the network is down")
 
 func (f *faulty) Send(ctx context.Context, name string, messages ...queue.Message) []error {
+	for _, m := range messages {
+		f.groups = append(f.groups, m.Group)
+	}
 	switch f.fail {
 	case "send":
 		return []error{errDown}
+	case "refuse":
+		return []error{&queue.RefusedError{Reason: "too large"}}
 	case "send, and its answer is lost":
 		f.Queues.Send(ctx, name, messages...)
 		return []error{errDown}
@@ -57,9 +65,35 @@ func (f *faulty) Delete(ctx context.Context, name string, receipts ...string) er
 	return f.Queues.Delete(ctx, name, receipts...)
 }
 
-func newWorld(t *testing.T) *world {
+func (f *faulty) Receive(ctx context.Context, name string, limit int) ([]events.SQSMessage, error) {
+	if f.fail == "receive "+name {
+		return nil, errDown
+	}
+	records, err := f.Queues.Receive(ctx, name, limit)
+	time.Sleep(f.slow)
+	return records, err
+}
+
+func (f *faulty) Return(ctx context.Context, name string, after time.Duration, receipts ...string) error {
+	if f.fail == "return" {
+		return errDown
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if after == 0 {
+		f.back += len(receipts)
+	}
+	return f.Queues.Return(ctx, name, after, receipts...)
+}
+
+// newWorld has the queues of a deployment, without those that are gone.
+func newWorld(t *testing.T, gone ...string) *world {
 	var all []localqueue.Queue
 	for _, name := range append(putaway.DeadLetters([]string{"payments"}), putaway.Quarantine, "events", "submissions", "tasks-payments") {
+		if slices.Contains(gone, name) {
+			continue
+		}
 		all = append(all, localqueue.Queue{Name: name})
 	}
 	queues, err := localqueue.New(localqueue.Options{Queues: all})
@@ -134,7 +168,10 @@ var due = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 func charging(attempt int) makegood.Job {
 	return makegood.Job{
 		ID: "j", Round: 1, ProcessState: makegood.JobProcessing, CompleteBy: &due,
-		Steps: []makegood.JobStep{{Name: "charge", Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: attempt}}},
+		Steps: []makegood.JobStep{
+			{Name: "charge", Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: attempt}},
+			{Name: "ship", Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: 7}},
+		},
 	}
 }
 
@@ -206,9 +243,11 @@ func TestAMessageIsReplayedForWhatItWasSentForOrStays(t *testing.T) {
 		sent                  string // to events or submissions
 	}{
 		{name: "a reply that is understood now", box: putaway.Quarantine, from: "events", body: reply(), result: putaway.Sent, why: "to events", sent: reply()},
+		{name: "a reply that nobody has looked at", box: putaway.Quarantine, from: "events", body: reply(), unseen: true, result: putaway.Sent, why: "to events", sent: reply()},
 		{name: "a reply that no function came to an end over", box: "events-dead", body: reply(), result: putaway.Sent, why: "to events", sent: reply()},
 		{name: "a submission", box: putaway.Quarantine, from: "submissions", body: submission(), result: putaway.Sent, why: "to submissions", sent: submission()},
 		{name: "a submission that nobody has looked at", box: putaway.Quarantine, from: "submissions", body: submission(), unseen: true, result: putaway.Refused, why: "--submissions"},
+		{name: "a submission in dead letters that nobody has looked at", box: "submissions-dead", body: submission(), unseen: true, result: putaway.Sent, why: "to submissions", sent: submission()},
 		{name: "a submission in dead letters", box: "submissions-dead", body: submission(), result: putaway.Sent, why: "to submissions", sent: submission()},
 		{name: "a task whose attempt is out", box: "tasks-payments-dead", body: task(2), job: charging(2), result: putaway.Asked, why: "attempt 2 of step charge is out", sent: asked},
 		{name: "a task in quarantine", box: putaway.Quarantine, from: "tasks-payments", body: task(2), job: charging(2), result: putaway.Asked, why: "2026-11-22T10:00:00Z", sent: asked},
@@ -218,7 +257,8 @@ func TestAMessageIsReplayedForWhatItWasSentForOrStays(t *testing.T) {
 		{name: "a step whose undo is out", box: "tasks-payments-dead", body: task(2), job: undoing(1, 2), result: putaway.Over, why: "is over"},
 		{name: "a task of a round before", box: "tasks-payments-dead", body: task(2, func(t *makegood.Task) { t.Round = 2 }), job: charging(2), result: putaway.Over, why: "is over"},
 		{name: "a task of a step that is done", box: "tasks-payments-dead", body: task(2), job: done(), result: putaway.Over, why: "is over"},
-		{name: "a task of a step that the job has not", box: "tasks-payments-dead", body: task(2, func(t *makegood.Task) { t.Step = "ship" }), job: charging(2), result: putaway.Over, why: "of step ship is over"},
+		{name: "a task of a step that the job has not", box: "tasks-payments-dead", body: task(2, func(t *makegood.Task) { t.Step = "pack" }), job: charging(2), result: putaway.Over, why: "of step pack is over"},
+		{name: "a task of a later step", box: "tasks-payments-dead", body: task(7, func(t *makegood.Task) { t.Step = "ship" }), job: charging(2), result: putaway.Asked, why: "attempt 7 of step ship is out", sent: asked},
 		{name: "a task of a job out of the index", box: "tasks-payments-dead", body: task(2), job: keyless(), result: putaway.Over, why: "is over"},
 		{name: "an undo that is not out", box: "tasks-payments-dead", body: task(2, undo), job: charging(2), result: putaway.Over, why: "is over"},
 		{name: "a task whose job is gone", box: "tasks-payments-dead", body: task(2), result: putaway.Over, why: "there is no job j any more"},
@@ -271,6 +311,9 @@ func TestAMessageIsReplayedForWhatItWasSentForOrStays(t *testing.T) {
 				if n := w.waiting(c.box); n != left {
 					t.Errorf("%d are left, want %d", n, left)
 				}
+				if c.result == putaway.Asked && !slices.Equal(w.queues.groups, []string{"j"}) {
+					t.Errorf("asked in the order of %q, want that of the job", w.queues.groups)
+				}
 				if n := w.waiting("tasks-payments"); n != 0 {
 					t.Errorf("%d tasks were put back, want none ever", n)
 				}
@@ -315,11 +358,50 @@ func TestToLookMovesNothing(t *testing.T) {
 	})
 }
 
+// A message goes in the order of its job. One that its queue refuses for ever stays, and the replay says why.
+func TestAReplayGoesInTheOrderOfItsJobOrIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.put("events-dead", reply())
+		b := w.open([]string{"events-dead"}, putaway.Wanted{}, 10)
+		w.queues.fail = "refuse"
+		got, err := b.Replay(t.Context(), b.Messages[0])
+		if err != nil || got.Result != putaway.Refused || got.Why != "the queue refuses it: too large" {
+			t.Errorf("got %+v, %v, want it refused", got, err)
+		}
+		w.queues.fail = ""
+		if got, err := b.Replay(t.Context(), b.Messages[0]); err != nil || got.Result != putaway.Sent {
+			t.Errorf("got %+v, %v, want it sent", got, err)
+		}
+		check(t, b.Close(t.Context()))
+		if !slices.Equal(w.queues.groups, []string{"j", "j"}) {
+			t.Errorf("sent in the order of %q, want that of job j, twice", w.queues.groups)
+		}
+	})
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// Without the queue that it is for a message cannot be replayed, and stays.
+func TestAMessageWhoseQueueIsGoneStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "events")
+		w.put("events-dead", reply())
+		b := w.open([]string{"events-dead"}, putaway.Wanted{}, 10)
+		got, err := b.Replay(t.Context(), b.Messages[0])
+		if err != nil || got.Result != putaway.Refused || got.Why != "there is no queue events any more" {
+			t.Errorf("got %+v, %v, want it refused", got, err)
+		}
+		check(t, b.Close(t.Context()))
+		if n := w.waiting("events-dead"); n != 1 {
+			t.Errorf("%d are left, want the one", n)
+		}
+	})
 }
 
 // Whatever fails on the way, or the process dies: the message is there still or what it led to was sent, and the same again
@@ -374,6 +456,9 @@ func TestDroppingDeletesOneMessage(t *testing.T) {
 		dropped := b.Messages[0]
 		check(t, b.Drop(t.Context(), dropped))
 		check(t, b.Close(t.Context()))
+		if w.queues.back != 1 {
+			t.Errorf("%d were given back, want the other alone", w.queues.back)
+		}
 		left := w.bodies("tasks-payments-dead")
 		if len(left) != 1 || left[0] == dropped.Body {
 			t.Errorf("left: got %q, want the other", left)

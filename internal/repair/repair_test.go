@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -217,7 +218,7 @@ func TestAnOrderOfOneNameIsOne(t *testing.T) {
 // A refusal is counted and told with its reason, and the others go on.
 func TestARefusalIsTold(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.Ask(t.Context(), w.ids[3], makegood.VerbCancel, "")
+	_, err := w.Request(t.Context(), w.ids[3], api.Request{Verb: makegood.VerbCancel})
 	check(t, err)
 	_, err = w.Wait(t.Context(), w.ids[3])
 	check(t, err)
@@ -242,21 +243,23 @@ func TestARefusalIsTold(t *testing.T) {
 
 // Credentials that have expired in the middle refuse nothing: the repair waits, says why, and goes on with new ones.
 func TestARepairWaitsForWhoMayAsk(t *testing.T) {
-	w := newWorld(t)
-	g := &gate{Engine: w.Engine, through: 10, shut: &api.InvalidError{Status: http.StatusForbidden, Message: "the token has expired"}}
-	k := open(t, g, t.TempDir())
-	_, err := k.Begin(w.order("r-expired"))
-	check(t, err)
-	p := until(t, k, "r-expired", func(p repair.Progress) bool { return p.Waits != "" })
-	if p.Refused > 0 || !strings.Contains(p.Waits, "the token has expired") {
-		t.Fatalf("got %+v, want that it waits", p)
-	}
-	g.mu.Lock()
-	g.through = 1000
-	g.mu.Unlock()
-	if p := until(t, k, "r-expired", ended); p.Granted != jobs || p.Refused > 0 {
-		t.Errorf("got %+v, want all granted", p)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		g := &gate{Engine: w.Engine, through: 10, shut: &api.InvalidError{Status: http.StatusForbidden, Message: "the token has expired"}}
+		k := open(t, g, t.TempDir())
+		_, err := k.Begin(w.order("r-expired"))
+		check(t, err)
+		p := until(t, k, "r-expired", func(p repair.Progress) bool { return p.Waits != "" })
+		if p.Refused > 0 || !strings.Contains(p.Waits, "the token has expired") {
+			t.Fatalf("got %+v, want that it waits", p)
+		}
+		g.mu.Lock()
+		g.through = 1000
+		g.mu.Unlock()
+		if p := until(t, k, "r-expired", ended); p.Granted != jobs || p.Refused > 0 {
+			t.Errorf("got %+v, want all granted", p)
+		}
+	})
 }
 
 // A repair that was stopped asks nothing more, also after another start.

@@ -27,6 +27,16 @@ func (w *world) history(id string) (entries []job.Numbered, pages map[string][]b
 	return entries, pages
 }
 
+// A job whose first step fails at its birth has that in its history.
+func TestWhatFailsAtBirthIsInTheHistory(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a, with: \"${ .input.amount | tonumber }\"}]"), "j")
+	entries, _ := w.history("j")
+	if len(entries) == 0 || entries[0].Step != "first" || entries[0].Error == nil {
+		t.Errorf("got %+v, want that the first step failed", entries)
+	}
+}
+
 // A job that goes well writes nothing beside its saves. A save that notes something writes one page beside it, however many
 // events are folded into it, and of the usual failures it is within one write unit.
 func TestASaveThatNotesSomethingWritesOnePage(t *testing.T) {

@@ -58,6 +58,21 @@ func amount(n, bytes int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"amount":%d,"text":%q}`, n, strings.Repeat("x", bytes)))
 }
 
+// A step that comes after an error reads why the step before it failed, for the last time.
+func TestAStepReadsWhyTheOneBeforeItFailed(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(`
+name: order
+steps:
+  - {name: charge, agent: a, needs: [], retry: {attempts: 1}, onError: [{kind: declined, do: goto invoice}]}
+  - {name: invoice, agent: b, only: onError, with: "${ .steps.charge.error }", undo: none}
+`), "j")
+	w.handle(w.failed("j", "charge", w.claim("j", "charge"), job.StepError{Message: "no cover", Kind: "declined"}))
+	if got, want := w.inputOf("b", "invoice"), `{"applied":"unknown","kind":"declined","message":"no cover","retryable":false}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 const chargedAndShipped = `
 name: order
 onFailure: stop
@@ -213,5 +228,23 @@ func TestAJobIsNotMovedToWhereAnUndoAsksSomebodyUnregistered(t *testing.T) {
 	v := w.request("j", job.Requested{Verb: makegood.VerbResubmit, Request: "1", Definition: w.define(asks("boss")).Hash})
 	if v.Kind != machine.Refused || !strings.Contains(v.Reason, `nobody is registered as "boss"`) {
 		t.Errorf("got %+v, want it refused", v)
+	}
+}
+
+// What follows from moving a job to another definition goes by that one: the agent, and the expressions of its input.
+func TestAJobThatIsMovedGoesOnByItsNewDefinition(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a, with: 1, retry: {attempts: 1}}]"), "j")
+	w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
+	w.tasks("a")
+	other := w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: b, with: 2, retry: {attempts: 1}}]")
+	if v := w.request("j", job.Requested{Verb: makegood.VerbResubmit, Request: "1", Definition: job.CurrentDefinition}); v.Kind != machine.Applied {
+		t.Fatalf("got %+v, want it moved", v)
+	}
+	if d, err := w.Depth(t.Context(), "tasks-b"); err != nil || d.Waiting != 1 {
+		t.Fatalf("%d tasks wait for agent b, %v, want one", d.Waiting, err)
+	}
+	if got := w.tasks("b"); len(got) != 1 || string(got[0].Input) != "2" || w.job("j").Definition != other.Hash {
+		t.Errorf("got %+v, want a task of agent b with 2", got)
 	}
 }

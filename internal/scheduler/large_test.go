@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/mempayload"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -229,5 +230,23 @@ func TestPayloadsOfAJobThatLivesLongAreKept(t *testing.T) {
 	w.now = w.now.Add(limits.FarKey)
 	if got := poke(); got != 3 {
 		t.Errorf("a day later %d are kept, want 3", got)
+	}
+}
+
+// A value of earlier releases that no reference can be found in keeps none of the others from being kept anew.
+func TestAValueThatCannotBeReadKeepsNoPayloadFromBeingKept(t *testing.T) {
+	w, s := withShelf(t)
+	w.submit(w.define(twoAgents), "j")
+	p, value := s.write(t, payload.Place{Job: "j"}, "a film")
+	j := w.job("j")
+	j.Input = job.Payload{Inline: json.RawMessage(`{"` + makegood.PayloadMark + `":"of an earlier release"}`)}
+	j.Steps[0].Forward.Output = job.Payload{Inline: value}
+	if err := w.file.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(2 * time.Hour)
+	w.handle(w.deadline("j"))
+	if kept := s.since(); len(kept) != 1 || kept[0] != p {
+		t.Errorf("kept were %v, want %v", kept, p)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -222,5 +223,44 @@ func TestTheTaskOfAnUndoHasItsOwnInput(t *testing.T) {
 		if task.Undo != nil && len(task.Undo.Output) != 1000 {
 			t.Errorf("the undo is told an output of %d bytes, want that of its step, of 1000", len(task.Undo.Output))
 		}
+	}
+}
+
+// What somebody outside completes a step with stays in the job if it is small, and beside it if it is large.
+func TestALargeOutputOfACompletionIsKeptBesideTheJob(t *testing.T) {
+	for bytes, beside := range map[int]bool{makegood.MaxInlineBytes: false, makegood.MaxInlineBytes + 1: true} {
+		w := newWorld(t)
+		w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+		w.handle(w.record("j", job.StepWaiting{Reply: w.by("j", "first", w.claim("j", "first"))}))
+		_, p, err := job.ReadCompletionToken(machine.CompletionToken(w.job("j"), "first", false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		output := text(bytes, "x")
+		w.handle(w.record("j", job.StepCompleted{Place: p, Output: wire.Inline(output)}))
+		step, _ := w.job("j").Step("first")
+		if got := w.output("j", "first"); got != string(output) || (step.Forward.Output.Ref != "") != beside {
+			t.Errorf("%d bytes: got %d, kept as %q, want all, beside the job: %v", bytes, len(got), step.Forward.Output.Ref, beside)
+		}
+	}
+}
+
+// A task that cannot be written, because the store does not give what belongs into it, comes with the next delivery of its event.
+func TestAnUndoWhoseOutputCannotBeReadIsSentLater(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: two\nsteps: [{name: first, agent: a, undo: {action: back}}, {name: second, agent: b, retry: {attempts: 1}}]"), "bad")
+	w.handle(w.says("bad", "first", w.claim("bad", "first"), text(makegood.MaxInlineBytes+1, "x")))
+	failure := w.failed("bad", "second", w.claim("bad", "second"), job.StepError{Message: "no", Applied: makegood.AppliedNo})
+	w.tasks("a")
+	w.failing("Payload", faultstore.FailBefore)
+	if failed := w.handle(failure); len(failed) != 1 {
+		t.Errorf("wants %v again, want the failure", failed)
+	}
+	w.strike = nil
+	if failed := w.handle(failure); failed != nil {
+		t.Errorf("wants %v again, want none", failed)
+	}
+	if got := w.tasks("a"); len(got) != 1 || got[0].Undo == nil || len(got[0].Undo.Output) != makegood.MaxInlineBytes+1 {
+		t.Errorf("got %d tasks, want the undo with the output of its step", len(got))
 	}
 }

@@ -28,6 +28,7 @@ func TestWhatIsNotedOfATellingIsWhatBecameOfIt(t *testing.T) {
 		{notify.ErrElsewhere, nil, 1, 2},
 		{notify.ErrGathered, nil, 1, 2},
 		{errBroken, notify.ErrElsewhere, 0, 1},
+		{errBroken, notify.ErrGathered, 0, 1},
 		{notify.ErrElsewhere, notify.ErrElsewhere, 0, 1},
 	} {
 		t.Run(fmt.Sprint(c.operator, ", ", c.listener), func(t *testing.T) {

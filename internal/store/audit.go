@@ -13,9 +13,9 @@ import (
 // are nobody's, for the Supervisor reads the index only.
 type Auditor interface {
 	// AuditPage returns jobs, and schedules that are in the index, and the cursor for the next page; empty at the end. It
-	// looks at limit items at most, and returns what of them are such, which may be none before the end. Each is as one write
-	// left it, perhaps not the last one: state and key are of the same write. One that is there from the first page to the last
-	// is returned once at least. A cursor that no page returned is ErrNotFound.
+	// looks at limit items at most, at one where limit is less, and returns what of them are such, which may be none before the
+	// end. Each is as one write left it, perhaps not the last one: state and key are of the same write. One that is there from
+	// the first page to the last is returned once at least. A cursor that no page returned is ErrNotFound.
 	AuditPage(ctx context.Context, cursor string, limit int) ([]Audited, string, error)
 }
 

@@ -27,8 +27,61 @@ func TestTheSameScheduleAgainIsTheSameAndAnotherIsRefused(t *testing.T) {
 	}
 	other := tick()
 	other.Cron = "@daily"
-	if _, _, err = w.table.Create(t.Context(), other, "you"); !errors.Is(err, timetable.ErrExists) {
-		t.Errorf("another: got %v", err)
+	if _, created, err = w.table.Create(t.Context(), other, "you"); !errors.Is(err, timetable.ErrExists) || created {
+		t.Errorf("another: got %v, created: %v", err, created)
+	}
+}
+
+// A change that could not be stored is an error, and there is none.
+func TestAChangeThatIsNotStoredIsAnError(t *testing.T) {
+	w := newWorld(t)
+	w.make(nil)
+	down := errors.New("the store is down")
+	w.crashed = down
+	if _, err := w.table.Pause(t.Context(), "tick", "me"); !errors.Is(err, down) {
+		t.Errorf("got %v, want %v", err, down)
+	}
+	if s := w.tick(); s.Paused() {
+		t.Errorf("got %+v, want that it is not paused", s)
+	}
+}
+
+// A schedule that says something else has no problem any more.
+func TestAChangeEndsTheProblemOfASchedule(t *testing.T) {
+	w := newWorld(t)
+	w.make(func(s *makegood.Schedule) { s.Workflow = "gone" })
+	w.at(11 * time.Minute)
+	if s := w.tick(); s.Problem == "" {
+		t.Fatal("it has no problem, want one")
+	}
+	s, err := w.table.Change(t.Context(), tick(), 0, "me")
+	if err != nil || s.Problem != "" || w.tick().Problem != "" {
+		t.Errorf("got %+v, %v, want no problem", s, err)
+	}
+}
+
+// Of two who create a schedule at once one does. The other hears that it is there, or that another is.
+func TestOfTwoWhoCreateAScheduleOneDoes(t *testing.T) {
+	for cron, want := range map[string]error{"*/10 * * * *": nil, "@daily": timetable.ErrExists} {
+		w := newWorld(t)
+		w.meanwhile = func() { w.make(nil) }
+		s := tick()
+		s.Cron = cron
+		got, created, err := w.table.Create(t.Context(), s, "you")
+		if created || !errors.Is(err, want) || got.ChangedBy != "me" {
+			t.Errorf("%s: got %+v, created: %v, %v, want the other's, and %v", cron, got, created, err, want)
+		}
+	}
+}
+
+// An input is the same however it is spelt.
+func TestTheSameInputInAnotherSpellingIsTheSameSchedule(t *testing.T) {
+	w := newWorld(t)
+	w.make(func(s *makegood.Schedule) { s.Input = []byte(`{ "b": 1, "a": 2 }`) })
+	again := tick()
+	again.Input = []byte(`{"a":2,"b":1}`)
+	if s, created, err := w.table.Create(t.Context(), again, "you"); err != nil || created || string(s.Input) != `{"a":2,"b":1}` {
+		t.Errorf("got %s, %v, %v, want the one that is there", s.Input, created, err)
 	}
 }
 
@@ -37,6 +90,7 @@ func TestAScheduleThatCannotBeIsRefused(t *testing.T) {
 	for says, change := range map[string]func(*makegood.Schedule){
 		"cron":                           func(s *makegood.Schedule) { s.Cron = "@noon" },
 		"input is not JSON":              func(s *makegood.Schedule) { s.Input = []byte(`{`) },
+		`the key "a" twice`:              func(s *makegood.Schedule) { s.Input = []byte(`{"a":1,"a":2}`) },
 		".steps is unknown":              func(s *makegood.Schedule) { s.Input = []byte(`"${ .steps }"`) },
 		`there is no workflow "unknown"`: func(s *makegood.Schedule) { s.Workflow = "unknown" },
 	} {
@@ -213,6 +267,11 @@ func TestTheSchedulesOfAFileAreThoseThatItSays(t *testing.T) {
 	adopt(daily)
 	if s := w.tick(); s.Cron != "@daily" || !s.Paused() || !s.Key.IsZero() {
 		t.Errorf("changed in the file: got %+v, want it paused still", s)
+	}
+	paused := w.tick().Rev
+	adopt(daily)
+	if s := w.tick(); s.Rev != paused {
+		t.Errorf("adopted again while it is paused: got revision %d, want nothing written after %d", s.Rev, paused)
 	}
 	if _, err := w.table.Get(t.Context(), "tock"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("taken out of the file: got %v, want it gone", err)

@@ -262,7 +262,7 @@ func TestAnIDThatIsTakenCountsAsFired(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want("the fire", w.at(10*time.Minute))
-	if s := w.tick(); s.LastJob != "tick:2026-11-22T13:10:00Z" || !strings.Contains(s.Problem, "of another workflow or with another input") || !s.Next.Equal(w.now.Add(10*time.Minute)) {
+	if s := w.tick(); s.LastJob != "tick:2026-11-22T13:10:00Z" || !s.LastFire.Equal(start.Truncate(time.Hour).Add(10*time.Minute)) || !strings.Contains(s.Problem, "of another workflow or with another input") || !s.Next.Equal(w.now.Add(10*time.Minute)) {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -279,6 +279,7 @@ func TestMissedFires(t *testing.T) {
 		{makegood.MissedOne, 0, 14 * time.Minute, []string{"10m0s"}, 0},
 		{makegood.MissedOne, 0, 59 * time.Minute, []string{"50m0s"}, 4},
 		{makegood.MissedSkip, 0, 14 * time.Minute, []string{"10m0s"}, 0},
+		{makegood.MissedSkip, 0, 15 * time.Minute, []string{"10m0s"}, 0},
 		{makegood.MissedSkip, 0, 16 * time.Minute, nil, 1},
 		{makegood.MissedSkip, 0, 51 * time.Minute, []string{"50m0s"}, 4},
 		{makegood.MissedSkip, 0, 59 * time.Minute, nil, 5},

@@ -20,6 +20,9 @@ const (
 	tooLong = "WhicheverTwoCalls|WhicheverCall|AWideJobSends|OnHostileQueues|OnABadDay|TwoThousandJobs"
 	// slow are the tests of the Scheduler that take longer than all others together: they are asked last.
 	slow = "LargeFanIn|EvaluationsOfABatch|FanInThatReads|WhatTwoStepsRead"
+	// slowOnDisk and slowOverHTTP are those of the store in SQLite, and of an agent over HTTP.
+	slowOnDisk   = "BoundedInNumberAndBytes|AtAThousandDecodedJobs|ALogThatIsRemovedOrReplaced"
+	slowOverHTTP = "ADiskThatIsFull"
 	// noFailFile: rapid keeps what fails in the tree, from which it is tried again; that of a mutant must not be.
 	noFailFile = "-rapid.nofailfile"
 )
@@ -67,10 +70,10 @@ var proofs = map[string][]layer{
 	"internal/notify/awsnotify":   {{"own tests", [][]string{tests("internal/notify/awsnotify")}}},
 	"internal/store":              {{"own tests", [][]string{tests("internal/store"), tests("internal/store/memstore"), tests("internal/store/storetest")}}, {"tests above", [][]string{tests("internal/scheduler", "-skip", slow), tests("internal/supervisor"), embedded}}},
 	"internal/store/memstore":     {{"own tests", [][]string{tests("internal/store/memstore"), tests("internal/store/storetest")}}, {"tests above", [][]string{tests("internal/timetable"), tests("internal/holds")}}},
-	"internal/store/sqlitestore":  {{"own tests", [][]string{tests("internal/store/sqlitestore")}}, {"tests above", [][]string{embedded}}},
+	"internal/store/sqlitestore":  {{"own tests", [][]string{tests("internal/store/sqlitestore", "-skip", slowOnDisk), tests("internal/store/sqlitestore", "-run", slowOnDisk)}}, {"tests above", [][]string{embedded}}},
 	"internal/store/dynamostore":  {{"own tests", [][]string{tests("internal/store/dynamostore")}}},
 	"internal/agentdoor":          {{"own tests", [][]string{tests("internal/agentdoor")}}, {"tests above", [][]string{tests("internal/httpapi", "-run", "Agent|Attempt|Task|Payload")}}},
-	"onhttp":                      {{"own tests", [][]string{tests("onhttp")}}},
+	"onhttp":                      {{"own tests", [][]string{tests("onhttp", "-skip", slowOverHTTP), tests("onhttp", "-run", slowOverHTTP)}}},
 	"internal/agentrun": {
 		{"own tests", [][]string{tests("internal/agentrun")}},
 		{"tests above", [][]string{embedded}},

@@ -16,12 +16,12 @@ import "log"
 
 const limit = 3 * 4
 
-type logger struct{ Logger *log.Logger }
+type logger struct{ Logger, logger *log.Logger }
 
 func f(x logger, a, b int, ok bool) (n int) {
 	x.Logger.Print("f")
 	if b++; a > b {
-		x.Logger.Print("larger")
+		x.logger.Print("larger")
 	}
 	if a < b && !ok {
 		n++
@@ -158,6 +158,11 @@ func TestTheFirstLayerThatSeesAMutantIsNamed(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, became, want)
 		}
 	}
+	for _, o := range outcomes {
+		if len(o.KilledBy) > 0 && o.Seen != "TestF" {
+			t.Errorf("%s was seen by %q, want the test that failed", o.key(), o.Seen)
+		}
+	}
 	after, err := os.ReadFile(filepath.Join(root, "p/p.go"))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the tree was touched: %v\n%s", err, after)
@@ -171,6 +176,15 @@ func TestALayerThatFailsByItselfIsAnError(t *testing.T) {
 	x := &trial{root: root, proofs: proofs, took: map[string]time.Duration{}}
 	if _, err := x.tryAll(t.Context(), found, 1, 1, func(outcome) {}); err == nil || !strings.Contains(err.Error(), "fails without a mutant") {
 		t.Errorf("got %v, want that it fails without a mutant", err)
+	}
+}
+
+// A mutant that no test fails for within the limit is told from one that a test saw: a busy machine may be the reason.
+func TestAMutantThatTakesTooLongIsSaidToHaveTakenTooLong(t *testing.T) {
+	root, _ := small(t)
+	x := &trial{root: root, took: map[string]time.Duration{"./p": (time.Nanosecond - grace) / patience}}
+	if seen, _, err := x.ask(t.Context(), layer{"own", [][]string{{"./p"}}}, ""); seen != tookTooLong || err != nil {
+		t.Errorf("got %q, %v, want %q", seen, err, tookTooLong)
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *summary) note(o outcome) {
 func line(o outcome) string {
 	became := "SURVIVED"
 	if len(o.KilledBy) > 0 {
-		became = "killed by " + strings.Join(o.KilledBy, ", ")
+		became = fmt.Sprintf("killed by %s (%s)", strings.Join(o.KilledBy, ", "), o.Seen)
 	}
 	return fmt.Sprintf("%s:%d %s: %s => %s: %s\n", o.File, o.Line, o.Func, o.Old, o.New, became)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +25,8 @@ type outcome struct {
 	Asked []string `json:"asked,omitempty"`
 	// KilledBy are the layers that failed; without -every it is the first alone.
 	KilledBy []string `json:"killedBy,omitempty"`
+	// Seen is what the first of these saw: the test that failed first, or that the run took too long.
+	Seen string `json:"seen,omitempty"`
 	// Broken: it does not compile, so it is no mutant.
 	Broken bool `json:"broken,omitempty"`
 	// Equivalent is why nobody could tell it from the right one; empty if nobody said so.
@@ -76,14 +80,14 @@ func (t *trial) try(ctx context.Context, m mutant) (outcome, error) {
 		if t.layers > 0 && i == t.layers {
 			break
 		}
-		killed, broken, err := t.ask(ctx, l, overlay)
+		seen, broken, err := t.ask(ctx, l, overlay)
 		if err != nil || broken {
 			o.Broken = broken
 			return o, err
 		}
 		o.Asked = append(o.Asked, l.name)
-		if killed {
-			o.KilledBy = append(o.KilledBy, l.name)
+		if seen != "" {
+			o.KilledBy, o.Seen = append(o.KilledBy, l.name), cmp.Or(o.Seen, seen)
 			if !t.every {
 				return o, nil
 			}
@@ -92,22 +96,40 @@ func (t *trial) try(ctx context.Context, m mutant) (outcome, error) {
 	return o, nil
 }
 
-// ask runs a layer over a mutant.
-func (t *trial) ask(ctx context.Context, l layer, overlay string) (killed, broken bool, err error) {
+// ask runs a layer over a mutant, and returns what saw it; empty if nothing did.
+func (t *trial) ask(ctx context.Context, l layer, overlay string) (seen string, broken bool, err error) {
 	for _, run := range l.runs {
 		within, err := t.within(ctx, run)
 		if err != nil {
-			return false, false, err
+			return "", false, err
 		}
+		began := time.Now()
 		out, err := t.run(ctx, within, append([]string{"-overlay", overlay}, run...))
 		if ctx.Err() != nil {
-			return false, false, ctx.Err()
+			return "", false, ctx.Err()
+		}
+		if err != nil && time.Since(began) >= within {
+			return tookTooLong, false, nil
 		}
 		if err != nil {
-			return true, bytes.Contains(out, []byte("[build failed]")), nil
+			return seenBy(out), bytes.Contains(out, []byte("[build failed]")), nil
 		}
 	}
-	return false, false, nil
+	return "", false, nil
+}
+
+// tookTooLong is said of a mutant that no test has failed for, so that it can be told from one that a busy machine held up.
+const tookTooLong = "took too long"
+
+// failure is how go test names a test that failed.
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// seenBy returns the test that failed first.
+func seenBy(out []byte) string {
+	if found := failure.FindSubmatch(out); found != nil {
+		return string(found[1])
+	}
+	return "no test by name"
 }
 
 // within is how long a run may take: so many times what it takes with the right code, which is measured once, and

@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"strings"
 )
 
 // visit makes the mutants of a node. What it does not go below has none: what is only logged, and the panics that say
@@ -83,7 +84,7 @@ func logs(x ast.Expr) bool {
 	}
 	receiver, ok := f.X.(*ast.SelectorExpr)
 	// An attempt notes what becomes of it: in the log alone.
-	return ok && (receiver.Sel.Name == "Logger" || receiver.Sel.Name == "log") || f.Sel.Name == "note"
+	return ok && (strings.EqualFold(receiver.Sel.Name, "logger") || receiver.Sel.Name == "log") || f.Sel.Name == "note"
 }
 
 // onlyLogs reports whether all that a condition decides is what is logged.

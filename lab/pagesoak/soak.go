@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 )
 
@@ -219,7 +220,7 @@ func (s *soak) flip(ctx context.Context) error {
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		verb, state := watchedVerbs[n%2], watchedStates[n%2]
-		if _, err := s.jobs.Ask(ctx, watched, verb, "the page is looked at"); err != nil {
+		if _, err := s.jobs.Request(ctx, watched, api.Request{Verb: verb, Reason: "the page is looked at"}); err != nil {
 			return fmt.Errorf("%s job %s: %w", verb, watched, err)
 		}
 		if err := s.shown(ctx, state, time.Now()); err != nil {

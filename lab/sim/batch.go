@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/pause"
 
 	"github.com/aws/aws-lambda-go/events"
 )
@@ -16,6 +18,7 @@ func (l *life) given(batch events.SQSEvent) {
 	defer l.w.mu.Unlock()
 	l.batch, l.firsts = map[string][]job.Event{}, map[string]string{}
 	l.submitted, l.troubled, l.stood, l.passedOn = map[string]bool{}, false, false, map[string]bool{}
+	maps.DeleteFunc(l.rests, func(who string, _ bool) bool { return l.hanging[who] < pause.MaxHanging })
 	l.older = l.w.mixed && !l.newer()
 	for _, answered := range l.w.answered {
 		delete(answered, l)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
 
@@ -59,11 +60,17 @@ func (l *life) hung(who string) {
 		until = endsWithin + longest - time.Since(l.w.start) // Whoever waited for it all the time is found then.
 	}
 	until += between(l.w.chance.of("comes back", l.name, who), time.Microsecond, time.Second)
+	if l.hanging[who]++; l.hanging[who] >= pause.MaxHanging {
+		l.rests[who] = true
+	}
 	l.w.mu.Unlock()
 	select {
 	case <-time.After(until):
 	case <-l.w.hanging.ended:
 	}
+	l.w.mu.Lock()
+	l.hanging[who]--
+	l.w.mu.Unlock()
 }
 
 // reaches notes that a receiver is called while there is time to answer. w.mu is held.
@@ -74,7 +81,8 @@ func (h *hanging) madeBy(l *life, job string, seq int) {
 	h.made[job+"/"+strconv.Itoa(seq)] = l
 }
 
-// silenced checks NTF-8: a process that makes an announcement calls every receiver of it, even if another receiver hangs. w.mu is held.
+// silenced checks NTF-8: a process that makes an announcement calls every receiver of it, even if another receiver hangs.
+// A receiver of which pause.MaxHanging calls hang in a process is left alone for a while. w.mu is held.
 func (w *world) silenced(l *life, j job.Job) {
 	if l.troubled || l.stood || len(j.Untold) == 0 {
 		return
@@ -91,7 +99,7 @@ func (w *world) silenced(l *life, j job.Job) {
 	}
 	for _, who := range []string{"operator", "listener"} {
 		name := first[who]
-		if name == "" || w.hanging.made[name] != l || w.hanging.reached[who+" "+name] || strings.HasPrefix(who, "listener") && w.hangs(who) {
+		if name == "" || w.hanging.made[name] != l || w.hanging.reached[who+" "+name] || l.rests[who] || strings.HasPrefix(who, "listener") && w.hangs(who) {
 			continue
 		}
 		w.violate(j.ID, "NTF-8: the %s is not called for announcement %s, and %s has dealt with what it says", who, name, l.name)

@@ -132,7 +132,8 @@ func (c change) byHand(s, was job.StepState, def makegood.Step) {
 		c.accountOf(c.after.ID, key, s.Name, c.after.Round, bodyOf(def)).applied = true
 	}
 	if was.Forward.Unknown && !s.Forward.Unknown && c.notDone[key] {
-		c.barred[key] = s.Attempt
+		// An attempt that this save made is not stopped: the step may begin again at once, if its start has come meanwhile.
+		c.barred[key] = was.Attempt
 		for _, a := range c.ofStep(s.Name) {
 			a.applied, a.input = false, ""
 		}

@@ -17,9 +17,9 @@ const (
 	maxOurImports = 20
 	// maxParameters is how many parameters a function may have.
 	maxParameters = 5
-	// maxProductLines is how many lines of Go the product may have, without its tests: 101,377 on 2026-11-25, and 500
+	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 101_877
+	maxProductLines = 101_846
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -29,7 +29,7 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {9032, "every verb of the command is a file, and half of it is help"},
+	"command":                    {9044, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {5567, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3849, "routes, and views that internal/control is to take over"},
 	"internal/machine":           {5513, "the core: one state machine, whose files call each other"},
@@ -37,11 +37,11 @@ var packageLines = map[string]excess{
 	"internal/scheduler":         {3662, "the worklist, submissions and readers of jobs, which internal/control is to take over"},
 	"internal/store/dynamostore": {3395, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3658, "an adapter of the whole port, with schemas of earlier releases"},
-	"internal/store/storetest":   {4488, "a test for every rule of the port"},
+	"internal/store/storetest":   {4492, "a test for every rule of the port"},
 	"internal/workflowfile":      {4932, "reader, rules and compiler, until one table of fields feeds them"},
 	"lab/modelcheck":             {3541, "small models of everything that a job can do"},
 	"lab/oracle":                 {2578, "the docs told a second time, which shares nothing with the core"},
-	"lab/sim":                    {5901, "a world with every fault"},
+	"lab/sim":                    {5921, "a world with every fault"},
 }
 
 var ourImports = map[string]excess{

@@ -12,6 +12,7 @@ import (
 
 const (
 	recordsIndex       = "docs/decisions/README.md"
+	recordTopics       = "docs/decisions/topics"
 	dependenciesRecord = "docs/decisions/0002-dependencies.md"
 )
 
@@ -45,6 +46,113 @@ func linked(index string) []string {
 		names = append(names, m[1])
 	}
 	return names
+}
+
+// Readers begin with the topics: a record that no topic names is found by its number alone.
+func TestEveryRecordStandsInATopic(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, recordTopics, "*"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("topics: got %v, %v", files, err)
+	}
+	topics := map[string]string{}
+	for _, f := range files {
+		name := path.Join(recordTopics, filepath.Base(f))
+		topics[filepath.Base(f)] = read(t, name)
+		for _, m := range topicLink.FindAllStringSubmatch(topics[filepath.Base(f)], -1) {
+			file, _, _ := strings.Cut(m[1], "#")
+			if _, err := os.Stat(filepath.Join(root, recordTopics, file)); err != nil {
+				t.Errorf("%s: %s leads to no file", name, m[1])
+			}
+		}
+	}
+	index := read(t, recordsIndex)
+	for _, wrong := range compareTopics(topics, linked(index), topicsOf(index)) {
+		t.Errorf("%s: %s", recordTopics, wrong)
+	}
+}
+
+// maxTopicLines is how long the page of a topic may be: one that is longer is two topics.
+const maxTopicLines = 90
+
+var (
+	topicLink   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	topicRecord = regexp.MustCompile(`\]\(\.\./(\d{4}-[^)\s]+)\)`)
+	topicForm   = regexp.MustCompile(`^# .+\n\n(?:[^\n]+\n){3}\n## What holds\n\n- (?s:.+)\n\n## What was rejected\n\n- (?s:.+)$`)
+)
+
+// topicsOf returns the topics that an index has a row for.
+func topicsOf(index string) []string {
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^\| \[[^\]]+\]\(topics/([a-z-]+\.md)\) \|`).FindAllStringSubmatch(index, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// compareTopics says which records no topic names, which topics the index lacks, and what is wrong with a topic's form.
+func compareTopics(topics map[string]string, records, indexed []string) []string {
+	var wrong []string
+	named := map[string]bool{}
+	for name, text := range topics {
+		if !slices.Contains(indexed, name) {
+			wrong = append(wrong, name+" has no row in the index")
+		}
+		if !topicForm.MatchString(text) {
+			wrong = append(wrong, name+" does not begin with three lines, then What holds, then What was rejected")
+		}
+		if strings.Count(text, "\n") > maxTopicLines {
+			wrong = append(wrong, name+" is too long")
+		}
+		for _, bullet := range strings.Split(text, "\n- ")[1:] {
+			bullet, _, _ = strings.Cut(bullet, "\n\n")
+			links := topicRecord.FindAllStringSubmatch(bullet, -1)
+			if len(links) == 0 {
+				wrong = append(wrong, name+" has a bullet without a record: "+bullet)
+			}
+			for _, m := range links {
+				named[m[1]] = true
+				if !slices.Contains(records, m[1]) {
+					wrong = append(wrong, name+" leads to "+m[1]+", which is no record")
+				}
+			}
+		}
+	}
+	for _, name := range indexed {
+		if _, is := topics[name]; !is {
+			wrong = append(wrong, "the index leads to "+name+", which is no topic")
+		}
+	}
+	for _, record := range records {
+		if !named[record] {
+			wrong = append(wrong, "no topic names "+record)
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+func TestATopicThatLeavesOutARecordIsFound(t *testing.T) {
+	const good = "# A\n\none\ntwo\nthree\n\n## What holds\n\n- x\n  ([0001](../0001-a.md))\n\n## What was rejected\n\n- *y*: z ([0002](../0002-b.md))\n"
+	records := []string{"0001-a.md", "0002-b.md"}
+	for _, row := range []struct {
+		text    string
+		records []string
+		indexed string
+		want    string
+	}{
+		{good, records, "| [A](topics/a.md) | x |\n", ""},
+		{good, append(records, "0003-c.md"), "| [A](topics/a.md) | x |\n", "no topic names 0003-c.md"},
+		{good, records, "see [A](topics/a.md)\n", "a.md has no row in the index"},
+		{good, records, "| [A](topics/a.md) | x |\n| [B](topics/b.md) | x |\n", "the index leads to b.md, which is no topic"},
+		{good + "- *w*: ([0009](../0009-i.md))\n", records, "| [A](topics/a.md) | x |\n", "a.md leads to 0009-i.md, which is no record"},
+		{good + "- *w*: v\n", records, "| [A](topics/a.md) | x |\n", "a.md has a bullet without a record: *w*: v\n"},
+		{strings.Replace(good, "three\n", "", 1), records, "| [A](topics/a.md) | x |\n", "a.md does not begin with three lines, then What holds, then What was rejected"},
+		{good + strings.Repeat("\n", maxTopicLines), records, "| [A](topics/a.md) | x |\n", "a.md is too long"},
+	} {
+		if got := strings.Join(compareTopics(map[string]string{"a.md": row.text}, row.records, topicsOf(row.indexed)), "; "); got != row.want {
+			t.Errorf("%q with %v: got %q, want %q", row.indexed, row.records, got, row.want)
+		}
+	}
 }
 
 func TestEveryDependencyHasARecord(t *testing.T) {

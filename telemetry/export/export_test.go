@@ -48,12 +48,16 @@ func send(t *testing.T, e *export.Export, jobs int) string {
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- eng.Run(ctx) }()
+	var ids []string
 	for range jobs {
 		job, err := eng.Submit(ctx, makegood.Submission{Workflow: "note", Input: json.RawMessage("null")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job, err = eng.Wait(ctx, job.ID); err != nil || job.ProcessState != makegood.JobProcessed {
+		ids = append(ids, job.ID)
+	}
+	for _, id := range ids {
+		if job, err := eng.Wait(ctx, id); err != nil || job.ProcessState != makegood.JobProcessed {
 			t.Fatalf("got %s, %v, want a note that was sent", job.ProcessState, err)
 		}
 	}

@@ -3,6 +3,7 @@ package sqlitestore_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,9 +100,19 @@ func TestTheFileShrinksWhenItsJobsExpire(t *testing.T) {
 			return s.Save(t.Context(), store.Change{Job: j, Seen: seen})
 		})
 	}
-	for _, write := range batch {
-		check(t, write())
+	// Side by side, so that they share flushes.
+	const hands = 32
+	var writing sync.WaitGroup
+	for hand := range hands {
+		writing.Go(func() {
+			for i := hand; i < jobs; i += hands {
+				if err := batch[i](); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
+	writing.Wait()
 	check(t, s.Checkpoint())
 	before := fileSize(t, path)
 	deleted, batches := expireAll(t, s, end.Add((jobs-kept-1)*time.Second))

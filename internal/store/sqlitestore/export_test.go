@@ -34,6 +34,12 @@ func (s *Store) FlushWith(f func(flush func() error) error) {
 	s.log.syncFile = func(file *os.File) error { return f(func() error { return syncFile(file) }) }
 }
 
+// IsFinal reports whether a store should not go on after an error.
+func IsFinal(err error) bool { return isFinal(err) }
+
+// SyncFile makes what was written to a file durable.
+func SyncFile(f *os.File) error { return syncFile(f) }
+
 // WhenSettling calls f when a read has seen what it reads and is about to wait until that is durable.
 func (s *Store) WhenSettling(f func()) {
 	s.settle = func() error {

@@ -64,6 +64,7 @@ func TestAListThatLooksAtEveryJobSaysSo(t *testing.T) {
 		want   bool
 	}{
 		"all": {store.Filter{}, false}, "reason": {store.Filter{ReasonPrefix: "card"}, true}, "definition": {store.Filter{Definition: "0123"}, true},
+		"words": {store.Filter{Words: "card declined"}, true}, "words of a workflow": {store.Filter{Words: "card declined", Workflow: "order"}, false},
 	} {
 		page, err := s.ListJobs(t.Context(), test.filter, "", 10)
 		check(t, err)

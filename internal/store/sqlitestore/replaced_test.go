@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -31,32 +32,34 @@ func TestALogThatIsRemovedOrReplacedEndsTheStoreAndLosesNothing(t *testing.T) {
 			},
 		} {
 			t.Run(how+", found by "+when, func(t *testing.T) {
-				s, path := openFile(t)
-				for i := range 20 {
-					create(t, s, i)
-				}
-				check(t, take(path+"-wal"))
-				err := find(t, s)
-				if when != "a store that mends itself" && (!errors.Is(err, sqlitestore.ErrFailed) || !strings.Contains(err.Error(), "was copied into "+path)) {
-					t.Errorf("got %v, want %v that says what became of the log", err, sqlitestore.ErrFailed)
-				}
-				select {
-				case <-s.Lost():
-				case <-time.After(10 * time.Second):
-					t.Fatal("the store means to go on")
-				}
-				if err := s.Create(t.Context(), benchJob(1001)); !errors.Is(err, sqlitestore.ErrFailed) && !errors.Is(err, sqlitestore.ErrClosed) {
-					t.Errorf("a write after that: got %v, want %v", err, sqlitestore.ErrFailed)
-				}
-				if err := s.Shut(); err != nil && !errors.Is(err, sqlitestore.ErrClosed) {
-					t.Error(err)
-				}
-				s = open(t, sqlitestore.Options{Path: path})
-				for i := range 20 {
-					if got := load(t, s, benchJob(i).ID); got.Rev != 1 {
-						t.Errorf("job %d: got revision %d, want 1", i, got.Rev)
+				synctest.Test(t, func(t *testing.T) {
+					s, path := openFile(t)
+					for i := range 20 {
+						create(t, s, i)
 					}
-				}
+					check(t, take(path+"-wal"))
+					err := find(t, s)
+					if when != "a store that mends itself" && (!errors.Is(err, sqlitestore.ErrFailed) || !strings.Contains(err.Error(), "was copied into "+path)) {
+						t.Errorf("got %v, want %v that says what became of the log", err, sqlitestore.ErrFailed)
+					}
+					select {
+					case <-s.Lost():
+					case <-time.After(10 * time.Second):
+						t.Fatal("the store means to go on")
+					}
+					if err := s.Create(t.Context(), benchJob(1001)); !errors.Is(err, sqlitestore.ErrFailed) && !errors.Is(err, sqlitestore.ErrClosed) {
+						t.Errorf("a write after that: got %v, want %v", err, sqlitestore.ErrFailed)
+					}
+					if err := s.Shut(); err != nil && !errors.Is(err, sqlitestore.ErrClosed) {
+						t.Error(err)
+					}
+					s = open(t, sqlitestore.Options{Path: path})
+					for i := range 20 {
+						if got := load(t, s, benchJob(i).ID); got.Rev != 1 {
+							t.Errorf("job %d: got revision %d, want 1", i, got.Rev)
+						}
+					}
+				})
 			})
 		}
 	}

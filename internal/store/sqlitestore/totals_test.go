@@ -1,6 +1,7 @@
 package sqlitestore_test
 
 import (
+	"errors"
 	"maps"
 	"path/filepath"
 	"testing"
@@ -24,6 +25,15 @@ func TestTotalsAreTheJobsByState(t *testing.T) {
 	check(t, err)
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A store that cannot be read has no totals, rather than none of each state.
+func TestTotalsOfAStoreThatIsClosedAreAnError(t *testing.T) {
+	s := open(t, sqlitestore.Options{})
+	check(t, s.Shut())
+	if totals, err := s.Totals(t.Context()); !errors.Is(err, sqlitestore.ErrClosed) || totals != nil {
+		t.Errorf("got %v, %v, want %v", totals, err, sqlitestore.ErrClosed)
 	}
 }
 

@@ -133,7 +133,11 @@ func auditInPages(w *world) {
 			return seen, want
 		})
 	}
-	_, _, err := w.store.(store.Auditor).AuditPage(w.ctx, "no page of this store", 10)
+	page, next, err := w.store.(store.Auditor).AuditPage(w.ctx, "", 0)
+	if err != nil || len(page) > 1 || next == "" {
+		w.Errorf("a limit below one: got %d items, the cursor %q, %v, want one at most, and more pages", len(page), next, err)
+	}
+	_, _, err = w.store.(store.Auditor).AuditPage(w.ctx, "no page of this store", 10)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		w.Errorf("a cursor that no page gave: got %v, want %v", err, store.ErrNotFound)
 	}

@@ -123,3 +123,17 @@ func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// A job of CI names a set by one of its stand-ins: each set has names of its own, and a name that is none is told which there are.
+func TestASetIsNamedByEachOfItsStandIns(t *testing.T) {
+	for i, want := range stacks() {
+		for _, p := range want.products {
+			if got, err := stacksWith(p.name); err != nil || len(got) != 1 || got[0].String() != want.String() {
+				t.Errorf("%s: got %v, %v, want set %d alone, %s", p.name, got, err, i, want)
+			}
+		}
+	}
+	if got, err := stacksWith("LocalStack"); err == nil || !strings.Contains(err.Error(), "there are MiniStack, DynamoDB Local, ElasticMQ, moto") {
+		t.Errorf("got %v, %v, want the names that there are", got, err)
+	}
+}

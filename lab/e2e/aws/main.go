@@ -1,7 +1,8 @@
 // Command aws runs the tests that need AWS's API against stand-ins for it: MiniStack, and AWS's own
 // DynamoDB Local with ElasticMQ and the S3 of moto. It installs them, pinned, into .tools, starts them on loopback, runs
 // every test under the build tag aws against each, stops them, and writes docs/conformance.md. Told which packages,
-// it runs those, and writes nothing; all of lab/e2e/lambda runs on MiniStack only then.
+// it runs those, and writes nothing; all of lab/e2e/lambda runs on MiniStack only then. With -on and the name of a
+// stand-in it does all that on the set alone that has it, and writes nothing: CI has a job for each set.
 //
 // It is called by make test-aws in the root of the repository. A stand-in that cannot be had fails
 // the run. It proves nothing about AWS itself: what the stand-ins do otherwise is listed by name.
@@ -36,6 +37,8 @@ func main() {
 	command, name := run, "test-aws"
 	arguments := os.Args[1:]
 	switch {
+	case len(arguments) > 1 && arguments[0] == "-on":
+		command, arguments = runOn(arguments[1]), arguments[2:]
 	case len(arguments) > 1 && arguments[0] == "-run":
 		command, name, arguments = runTool, arguments[1], arguments[1:]
 	case len(arguments) > 1 && arguments[0] == "-deploy":
@@ -58,15 +61,39 @@ func main() {
 
 // run tests the packages named, or all that have such tests; only then it writes the report.
 func run(ctx context.Context, packages []string) error {
-	suites, err := findSuites(packages)
-	if err != nil {
+	results, err := runStacks(ctx, stacks(), packages)
+	if results != nil && len(packages) == 0 {
+		err = errors.Join(err, os.WriteFile(reportFile, []byte(report(stacks(), results)), 0o644))
+	}
+	return err
+}
+
+// runOn returns the command that does the same on the stack that has a product of this name, and writes no report.
+func runOn(name string) func(context.Context, []string) error {
+	return func(ctx context.Context, packages []string) error {
+		on, err := stacksWith(name)
+		if err != nil {
+			return err
+		}
+		_, err = runStacks(ctx, on, packages)
 		return err
 	}
+}
+
+// runStacks tests the packages named, or all that have such tests, on each of these stacks.
+func runStacks(ctx context.Context, on []stack, packages []string) ([]result, error) {
+	suites, err := findSuites(packages)
+	if err != nil {
+		return nil, err
+	}
+	// The tests on each stack use the Python of MiniStack, which has boto3.
+	if err := install(ctx, miniStack()); err != nil {
+		return nil, fmt.Errorf("%s: %w", miniStack(), err)
+	}
 	// Both stacks at once: most suites wait for what is not visible yet, and one after the other would take CI half an hour.
-	all := stacks()
-	got, wrong := make([][]result, len(all)), make([]error, len(all))
+	got, wrong := make([][]result, len(on)), make([]error, len(on))
 	var running sync.WaitGroup
-	for i, stack := range all {
+	for i, stack := range on {
 		todo := suites
 		if len(packages) == 0 {
 			todo = stack.unasked(suites)
@@ -74,11 +101,7 @@ func run(ctx context.Context, packages []string) error {
 		running.Go(func() { got[i], wrong[i] = runStack(ctx, stack, todo) })
 	}
 	running.Wait()
-	results := slices.Concat(got...)
-	if len(packages) == 0 {
-		wrong = append(wrong, os.WriteFile(reportFile, []byte(report(stacks(), results)), 0o644))
-	}
-	return errors.Join(wrong...)
+	return slices.Concat(got...), errors.Join(wrong...)
 }
 
 // runStack runs the suites against one stack, which it starts and stops.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"embed"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,6 +73,20 @@ func stacks() []stack {
 		{[]product{miniStack()}},
 		{[]product{dynamoDBLocal(), elasticMQ(), moto()}},
 	}
+}
+
+// stacksWith returns the stack that has a product of this name.
+func stacksWith(name string) ([]stack, error) {
+	var names []string
+	for _, s := range stacks() {
+		if s.has(name) {
+			return []stack{s}, nil
+		}
+		for _, p := range s.products {
+			names = append(names, p.name)
+		}
+	}
+	return nil, fmt.Errorf("there is no stand-in %s; there are %s", name, strings.Join(names, ", "))
 }
 
 func miniStack() product {

@@ -197,8 +197,8 @@ func (c *crew) work(t *testing.T, url string) (end func()) {
 	var all sync.WaitGroup
 	for _, name := range crewNames {
 		all.Go(func() {
-			err := onhttp.Run(ctx, onhttp.Options{
-				URL: url, Agent: member{c, name}, Instance: name + "-1", Grace: time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+			err := onhttp.Run(ctx, member{c, name}, onhttp.Options{
+				URL: url, Instance: name + "-1", Grace: time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 			})
 			if err != nil && ctx.Err() == nil {
 				t.Errorf("agent %s: %v", name, err)

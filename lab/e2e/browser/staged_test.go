@@ -166,7 +166,7 @@ func (s *story) morning() {
 	s.approve("t-20495")
 	s.at("10:40:00")
 	s.submit("refund", "r-3108", `{"amount": 35}`)
-	_, err := s.engine.Ask(s.t.Context(), "r-3108", makegood.VerbCancel, "the customer keeps it")
+	_, err := s.engine.Request(s.t.Context(), "r-3108", api.Request{Verb: makegood.VerbCancel, Reason: "the customer keeps it"})
 	s.check(err)
 	s.at("11:16:40")
 	s.approve("t-20481")

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
 	"github.com/makegood-dev/makegood/lab/e2e/sam"
@@ -128,7 +129,7 @@ func (w *world) cancelledBy(ctx context.Context) (string, error) {
 	if _, err := w.client.Submit(ctx, makegood.Submission{Workflow: "order", ID: id, Input: json.RawMessage(`{"id":"` + id + `"}`), StartAt: time.Now().Add(later)}); err != nil {
 		return "", err
 	}
-	job, err := w.client.Cancel(ctx, id, "only to see who did")
+	job, err := w.client.Request(ctx, id, api.Request{Verb: makegood.VerbCancel, Reason: "only to see who did"})
 	if err != nil {
 		return "", err
 	}

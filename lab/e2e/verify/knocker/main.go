@@ -48,7 +48,7 @@ func knock(ctx context.Context, at Doors, c aws.Config) (Answers, error) {
 	}
 	_, submitErr := jobs.Submit(ctx, makegood.Submission{Workflow: nobody, ID: nobody})
 	_, readErr := jobs.Get(ctx, nobody)
-	_, operateErr := jobs.Cancel(ctx, nobody, "")
+	_, operateErr := jobs.Request(ctx, nobody, api.Request{Verb: makegood.VerbCancel})
 	answers := Answers{"submit": verdict(submitErr), "read": verdict(readErr), "operate": verdict(operateErr)}
 	event, err := json.Marshal(events.LambdaFunctionURLRequest{RawPath: "/" + nobody})
 	if err != nil {

@@ -107,7 +107,7 @@ func run(ctx context.Context, probe *agent.Agent) error {
 	}
 	concurrency, grace := numbers["CONCURRENCY"], time.Duration(numbers["PATIENCE_MS"])*time.Millisecond
 	if url := os.Getenv("MAKEGOOD_URL"); url != "" {
-		return onhttp.Run(ctx, onhttp.Options{URL: url, Token: os.Getenv("MAKEGOOD_TOKEN"), Agent: probe, Concurrency: concurrency, Grace: grace})
+		return onhttp.Run(ctx, probe, onhttp.Options{URL: url, Token: os.Getenv("MAKEGOOD_TOKEN"), Concurrency: concurrency, Grace: grace})
 	}
 	return onqueue.Run(ctx, probe, onqueue.Options{Concurrency: concurrency, Grace: grace})
 }
