@@ -185,12 +185,18 @@ func (s *inProduction) get(browser *http.Client, path string, cookie *http.Cooki
 func TestServeIsReadyWithoutALogin(t *testing.T) {
 	s := startServe(t, "--log", "json")
 	for path, want := range map[string]string{"/healthz": `{"status":"ok"}`, "/readyz": `{"status":"ready"}`} {
-		answer, err := http.Get(s.url + path)
-		must(t, err)
-		text, err := io.ReadAll(answer.Body)
-		must(t, errJoin(err, answer.Body.Close()))
-		if answer.StatusCode != 200 || strings.TrimSpace(string(text)) != want {
-			t.Errorf("%s: got %d %s", path, answer.StatusCode, text)
+		// The address answers before the engine runs, and /readyz says so with 503.
+		for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			answer, err := http.Get(s.url + path)
+			must(t, err)
+			text, err := io.ReadAll(answer.Body)
+			must(t, errJoin(err, answer.Body.Close()))
+			if answer.StatusCode == http.StatusOK && strings.TrimSpace(string(text)) == want {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("%s: got %d %s", path, answer.StatusCode, text)
+			}
 		}
 	}
 	wants(t, codeUsage, "login needed", "list", "--addr", s.url)
