@@ -65,7 +65,8 @@ func TestADownloadSaysWhatIsWanted(t *testing.T) {
 	}
 }
 
-// An answer that is no part of the payload is final, and one whose line breaks before its part begins is asked for again.
+// An answer that is no part of the payload is final, and one whose line breaks before its part begins is asked for
+// again.
 func TestAnAnswerThatIsNotThePartAskedFor(t *testing.T) {
 	const text = "0123456789"
 	for name, c := range map[string]struct {

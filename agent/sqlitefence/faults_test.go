@@ -45,7 +45,8 @@ func (l *ledger) indexes() (names []string) {
 	return names
 }
 
-// What expires is found by an index, in both tables. Where nothing expires, there is none, which each effect would write.
+// What expires is found by an index, in both tables. Where nothing expires, there is none, which each effect would
+// write.
 func TestWhatExpiresHasAnIndex(t *testing.T) {
 	for keep, want := range map[time.Duration][]string{0: nil, makegood.MinKeepEffect: {"makegood_attempts_at", "makegood_effects_at"}} {
 		l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), keep)

@@ -9,7 +9,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// An instance is absent after half a minute, and not at it: until then the one that was seen first makes room for another.
+// An instance is absent after half a minute, and not at it: until then the one that was seen first makes room for
+// another.
 func TestWhoIsAbsentMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := seen{by: map[string]time.Time{}}

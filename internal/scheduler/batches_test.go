@@ -145,8 +145,8 @@ func (d unreadableDefinitions) Definition(ctx context.Context, hash string) ([]b
 	return d.Definitions.Definition(ctx, hash)
 }
 
-// Where a definition cannot be read, it is not known whether a job can be moved to it: that is an error, and no refusal. That there
-// is none is a refusal.
+// Where a definition cannot be read, it is not known whether a job can be moved to it: that is an error, and no
+// refusal. That there is none is a refusal.
 func TestADefinitionThatCannotBeReadRefusesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		definition    string
@@ -211,7 +211,8 @@ func (c *clocked) Publish(ctx context.Context, runs []changes.Run) []error {
 	return c.reader.Publish(ctx, runs)
 }
 
-// A save does not wait long for what comes before it, nor not at all: half a second for who hears of changes, five seconds for payloads.
+// A save does not wait long for what comes before it, nor not at all: half a second for who hears of changes, five
+// seconds for payloads.
 func TestWhatComesBeforeASaveHasAShortTime(t *testing.T) {
 	w, c := newWorld(t), &clocked{asks: map[string]int{}}
 	w.use(func(config *scheduler.Config) { config.Changes = c })

@@ -125,7 +125,8 @@ func TestChangesThatCouldNotBePublishedAreCounted(t *testing.T) {
 	}
 }
 
-// Up to where the changes of a job were published is known until five thousand others have come, and five thousand more.
+// Up to where the changes of a job were published is known until five thousand others have come, and five thousand
+// more.
 func TestWhatWasPublishedIsForgottenAfterManyOthers(t *testing.T) {
 	w, r := publishing(t)
 	c := w.define(wide(4))

@@ -19,7 +19,8 @@ import (
 // faulty is a store whose answers a test may exchange.
 type faulty struct {
 	*memstore.Store
-	// read, listed, put and removed are what reading, listing, storing and removing a schedule answers; nil: what the store answers.
+	// read, listed, put and removed are what reading, listing, storing and removing a schedule answers; nil: what the
+	// store answers.
 	read, listed, put, removed error
 	// loads are what reading a job answers, by its id.
 	loads map[string]error
@@ -113,7 +114,8 @@ func TestATimetableLacksNothingThatItNeeds(t *testing.T) {
 	}
 }
 
-// Where nothing is said, every workflow is known, no key is told, the clock is that of the machine, and a fire waits a minute.
+// Where nothing is said, every workflow is known, no key is told, the clock is that of the machine, and a fire waits a
+// minute.
 func TestATimetableHasDefaults(t *testing.T) {
 	w := newWorld(t)
 	w.table = timetable.New(timetable.Config{Schedules: w.store, Jobs: w.store, Submit: w.submit})

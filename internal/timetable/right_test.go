@@ -152,7 +152,8 @@ func TestAPausedScheduleIsNotChangedBlindly(t *testing.T) {
 	}
 }
 
-// A next fire that is none by the rule, as where the rules of a zone have changed, is not made: the first that is one, is.
+// A next fire that is none by the rule, as where the rules of a zone have changed, is not made: the first that is one,
+// is.
 func TestANextFireThatIsNoneAnyMoreIsNotMade(t *testing.T) {
 	w := newWorld(t)
 	w.make(func(s *makegood.Schedule) { s.Missed, s.AtMost = makegood.MissedAll, 2 })

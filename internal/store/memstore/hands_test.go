@@ -96,7 +96,8 @@ func TestAHookHearsOfEachWrite(t *testing.T) {
 	}
 }
 
-// Jobs that a hold keeps still come by their births, and by their ids where these are the same; a page has so many at most.
+// Jobs that a hold keeps still come by their births, and by their ids where these are the same; a page has so many at
+// most.
 func TestHeldJobsComeByTheirBirths(t *testing.T) {
 	s := memstore.New()
 	now := makegood.Instant(time.Now())

@@ -90,7 +90,8 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The first run is the first, and follows none. Deaths within ten minutes of a start are a loop, and one after ten minutes is none.
+// The first run is the first, and follows none. Deaths within ten minutes of a start are a loop, and one after ten
+// minutes is none.
 func TestARunCountsTheDeathsBeforeIt(t *testing.T) {
 	s, _ := openFile(t)
 	now := time.Now().Truncate(time.Millisecond)

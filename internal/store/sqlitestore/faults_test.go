@@ -40,7 +40,8 @@ func full(t *testing.T) (s *sqlitestore.Store, path string) {
 	return s, path
 }
 
-// Whatever SQLite says, it is told as an error, by every operation, and not as that there is nothing, or that it was done.
+// Whatever SQLite says, it is told as an error, by every operation, and not as that there is nothing, or that it was
+// done.
 func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 	id, now := benchJob(1).ID, time.Now()
 	slot := slotOf(id)
@@ -292,7 +293,8 @@ func TestWhatIsDoneInATransactionTellsWhatSQLiteRefuses(t *testing.T) {
 	}
 }
 
-// A job, a definition and a claim are found in a transaction of the caller's as they are; one that is not there is not found.
+// A job, a definition and a claim are found in a transaction of the caller's as they are; one that is not there is not
+// found.
 func TestATransactionOfTheCallersSeesWhatIsThere(t *testing.T) {
 	_, path := full(t)
 	db, err := sql.Open("sqlite", path)

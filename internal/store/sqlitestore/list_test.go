@@ -162,8 +162,8 @@ func walked(t *testing.T, s store.Lister, filter store.Filter, limit int) map[st
 	}
 }
 
-// A list goes two ways where a warning may come first. Its place says how many of them are left; one that names a way that no page
-// ends on is refused.
+// A list goes two ways where a warning may come first. Its place says how many of them are left; one that names a way
+// that no page ends on is refused.
 func TestAPlaceInAListOfTwoWaysIsReadAsItWasWritten(t *testing.T) {
 	s := open(t, sqlitestore.Options{})
 	now := makegood.Instant(time.Now())

@@ -179,7 +179,8 @@ func failing(raw *scripted) *Store {
 	return s
 }
 
-// A log that cannot be copied is tried again when it has grown by as much as it may, unless the disk can be trusted no more.
+// A log that cannot be copied is tried again when it has grown by as much as it may, unless the disk can be trusted no
+// more.
 func TestALogThatCannotBeCopiedIsTriedAgainLater(t *testing.T) {
 	s := failing(&scripted{unprepared: errScripted})
 	s.logPages, s.checkpointAt, s.logLimit = 7, 5, 100
@@ -212,8 +213,8 @@ func TestALogThatCannotBeCopiedIsTriedAgainLater(t *testing.T) {
 	}
 }
 
-// The length of the log is what was written since it was copied. Where it cannot be told the store has failed; a store that has failed
-// copies nothing.
+// The length of the log is what was written since it was copied. Where it cannot be told the store has failed; a store
+// that has failed copies nothing.
 func TestTheLengthOfTheLogIsAddedUp(t *testing.T) {
 	raw := &scripted{}
 	s := failing(raw)
@@ -236,7 +237,8 @@ func TestTheLengthOfTheLogIsAddedUp(t *testing.T) {
 	}
 }
 
-// A log that was removed is copied by the connection that has it open. The error says where there is none, and where a reader stays.
+// A log that was removed is copied by the connection that has it open. The error says where there is none, and where a
+// reader stays.
 func TestALogIsRescuedByItsConnection(t *testing.T) {
 	for says, c := range map[string]*conn{
 		"no connection is left":     nil,
