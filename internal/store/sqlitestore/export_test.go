@@ -177,3 +177,28 @@ func (s *Store) TryToBegin(tries int) {
 	s.beginTries = tries
 	<-s.writing
 }
+
+// CheckpointDue reports whether a log of so many pages is copied where it may have so many.
+func (s *Store) CheckpointDue(pages, limit int) bool {
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	s.logPages, s.checkpointAt = pages, limit
+	due := s.checkpointDue()
+	s.logPages, s.checkpointAt = 0, s.logLimit
+	return due
+}
+
+// BreakClose lets a connection of a reader say that it cannot be closed, though it is.
+func (r *Reader) BreakClose(err error) {
+	c := <-r.pool
+	c.raw = unclosed{c.raw, err}
+	r.pool <- c
+}
+
+// unclosed is a connection that is closed with an error.
+type unclosed struct {
+	driver.Conn
+	err error
+}
+
+func (c unclosed) Close() error { return errors.Join(c.Conn.Close(), c.err) }

@@ -110,6 +110,19 @@ func TestALayoutIsReachedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// A step that a file has taken is not taken again on the way to a later layout.
+func TestAFileTakesEachStepOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	for _, layout := range []sqlitestore.Layout{sqlitestore.LayoutOf(ours+1, 4, adds().Steps()...), breaks()} {
+		s, _, err := opened(t, path, layout)
+		check(t, err)
+		check(t, s.Shut())
+	}
+	if got := readText(t, path, `SELECT value FROM meta WHERE key = 'schema'`); got != fmt.Sprint(ours+2) {
+		t.Errorf("the file has schema version %s, want %d", got, ours+2)
+	}
+}
+
 // A reader changes nothing, so it does not read what an engine must first bring to its layout.
 func TestAReaderSaysWhatAnOlderFileNeeds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")

@@ -161,3 +161,72 @@ func walked(t *testing.T, s store.Lister, filter store.Filter, limit int) map[st
 		}
 	}
 }
+
+// A list goes two ways where a warning may come first. Its place says how many of them are left; one that names a way
+// that no page ends on is refused.
+func TestAPlaceInAListOfTwoWaysIsReadAsItWasWritten(t *testing.T) {
+	s := open(t, sqlitestore.Options{})
+	now := makegood.Instant(time.Now())
+	const each = 5
+	for i := range 2 * each {
+		j := benchJob(i)
+		if j.CompleteBy = now.Add(time.Duration(i-2*each) * time.Second); i < each {
+			j.ExpectBy = now.Add(time.Hour)
+		} else {
+			j.ExpectBy, j.WarnAt = now.Add(time.Hour), now.Add(-time.Minute)
+		}
+		check(t, s.Create(t.Context(), j))
+	}
+	late := store.Filter{LateWithin: 2 * time.Hour, Now: now}
+	all, err := s.ListJobs(t.Context(), late, "", 100)
+	check(t, err)
+	for _, limit := range []int{1, 2, each - 1, each, each + 1} {
+		if got := walked(t, s, late, limit); len(got) != 2*each || len(all.Jobs) != 2*each {
+			t.Errorf("%d a page: got %d jobs, and %d in one page, want %d", limit, len(got), len(all.Jobs), 2*each)
+		}
+	}
+	for _, place := range []string{"-1+5", "0+5", "1+5", "3+5", "x+5", "2+x", "+5"} {
+		if _, err := s.ListJobs(t.Context(), late, late.Seal(place), 1); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("place %q: got %v, want %v", place, err, store.ErrNotFound)
+		}
+	}
+	if _, err := s.ListJobs(t.Context(), late, late.Seal("2+5"), 1); err != nil {
+		t.Errorf("a place on the first way of two: got %v", err)
+	}
+}
+
+// A page passes 2,000 rows of which it sees without decoding that they do not match, and the next goes on behind them.
+func TestAPageThatPassesTwoThousandRowsIsFollowedByAnother(t *testing.T) {
+	s := open(t, sqlitestore.Options{})
+	const jobs, span = 2100, 2000
+	for i := range jobs {
+		j := benchJob(i)
+		j.Tenant = "shop"
+		// The first page ends between the two odd ones: the newest come first.
+		if i == jobs-span-1 {
+			j.Workflow = "refund"
+		}
+		if i == jobs-span+1 {
+			j.ProcessState = makegood.JobCancelled
+		}
+		check(t, s.Create(t.Context(), j))
+	}
+	for name, test := range map[string]struct {
+		filter store.Filter
+		first  int
+	}{
+		"a workflow that is behind the page": {store.Filter{Tenant: "shop", Workflow: "refund"}, 0},
+		"a state that is in the page":        {store.Filter{Tenant: "shop", State: makegood.JobCancelled}, 1},
+	} {
+		first, err := s.ListJobs(t.Context(), test.filter, "", 10)
+		check(t, err)
+		if len(first.Jobs) != test.first || first.Cursor == "" {
+			t.Errorf("%s: the first page has %d jobs and the cursor %q, want %d and another page", name, len(first.Jobs), first.Cursor, test.first)
+		}
+		rest, err := s.ListJobs(t.Context(), test.filter, first.Cursor, 10)
+		check(t, err)
+		if len(first.Jobs)+len(rest.Jobs) != 1 || rest.Cursor != "" {
+			t.Errorf("%s: two pages have %d jobs, and the cursor %q is left, want 1 and none", name, len(first.Jobs)+len(rest.Jobs), rest.Cursor)
+		}
+	}
+}

@@ -158,3 +158,33 @@ func TestAReaderMakesNoFile(t *testing.T) {
 		t.Fatalf("got files %v, %v; want none", files, err)
 	}
 }
+
+// What a connection says when it is closed is told, once.
+func TestAReaderThatCannotBeClosedSaysSo(t *testing.T) {
+	_, path := openFile(t)
+	r, err := sqlitestore.OpenReader(t.Context(), path)
+	check(t, err)
+	broken := errors.New("as scripted")
+	r.BreakClose(broken)
+	if err := r.Close(); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closed again: got %v, want nothing", err)
+	}
+}
+
+// A store closes its readers, too, and its own connection all the same.
+func TestAStoreWhoseReaderCannotBeClosedSaysSo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: path})
+	check(t, err)
+	broken := errors.New("as scripted")
+	s.BreakClose(broken)
+	if err := s.Shut(); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	if files, err := filepath.Glob(path + "-*"); err != nil || len(files) > 0 {
+		t.Errorf("the log is left: got %v, %v", files, err)
+	}
+}
