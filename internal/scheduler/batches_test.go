@@ -364,3 +364,15 @@ func TestALargeOutputOfASettledStepIsKeptBesideTheJob(t *testing.T) {
 		}
 	}
 }
+
+// An input whose parts are gone from the store is not what was sent, and says so.
+func TestAnInputWhosePartsAreGoneIsNotWhatWasSent(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: two\nsteps: [{name: first, agent: a}, {name: second, agent: b, with: {all: \"${ .steps.first.output }\"}}]"), "j")
+	w.handle(w.says("j", "first", w.claim("j", "first"), text(makegood.MaxInlineBytes+1, "x")))
+	w.use(func(c *scheduler.Config) { c.Payloads = gone{c.Payloads} })
+	all, err := w.s.SentInputs(t.Context(), "j", "second", nil)
+	if err != nil || len(all.Inputs) != 1 || all.Inputs[0].AsSent || !strings.Contains(all.Inputs[0].Problem, "is gone from the store") {
+		t.Errorf("got %+v, %v, want that a part is gone, and that it is not what was sent", all, err)
+	}
+}
