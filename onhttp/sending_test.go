@@ -65,3 +65,24 @@ func TestAPayloadThatIsStoredOtherwiseIsGivenUp(t *testing.T) {
 		})
 	}
 }
+
+// A payload that comes once and breaks off at its source is sent once.
+func TestAPayloadThatBreaksOffAtItsSourceIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken, tries := errors.New("the disk is gone"), 0
+		p := payloadsAt(t, func(r *http.Request) (*http.Response, error) {
+			tries++
+			_, err := io.Copy(io.Discard, r.Body)
+			return nil, err
+		})
+		_, err := p.Write(t.Context(), payload.Place{Job: "j"}, onlyRead{io.MultiReader(strings.NewReader("text"), errorReader{broken})})
+		if !errors.Is(err, broken) || tries != 1 {
+			t.Errorf("got %v after %d tries, want %v after one", err, tries, broken)
+		}
+	})
+}
+
+// errorReader cannot be read.
+type errorReader struct{ err error }
+
+func (r errorReader) Read([]byte) (int, error) { return 0, r.err }

@@ -103,6 +103,7 @@ func TestAnUndoGoesThroughAllKeysTheNewestFirst(t *testing.T) {
 		{2, makegood.OutcomeDone, []fenced.State{none, done, done}, []fenced.State{fenced.Missing, done, done}, true, makegood.AppliedUnknown},
 		{2, makegood.OutcomeUnknown, []fenced.State{none, none, done}, []fenced.State{none, fenced.Missing, done}, true, makegood.AppliedUnknown},
 		{2, makegood.OutcomeUnknown, []fenced.State{none, undone, none}, []fenced.State{none, undone, fenced.Missing}, true, makegood.AppliedNo},
+		{2, makegood.OutcomeDone, []fenced.State{done, undone, none}, []fenced.State{done, undone, fenced.Missing}, true, makegood.AppliedUnknown},
 	} {
 		task := makegood.Task{Undo: &makegood.UndoTask{ForwardKey: "j/pay/1", Repeats: c.repeats, Outcome: c.outcome}}
 		u, err := fenced.NewUndoing(task)

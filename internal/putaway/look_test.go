@@ -153,6 +153,21 @@ func TestNoMoreMessagesAreHeldThanTheLimit(t *testing.T) {
 	})
 }
 
+// Of the messages of one batch so many are meant as were asked for.
+func TestOfABatchNoMoreIsMeantThanWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for range 5 {
+			w.put("events-dead", "x")
+		}
+		b := w.open([]string{"events-dead"}, putaway.Wanted{}, 3)
+		if len(b.Messages) != 3 || !b.More {
+			t.Errorf("%d were meant, more: %v; want 3, and more", len(b.Messages), b.More)
+		}
+		check(t, b.Close(t.Context()))
+	})
+}
+
 // A message is meant only if it came from the queue that is asked for.
 func TestOfQuarantineOneSourceCanBeMeant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

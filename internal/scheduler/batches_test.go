@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
@@ -307,5 +308,71 @@ func TestOnlyAJobThatStopsIsCountedAsStopped(t *testing.T) {
 	w.handle(w.failed("j", "second", w.claim("j", "second"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
 	if got := w.s.Stats().Stopped; got != 1 {
 		t.Errorf("after a failure: got %d, want 1", got)
+	}
+}
+
+// A task that came back because its agent is paused is judged by the pauses as they are now, any other reply by those of a while ago.
+func TestATaskThatIsHeldIsJudgedByThePausesOfNow(t *testing.T) {
+	w, p := newWorld(t), &pauses{}
+	w.use(func(c *scheduler.Config) { c.Held = p })
+	w.submit(w.define(twoSteps), "j")
+	p.sure = 0
+	w.handle(w.done("j", "first"))
+	if p.sure != 0 || p.asked == 0 {
+		t.Errorf("a success: got %d looks, %d of them at the pauses of now, want none of these", p.asked, p.sure)
+	}
+	w.handle(w.record("j", job.StepHeld{Reply: job.Reply{Step: "second", Attempt: 1, Token: machine.Token(w.job("j"), "second", 1)}}))
+	if p.sure != 1 {
+		t.Errorf("a task that is held: got %d looks at the pauses of now, want one", p.sure)
+	}
+}
+
+// An attempt that was closed for a decision whose save was lost is closed, and not asked to be closed again.
+func TestAnAttemptIsClosedOnceForADecisionThatIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: both\nsteps: [{name: first, agent: a, needs: [], timeout: 30s}, {name: second, agent: a, needs: [], timeout: 1h}]"), "j")
+	w.claim("j", "first")
+	second := w.done("j", "second")
+	w.now = w.now.Add(time.Minute)
+	due := w.deadline("j")
+	other := w.second()
+	w.beforeSave("j", func() { w.handleWith(other, second) })
+	w.forget()
+	if failed := w.handle(due); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if got := w.s.Stats().Conflicts; got != 1 {
+		t.Errorf("got %d conflicts, want one", got)
+	}
+	w.checkCalls(map[string]int{"Close": 1, "Save": 2})
+}
+
+// The large output that a person gives a step is kept beside the job, as that of its agent is.
+func TestALargeOutputOfASettledStepIsKeptBesideTheJob(t *testing.T) {
+	for bytes, beside := range map[int]bool{makegood.MaxInlineBytes: false, makegood.MaxInlineBytes + 1: true} {
+		w := newWorld(t)
+		w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a, retry: {attempts: 1}}]"), "j")
+		w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
+		output := text(bytes, "x")
+		_, v, err := w.s.Settle(t.Context(), "j", job.Settled{Place: job.Place{Step: "first"}, Done: true, Output: wire.Inline(output), Reason: "done by hand"})
+		if err != nil || v.Kind != machine.Applied {
+			t.Fatalf("got %+v, %v, want it settled", v, err)
+		}
+		step, _ := w.job("j").Step("first")
+		if got := w.output("j", "first"); got != string(output) || (step.Forward.Output.Ref != "") != beside {
+			t.Errorf("%d bytes: got %d, kept as %q, want all, beside the job: %v", bytes, len(got), step.Forward.Output.Ref, beside)
+		}
+	}
+}
+
+// An input whose parts are gone from the store is not what was sent, and says so.
+func TestAnInputWhosePartsAreGoneIsNotWhatWasSent(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: two\nsteps: [{name: first, agent: a}, {name: second, agent: b, with: {all: \"${ .steps.first.output }\"}}]"), "j")
+	w.handle(w.says("j", "first", w.claim("j", "first"), text(makegood.MaxInlineBytes+1, "x")))
+	w.use(func(c *scheduler.Config) { c.Payloads = gone{c.Payloads} })
+	all, err := w.s.SentInputs(t.Context(), "j", "second", nil)
+	if err != nil || len(all.Inputs) != 1 || all.Inputs[0].AsSent || !strings.Contains(all.Inputs[0].Problem, "is gone from the store") {
+		t.Errorf("got %+v, %v, want that a part is gone, and that it is not what was sent", all, err)
 	}
 }

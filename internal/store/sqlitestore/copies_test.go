@@ -144,3 +144,26 @@ func TestTheBoundsOfAListAreExact(t *testing.T) {
 		t.Errorf("a page of less than one: got %d jobs, %v, want one", len(page.Jobs), err)
 	}
 }
+
+// A job that goes on is among those that are held no more, also where the store remembers how it was written last.
+func TestAJobThatGoesOnIsNotHeldAnyMore(t *testing.T) {
+	s, _ := openFile(t)
+	j := create(t, s, 1)
+	for i, held := range []string{"workflow order", "workflow order", "", "agent a", ""} {
+		seen := j.CompleteBy
+		if j.HeldBy = held; held == "" {
+			j.PausedAt = time.Time{}
+		} else {
+			j.PausedAt = time.Now()
+		}
+		check(t, s.Save(t.Context(), store.Change{Job: j, Seen: seen}))
+		j.Rev++
+		for _, name := range []string{"workflow order", "agent a"} {
+			n, err := s.CountHeld(t.Context(), name, 10)
+			check(t, err)
+			if want := map[bool]int{true: 1}[name == held]; n != want {
+				t.Errorf("save %d, held by %q: got %d held by %s, want %d", i, held, n, name, want)
+			}
+		}
+	}
+}

@@ -195,6 +195,13 @@ func (r *Reader) BreakClose(err error) {
 	r.pool <- c
 }
 
+// BreakWriterClose lets the connection that writes say so.
+func (s *Store) BreakWriterClose(err error) {
+	s.writing <- struct{}{}
+	s.conn.raw = unclosed{s.conn.raw, err}
+	<-s.writing
+}
+
 // unclosed is a connection that is closed with an error.
 type unclosed struct {
 	driver.Conn

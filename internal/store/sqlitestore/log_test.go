@@ -70,3 +70,23 @@ func TestAHeartbeatThatSaysNothingNewIsNotFlushed(t *testing.T) {
 		t.Errorf("a microsecond more: got %d flushes, want none", got)
 	}
 }
+
+// A definition that is mended is flushed, and one that is as it should be is not written.
+func TestADefinitionThatIsMendedIsFlushed(t *testing.T) {
+	s, _ := openFile(t)
+	check(t, s.PutDefinition(t.Context(), "order", "h", []byte(`{}`)))
+	for i, c := range []struct {
+		body   string
+		mended bool
+		syncs  int64
+	}{{`[]`, true, 1}, {`[]`, false, 0}} {
+		before := s.Stats()
+		mended, err := s.MendDefinition(t.Context(), "h", []byte(c.body))
+		if got := since(s, before).Syncs; err != nil || mended != c.mended || got != c.syncs {
+			t.Errorf("%d: got mended %v, %v, with %d flushes, want %v with %d", i, mended, err, got, c.mended, c.syncs)
+		}
+	}
+	if body, err := s.Definition(t.Context(), "h"); err != nil || string(body) != `[]` {
+		t.Errorf("got %s, %v, want it mended", body, err)
+	}
+}

@@ -174,17 +174,22 @@ func TestAReaderThatCannotBeClosedSaysSo(t *testing.T) {
 	}
 }
 
-// A store closes its readers, too, and its own connection all the same.
-func TestAStoreWhoseReaderCannotBeClosedSaysSo(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jobs.db")
-	s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: path})
-	check(t, err)
+// A store closes its readers and its own connection, and tells what any of them says.
+func TestAStoreThatCannotBeClosedSaysSo(t *testing.T) {
 	broken := errors.New("as scripted")
-	s.BreakClose(broken)
-	if err := s.Shut(); !errors.Is(err, broken) {
-		t.Errorf("got %v, want %v", err, broken)
-	}
-	if files, err := filepath.Glob(path + "-*"); err != nil || len(files) > 0 {
-		t.Errorf("the log is left: got %v, %v", files, err)
+	for name, breaks := range map[string]func(*sqlitestore.Store){
+		"a reader":   func(s *sqlitestore.Store) { s.BreakClose(broken) },
+		"the writer": func(s *sqlitestore.Store) { s.BreakWriterClose(broken) },
+	} {
+		path := filepath.Join(t.TempDir(), "jobs.db")
+		s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: path})
+		check(t, err)
+		breaks(s)
+		if err := s.Shut(); !errors.Is(err, broken) {
+			t.Errorf("%s: got %v, want %v", name, err, broken)
+		}
+		if files, err := filepath.Glob(path + "-*"); err != nil || len(files) > 0 {
+			t.Errorf("%s: the log is left: got %v, %v", name, files, err)
+		}
 	}
 }
