@@ -21,7 +21,7 @@ const (
 	AgentQueue AgentPlace = "queue"
 )
 
-// Agent is how an agent stands. What is not known where it was asked is null.
+// Agent is the state of an agent. A field that the answering side does not know is null.
 type Agent struct {
 	Name  string     `json:"name"`
 	Place AgentPlace `json:"place"`
@@ -62,7 +62,7 @@ type AgentLately struct {
 	// Failed said so; Late said nothing in time. Both are failures.
 	Failed int `json:"failed"`
 	Late   int `json:"late"`
-	// Waiting left their step waiting for somebody else.
+	// Waiting counts the attempts that left their step waiting for an answer from outside.
 	Waiting int `json:"waiting"`
 }
 

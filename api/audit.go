@@ -15,11 +15,11 @@ type AuditPage struct {
 	Cursor string `json:"cursor"`
 }
 
-// Stray is a job of which the index does not say what it should. Empty ProcessState: its item is damaged, or no job.
+// Stray is a job whose index entry is wrong. Its ProcessState is empty where its item is damaged, or is not a job.
 type Stray struct {
 	Job          string                `json:"job"`
 	ProcessState makegood.ProcessState `json:"processState,omitempty"`
 	CompleteBy   *time.Time            `json:"completeBy"`
-	// Why says what is wrong.
+	// Why is the reason, for people.
 	Why string `json:"why"`
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// StepRef is a step of a job, as whoever completes it names it.
+// StepRef names the step of a job that a completion is for.
 type StepRef struct {
 	Step string
 	// Undo: its undo is meant.
 	Undo bool
-	// Round, if it is not 0, must be that of the job: whoever looked at a job completes no step of a later round.
+	// Round must be the job's round, or 0 for any: an answer to a round that is over completes no step of a later one.
 	Round int
 	// Early: an answer that comes before the step waits is kept for when it does. Else it is refused.
 	Early bool

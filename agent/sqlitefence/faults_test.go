@@ -80,7 +80,7 @@ func TestEachEffectIsUndoneInATransactionOfItsOwn(t *testing.T) {
 	}
 }
 
-// In a transaction of the caller's what was stored is read as it was stored: its output, by which attempt, and when.
+// A caller's transaction reads an effect as it was stored: its output, its attempt and its time.
 func TestWhatWasStoredIsReadAsItWas(t *testing.T) {
 	l := ownFile(t)
 	l.now = time.Date(2026, 11, 25, 12, 0, 0, 123_000_000, time.UTC)
@@ -202,7 +202,7 @@ func TestAnEffectThatEndsItsTransactionIsAnError(t *testing.T) {
 	l.want(0, 0)
 }
 
-// A fence needs a database, and keeps what it knows for long enough; without a clock it has that of the machine.
+// New refuses a nil database and a Keep that is too short. Without a clock the fence uses the machine's clock.
 func TestAFenceNeedsADatabase(t *testing.T) {
 	l := ownFile(t)
 	for name, c := range map[string]struct {
