@@ -228,10 +228,13 @@ func (e *engine) take(ctx context.Context, a ask) (taken []given) {
 }
 
 func (e *engine) reply(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the test is over and its agent killed, or the network broke: no reply has come
+	}
 	var m message
 	var sent struct{ Output json.RawMessage }
-	text, err := io.ReadAll(r.Body)
-	if err = errors.Join(err, json.Unmarshal(text, &m), json.Unmarshal(text, &sent)); err != nil {
+	if err := errors.Join(json.Unmarshal(text, &m), json.Unmarshal(text, &sent)); err != nil {
 		e.t.Errorf("a reply: %v", err)
 		return
 	}
@@ -255,8 +258,12 @@ func (e *engine) reply(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *engine) heartbeat(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // as with a reply
+	}
 	var m message
-	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+	if err := json.Unmarshal(text, &m); err != nil {
 		e.t.Errorf("a heartbeat: %v", err)
 		return
 	}
