@@ -10,6 +10,13 @@ import (
 // ErrNotFound: there is no such job.
 var ErrNotFound = errors.New("there is no such job")
 
+// ErrDamaged: it is stored, but cannot be read. The log of the store says why. Nothing was changed.
+var ErrDamaged = errors.New("it is stored, but cannot be read")
+
+// ErrNewer: a newer release wrote it, and this one must not decide about it. Nothing was changed; the request may be made again when the
+// deployment is done.
+var ErrNewer = errors.New("it was written by a newer release of Makegood; ask again when the deployment is done")
+
 // ErrNoDefinition: there is no definition of such a hash.
 var ErrNoDefinition = errors.New("there is no such definition")
 

@@ -48,8 +48,8 @@ type Reader interface {
 // Jobs works with jobs, wherever an engine runs them: in the process (engine.Engine), at an HTTP address (client.New), or as a
 // deployed stack (doors.New).
 //
-// After ErrNotFound, *MismatchError, *RefusedError and *InvalidError nothing has changed. After *UnreachableError, or another
-// error, the fate of the request is unknown: every request may be made again without harm.
+// After ErrNotFound, ErrDamaged, ErrNewer, *MismatchError, *RefusedError and *InvalidError nothing has changed. After *UnreachableError,
+// or another error, the fate of the request is unknown: every request may be made again without harm.
 type Jobs interface {
 	Reader
 	// Submit stores a job, with its first attempts, before it answers, and returns it without payloads. Where the same id
@@ -76,6 +76,17 @@ type Jobs interface {
 	// and until when; of a side that the job does not go; and of what is done or settled already. The same again is the
 	// same, and Existed is set. It returns the job as it is stored after it, without payloads.
 	Settle(ctx context.Context, id string, at StepRef, s SettleOptions) (makegood.Job, error)
+	// Completion returns what the holder of a completion token may do. The token of an agent's task is makegood.Task.Completion.
+	Completion(token string) Completion
+	// Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
+	// changed. Errors: ErrNotFound.
+	Offers(ctx context.Context, id string) (makegood.Offers, error)
+	// SentInputs says what the steps of a job and their undos were asked: the inputs of their latest attempts, with marks in the
+	// place of secrets. step names one, whose input is given whole; empty: all, those above 4 KB without their values. Nothing is
+	// changed. Errors: ErrNotFound.
+	SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error)
+	// Definition reads a definition by its hash, which is that of a job or of a Workflow. Errors: ErrNoDefinition.
+	Definition(ctx context.Context, hash string) (Definition, error)
 }
 
 // Request is what is asked of a job.

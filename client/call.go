@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/problem"
 )
 
 const (
@@ -24,27 +25,6 @@ const (
 	// maxPause is the longest that an answer may make a call wait before it is tried again.
 	maxPause = 30
 )
-
-// problem is the body of an answer that is no success.
-type problem struct {
-	Error string `json:"error"`
-	Job   string `json:"job"`
-	// Schedule is the schedule that it is about.
-	Schedule string `json:"schedule"`
-	// Definition is the hash of the definition that it is about.
-	Definition string `json:"definition"`
-	// Message is the message in quarantine that it is about.
-	Message string `json:"message"`
-	// Payload is the hash of the large payload that it is about.
-	Payload string `json:"payload"`
-	Reason  string `json:"reason"`
-	// Token: it is about a completion token.
-	Token bool   `json:"token"`
-	Have  string `json:"have"`
-	Got   string `json:"got"`
-	// Misfits are the places of an input that do not fit.
-	Misfits []makegood.Misfit `json:"misfits"`
-}
 
 // encode writes JSON without escaping <, > and &, which would make six bytes of each: an input within
 // its limit could become a body over its own.
@@ -130,30 +110,12 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 
 // problemOf returns the error that an answer stands for.
 func (c *Client) problemOf(answer *http.Response) error {
-	var p problem
+	var p problem.Problem
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || json.Unmarshal(text, &p) != nil || p.Error == "" {
-		p = problem{Error: c.stranger(answer)}
+		p = problem.Problem{Error: c.stranger(answer)}
 	}
 	switch status := answer.StatusCode; {
-	case status == http.StatusNotFound && p.Job != "":
-		return backoff.Permanent(api.ErrNotFound)
-	case status == http.StatusNotFound && p.Schedule != "":
-		return backoff.Permanent(api.ErrNoSchedule)
-	case status == http.StatusConflict && p.Schedule != "":
-		return backoff.Permanent(&api.RefusedError{Schedule: p.Schedule, Reason: p.Reason})
-	case status == http.StatusNotFound && p.Definition != "":
-		return backoff.Permanent(api.ErrNoDefinition)
-	case status == http.StatusNotFound && p.Message != "":
-		return backoff.Permanent(api.ErrNoMessage)
-	case status == http.StatusNotFound && p.Payload != "":
-		return backoff.Permanent(api.ErrNoPayload)
-	case status == http.StatusNotFound && p.Token:
-		return backoff.Permanent(api.ErrCompletionToken)
-	case status == http.StatusConflict && p.Have != "":
-		return backoff.Permanent(&api.MismatchError{Job: p.Job, Have: p.Have, Got: p.Got})
-	case status == http.StatusConflict:
-		return backoff.Permanent(&api.RefusedError{Job: p.Job, Reason: p.Reason})
 	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
 		err := c.answered(status, p)
 		if seconds, convErr := strconv.Atoi(answer.Header.Get("Retry-After")); convErr == nil && 0 < seconds && seconds <= maxPause {
@@ -163,6 +125,9 @@ func (c *Client) problemOf(answer *http.Response) error {
 	case status >= http.StatusInternalServerError || status < http.StatusBadRequest:
 		return backoff.Permanent(c.answered(status, p))
 	default:
+		if err := p.Err(status); err != nil {
+			return backoff.Permanent(err)
+		}
 		return backoff.Permanent(&api.InvalidError{Message: p.Error, Status: status, Misfits: p.Misfits})
 	}
 }
@@ -176,9 +141,13 @@ func (c *Client) stranger(answer *http.Response) string {
 		c.base, answer.Status, c.base)
 }
 
-// answered is the error of a problem that the API has, and not whoever asks.
-func (c *Client) answered(status int, p problem) error {
-	return &api.UnreachableError{URL: c.base.String(), Status: status, Err: errors.New(p.Error)}
+// answered is the error of a problem that the API has, and not its caller.
+func (c *Client) answered(status int, p problem.Problem) error {
+	err := p.Err(status)
+	if err == nil {
+		err = errors.New(p.Error)
+	}
+	return &api.UnreachableError{URL: c.base.String(), Status: status, Err: err}
 }
 
 func (c *Client) unreachable(err error) error {

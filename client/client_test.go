@@ -122,15 +122,15 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 		answer answer
 		is     func(error) bool
 	}{
-		{answer{status: 409, body: `{"error":"x","job":"j","have":"a","got":"b"}`}, func(err error) bool {
+		{answer{status: 409, body: `{"error":"x","code":"mismatch","job":"j","have":"a","got":"b"}`}, func(err error) bool {
 			e, ok := errors.AsType[*api.MismatchError](err)
 			return ok && *e == api.MismatchError{Job: "j", Have: "a", Got: "b"}
 		}},
-		{answer{status: 409, body: `{"error":"x","job":"j","reason":"it is Processed"}`}, func(err error) bool {
+		{answer{status: 409, body: `{"error":"x","code":"refused","job":"j","reason":"it is Processed"}`}, func(err error) bool {
 			e, ok := errors.AsType[*api.RefusedError](err)
 			return ok && *e == api.RefusedError{Job: "j", Reason: "it is Processed"}
 		}},
-		{answer{status: 404, body: `{"error":"x","job":"j"}`}, func(err error) bool { return errors.Is(err, api.ErrNotFound) }},
+		{answer{status: 404, body: `{"error":"x","code":"no_job","job":"j"}`}, func(err error) bool { return errors.Is(err, api.ErrNotFound) }},
 		{answer{status: 404, body: `{"error":"nothing here"}`}, func(err error) bool {
 			e, ok := errors.AsType[*api.InvalidError](err)
 			return ok && e.Message == "nothing here" && e.Status == 404
@@ -140,6 +140,12 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 			return ok && e.Message == "too large"
 		}},
 		{answer{status: 500, body: `{"error":"damaged"}`}, isUnreachable},
+		{answer{status: 500, body: `{"error":"job j is stored, but cannot be read","code":"damaged","job":"j"}`}, func(err error) bool {
+			return isUnreachable(err) && errors.Is(err, api.ErrDamaged) && strings.HasSuffix(err.Error(), "500: job j is stored, but cannot be read")
+		}},
+		{answer{status: 503, body: `{"error":"ask again","code":"newer","job":"j"}`}, func(err error) bool {
+			return isUnreachable(err) && errors.Is(err, api.ErrNewer)
+		}},
 		{answer{status: 301, header: "Location: http://elsewhere.example/"}, isUnreachable},
 		{answer{status: 200, body: `<html>`}, isUnreachable},
 	} {

@@ -12,6 +12,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -73,7 +74,7 @@ func TestAnAuditFindsAJobThatTheIndexLostAndPutsItBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
 	t.Cleanup(server.Close)
 	for _, step := range []struct {
 		args []string

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -27,7 +28,7 @@ func knowing(t *testing.T) string {
 	if err := engine.Define(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
 	t.Cleanup(func() {
 		server.Close()
 		if err := engine.Close(); err != nil {

@@ -157,8 +157,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		showPage(cmd, "http://"+reachable(listener.Addr())+o.firstView())
 	}
 	visitors := visitorsOf(guard)
-	remote := httpapi.New(httpapi.Config{Caller: visitors.caller(), Ready: engine.Ready, Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Changes: engine.Hub(), Totals: engine, Agents: engine, Large: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
-	shown, err := newPage(remote, o, visitors, host, listener.Addr().String(), logger)
+	shown, err := newPage(engine, o, served{visitors, host, listener.Addr().String(), exported.Telemetry().Scrape, logger})
 	if err != nil {
 		return exit(codeFailed, err)
 	}
@@ -200,21 +199,30 @@ func (o devOptions) where(url string) notify.Where {
 }
 
 // newPage returns the page, with the API beside it.
-func newPage(handler http.Handler, o devOptions, v visitors, host, addr string, logger *slog.Logger) (*page.Page, error) {
-	within, err := page.Within(handler)
-	if err != nil {
-		return nil, err
-	}
-	where, repairs := o.where("http://"+addr), repair.New(within, logger)
+func newPage(engine *embedded.Engine, o devOptions, s served) (_ *page.Page, err error) {
+	jobs := engine.Jobs(localUser(), s.logger)
+	handler := httpapi.New(httpapi.Config{
+		Jobs: jobs, Caller: s.visitors.own(), Ready: engine.Ready, Changes: engine.Hub(), Host: s.host, Names: o.names(),
+		Logger: s.logger, Unknown: localUser(), Outside: engine.Door(), Scrape: s.scrape,
+	})
+	where, repairs := o.where("http://"+s.addr), repair.New(jobs, s.logger)
 	if o.data != "" {
-		if repairs, err = repair.Open(within, filepath.Join(o.data, repair.Folder), logger); err != nil {
+		if repairs, err = repair.Open(jobs, filepath.Join(o.data, repair.Folder), s.logger); err != nil {
 			return nil, err
 		}
 	}
 	if o.running != nil {
 		where.Name = "the sample, on this machine"
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, Visitor: v.page(), Caller: v.own(), API: handler, Where: where.Name, Flags: where.Flags, Tour: o.tour(addr), Host: host, Names: o.names(), Logger: logger}), nil
+	return page.New(page.Config{Jobs: jobs, Repairs: repairs, Visitor: s.visitors.page(), Caller: s.visitors.own(), API: handler, Where: where.Name, Flags: where.Flags, Tour: o.tour(s.addr), Host: s.host, Names: o.names(), Logger: s.logger}), nil
+}
+
+// served is what the page and the API beside it need to know of the process that serves them.
+type served struct {
+	visitors   visitors
+	host, addr string
+	scrape     http.Handler
+	logger     *slog.Logger
 }
 
 // host is that of --addr.

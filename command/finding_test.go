@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -155,7 +156,7 @@ func TestASearchFindsIDsByTheirBeginningAndReasonsByWords(t *testing.T) {
 // runs lets an engine run, serves its API until the test ends, and then closes it.
 func runs(t *testing.T, engine *embedded.Engine) (url string) {
 	t.Helper()
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine, Agents: engine, Holds: engine.Holds()}))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(ctx) }()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -25,7 +26,7 @@ func paused(t *testing.T) (url string, submit func(id string)) {
 	if err := engine.Define(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine, Holds: engine.Holds()}))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
 	t.Cleanup(func() {
 		server.Close()
 		if err := engine.Close(); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -87,7 +88,9 @@ func newCrowd(t *testing.T, waiting, inError int) *crowd {
 		must(t, err)
 		must(t, c.engine.Define(t.Context(), compiled))
 	}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: c.engine, Logger: slog.New(c)}))
+	parts := c.engine.Parts()
+	parts.Logger = slog.New(c)
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(parts)}))
 	c.url = server.URL
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

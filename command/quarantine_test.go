@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/putaway"
@@ -48,7 +49,7 @@ func newOffice(t *testing.T) *office {
 	must(t, err)
 	must(t, engine.Define(t.Context(), c))
 	o.engine = engine
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine, Quarantine: engine.Quarantine()}))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
 	o.url = server.URL
 	t.Cleanup(func() {
 		server.Close()
@@ -95,7 +96,7 @@ func (o *office) ask(code int, args ...string) (stdout, stderr string) {
 
 func (o *office) left() int {
 	o.t.Helper()
-	page, err := o.engine.Quarantine().Page(o.t.Context(), "", putaway.Max)
+	page, err := o.engine.Parts().Quarantine.Page(o.t.Context(), "", putaway.Max)
 	must(o.t, err)
 	return len(page.Messages)
 }
@@ -183,7 +184,7 @@ func TestWhatIsNotInQuarantineAnyMoreWasDealtWith(t *testing.T) {
 func TestAReplayThatDoesNotComeToAnEndLeavesTheMessage(t *testing.T) {
 	shelf := newOffice(t)
 	shelf.put("events", shelf.submission("j"), "why")
-	s := shelf.engine.Quarantine()
+	s := shelf.engine.Parts().Quarantine
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if outcome, err := s.Replay(ctx, "1"); err == nil || shelf.left() != 1 {

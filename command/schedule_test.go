@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -23,7 +24,7 @@ func scheduling(t *testing.T) (url string) {
 	if err := engine.Define(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable()}))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
 	t.Cleanup(func() {
 		server.Close()
 		if err := engine.Close(); err != nil {

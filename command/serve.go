@@ -216,14 +216,6 @@ func (v visitors) own() func(*http.Request) string {
 	}
 }
 
-// caller is own, for the requests that the page makes to the API, too.
-func (v visitors) caller() func(*http.Request) string {
-	if !v {
-		return nil
-	}
-	return page.Callers(v.own(), httpapi.Local)
-}
-
 func (v visitors) page() func(*http.Request) page.Visitor {
 	if !v {
 		return nil

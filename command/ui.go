@@ -63,7 +63,7 @@ func ui(cmd *cobra.Command, name, addr string) error {
 	}
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, false)
 	shown := page.New(page.Config{
-		Client: asks, Repairs: repair.New(asks, logger), Where: "stack " + name, Flags: "--stack " + name, Interval: uiInterval, Scans: true,
+		Jobs: asks, Repairs: repair.New(asks, logger), Where: "stack " + name, Flags: "--stack " + name, Interval: uiInterval, Scans: true,
 		Host: "127.0.0.1", Logger: logger,
 	})
 	// Streams would keep the server from ending.

@@ -28,12 +28,12 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/repair"
-	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/telemetry"
 )
@@ -190,9 +190,17 @@ type Question struct {
 }
 
 // Engine runs jobs in this process. Make it with Open, let it Run, and Close it. Its methods may be called by many
-// goroutines at once, also before Run: what is submitted then waits for it.
+// goroutines at once, also before Run: a job that is submitted then waits for it.
+//
+// Package api documents the methods of the interfaces that an Engine has: with them a program works with jobs, schedules, pauses,
+// large payloads and agents, in the same words and with the same errors as with a client.Client.
 type Engine struct {
-	mark    //lint:ignore U1000 it closes api.Reader
+	api.Jobs
+	api.Schedules
+	api.Holds
+	api.Payloads
+	api.Agents
+
 	inner   *embedded.Engine
 	http    *httpagent.Agent
 	handler *page.Page
@@ -204,10 +212,8 @@ type Engine struct {
 	closed  error
 }
 
-//lint:ignore U1000 embedded without its name
-type mark = sealed.By
-
-var _ api.Jobs = (*Engine)(nil)
+// byEngine is the author of what the program asks that runs the engine, where it names none (api.As).
+const byEngine = "engine"
 
 // Open takes the folder and reads the workflows. Nothing runs before Run. It fails, and holds nothing, where an option
 // cannot be (an agent that is nil, given twice or called http, a listener that is nil or badly named), where another engine
@@ -236,8 +242,16 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	served := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Changes: e.inner.Hub(), Totals: e.inner, Agents: e.inner, Large: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
-	if e.handler, err = o.page(httpapi.New(served)); err != nil {
+	parts := e.inner.Parts()
+	parts.Saved, parts.By = e.waiting.register, byEngine
+	own := control.New(parts)
+	e.Jobs, e.Schedules, e.Holds, e.Payloads, e.Agents = own, own, own, own, own
+	parts.By, parts.Logger = httpapi.Local, o.logger()
+	served := httpapi.Config{
+		Jobs: control.New(parts), Changes: e.inner.Hub(), Names: o.hosts(), Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door(),
+		Scrape: o.Telemetry.Scrape,
+	}
+	if e.handler, err = o.page(httpapi.New(served), served.Jobs); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	served.Door = httpapi.Agents
@@ -254,28 +268,16 @@ func (o Options) logger() *slog.Logger {
 	return o.Logger
 }
 
-// caller knows who makes a request. One that the page makes for a browser is the browser's; one of a repair, which goes on when
-// there is no browser any more, is of who began that.
-func (o Options) caller() func(*http.Request) string {
-	if o.Caller == nil {
-		return nil
-	}
-	return page.Callers(o.Caller, httpapi.Local)
-}
-
-// page returns the page, with the API beside it.
-func (o Options) page(handler http.Handler) (*page.Page, error) {
-	within, err := page.Within(handler)
-	if err != nil {
-		return nil, err
-	}
-	repairs := repair.New(within, o.logger())
+// page returns the page of these jobs, with the API beside it.
+func (o Options) page(handler http.Handler, jobs *control.Service) (*page.Page, error) {
+	repairs := repair.New(jobs, o.logger())
 	if o.Dir != "" {
-		if repairs, err = repair.Open(within, filepath.Join(o.Dir, repair.Folder), o.logger()); err != nil {
+		var err error
+		if repairs, err = repair.Open(jobs, filepath.Join(o.Dir, repair.Folder), o.logger()); err != nil {
 			return nil, err
 		}
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, Caller: o.Caller, API: handler, Where: o.where(), Flags: o.flags(), Names: o.hosts(), Logger: o.logger()}), nil
+	return page.New(page.Config{Jobs: jobs, Repairs: repairs, Caller: o.Caller, API: handler, Where: o.where(), Flags: o.flags(), Names: o.hosts(), Logger: o.logger()}), nil
 }
 
 // where says in words where the jobs are.

@@ -11,12 +11,9 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
-	"github.com/makegood-dev/makegood/internal/completion"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // asker tells the services of a case whom its workflow asks.
@@ -30,21 +27,17 @@ func (a asker) Ask(_ context.Context, name string, q notify.Question) error {
 	return a.services.Ask(name, engine.Question(q))
 }
 
-// event is what the engine is told.
-func (c Completion) event() (id string, e job.StepCompleted, err error) {
-	id, place, err := job.ReadCompletionToken(c.Token)
-	if err != nil {
-		return "", e, err
-	}
-	e = job.StepCompleted{Place: place, Request: c.Request, By: wire.ByToken}
+// answer is what the engine is told.
+func (c Completion) answer() (control.Answer, error) {
+	a := control.Answer{Request: c.Request}
 	if c.Err != nil {
 		failure := agent.Failure(c.Err)
-		e.Error = &job.StepError{Message: failure.Message, Retryable: failure.Retryable, Applied: failure.Applied, Kind: failure.Kind}
-		return id, e, nil
+		a.Error = &failure
+		return a, nil
 	}
 	output, err := json.Marshal(c.Output)
-	e.Output = wire.Inline(output)
-	return id, e, err
+	a.Output = output
+	return a, err
 }
 
 // answer tells the engine what comes by the completions of the services, until the world ends.
@@ -86,12 +79,15 @@ func (w *world) insistOn(over context.Context, c Completion) {
 	}
 }
 
+// byTest is the author of what a test asks.
+const byTest = "test"
+
 // errNoEngine: no engine runs at the moment.
 var errNoEngine = errors.New("no engine runs")
 
 // complete tells an answer once. That it was refused is no error.
 func (w *world) complete(c Completion) error {
-	id, e, err := c.event()
+	said, err := c.answer()
 	if err != nil {
 		return err
 	}
@@ -99,7 +95,10 @@ func (w *world) complete(c Completion) error {
 	if engine == nil {
 		return errNoEngine
 	}
-	_, _, err = engine.Complete(context.Background(), id, e)
+	_, err = engine.Jobs(byTest, nil).AnswerByToken(context.Background(), c.Token, said)
+	if _, refused := errors.AsType[*api.RefusedError](err); refused {
+		return nil
+	}
 	return err
 }
 
@@ -118,8 +117,7 @@ func (w *world) running() *embedded.Engine {
 // Settle says that a person has dealt with a step of the job, or its undo, as `makegood settle` does, and lets happen what
 // follows at once. The error says why it was refused.
 func (r *Running) Settle(at api.StepRef, s api.SettleOptions) error {
-	desk := completion.Desk{Backend: r.w.engine}
-	_, err := desk.Settle(context.Background(), completion.Address{Job: JobID, StepRef: at, By: "test"}, s)
+	_, err := r.w.engine.Jobs(byTest, nil).Settle(context.Background(), JobID, at, s)
 	synctest.Wait()
 	return err
 }
@@ -127,14 +125,19 @@ func (r *Running) Settle(at api.StepRef, s api.SettleOptions) error {
 // Complete tells the engine what somebody outside says of a step that waits, and lets happen what follows at once. The error
 // says why it was refused.
 func (r *Running) Complete(c Completion) error {
-	id, e, err := c.event()
+	said, err := c.answer()
 	if err != nil {
 		return err
 	}
-	_, verdict, err := r.w.engine.Complete(context.Background(), id, e)
-	if err == nil && verdict.Kind == machine.Refused {
-		err = fmt.Errorf("the completion is refused: %s", verdict.Reason)
-	}
+	_, err = r.w.engine.Jobs(byTest, nil).AnswerByToken(context.Background(), c.Token, said)
 	synctest.Wait()
+	return refusal("the completion", err)
+}
+
+// refusal words the error of a request that was refused.
+func refusal(what string, err error) error {
+	if refused, is := errors.AsType[*api.RefusedError](err); is {
+		return fmt.Errorf("%s is refused: %s", what, refused.Reason)
+	}
 	return err
 }

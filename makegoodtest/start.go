@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/api"
 )
 
 // Running is a job that a test goes through by hand. One goroutine may use it, that of the bubble.
@@ -78,13 +77,9 @@ func (r *Running) Cancel() {
 // says why it was refused.
 func (r *Running) Request(verb makegood.Verb) error {
 	r.asked++
-	request := job.Requested{Verb: verb, Request: fmt.Sprintf("%s-%d", verb, r.asked)}
-	_, verdict, err := r.w.engine.Request(context.Background(), JobID, request)
-	if err == nil && verdict.Kind == machine.Refused {
-		err = fmt.Errorf("%s is refused: %s", verb, verdict.Reason)
-	}
+	_, err := r.w.engine.Jobs(byTest, nil).Request(context.Background(), JobID, api.Request{Verb: verb, Name: fmt.Sprint(r.asked)})
 	synctest.Wait()
-	return err
+	return refusal(string(verb), err)
 }
 
 // Kill kills the engine as it is, starts it again, and lets happen what follows at once.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/spend"
@@ -50,7 +51,7 @@ func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(co
 	s.meter.count(func() []total { return schedulerTotals(o.scheduler.Stats()) })
 	d := &door{name: c.door, log: s.log, clock: s.clock, done: func(ctx context.Context) { s.meter.write(ctx); s.sendSpans(ctx) }}
 	d.api = httpapi.New(httpapi.Config{
-		Doors: s.doors(), Backend: o, Schedules: o.timetable, Holds: o.holds, Agents: o, Door: c.door, Logger: s.log, Publish: o.Publish,
+		Doors: s.doors(), Jobs: control.New(o.parts(s.log)), Door: c.door, Logger: s.log,
 		Caller: func(r *http.Request) string { by, _ := r.Context().Value(callerKey{}).(string); return by },
 	})
 	return d.answer, nil

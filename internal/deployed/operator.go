@@ -10,11 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -62,6 +61,14 @@ func newOperator(s *stack, c doorConfig, published *definitions) *operator {
 	return o
 }
 
+// parts are the parts of the stack that answer what is asked of its jobs.
+func (o *operator) parts(log *slog.Logger) control.Config {
+	return control.Config{
+		Reading:   control.Reading{Store: o.Store, Workflows: o.Workflows},
+		Scheduler: o.scheduler, Submit: o.SubmitCurrent, Publish: o.Publish, Timetable: o.timetable, Holds: o.holds, Agents: o, Logger: log,
+	}
+}
+
 // known sees to it that a workflow that is linked here is known to the stack. store.ErrNotFound.
 func (o *operator) known(ctx context.Context, workflow string) error {
 	_, err := o.CurrentDefinition(ctx, workflow)
@@ -71,7 +78,7 @@ func (o *operator) known(ctx context.Context, workflow string) error {
 	return err
 }
 
-// SubmitCurrent submits a job; see httpapi.Backend.
+// SubmitCurrent submits a job to the definition that is current for a workflow's name.
 func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
 	_, linked := o.published.byName[workflow]
 	if _, seen := o.seen.Load(workflow); linked && !seen {
@@ -97,67 +104,7 @@ func (o *operator) Publish(ctx context.Context, c *workflowfile.Compiled) error 
 	return nil
 }
 
-// Request does what is asked of a job; see httpapi.Backend.
-func (o *operator) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {
-	return o.scheduler.Request(ctx, id, r)
-}
-
-// Complete takes an answer from outside; see httpapi.Backend.
-func (o *operator) Complete(ctx context.Context, id string, e job.StepCompleted) (job.Job, machine.Verdict, error) {
-	return o.scheduler.Complete(ctx, id, e)
-}
-
-// Extend has a step wait longer; see httpapi.Backend.
-func (o *operator) Extend(ctx context.Context, id string, e job.WaitExtended) (job.Job, machine.Verdict, error) {
-	return o.scheduler.Extend(ctx, id, e)
-}
-
-// Plan says what a resubmit would do to a job; see scheduler.Plan.
-func (o *operator) Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error) {
-	return o.scheduler.Plan(ctx, id, r)
-}
-
-// Offers says what may be asked of a job; see scheduler.Offers.
-func (o *operator) Offers(ctx context.Context, id string) (makegood.Offers, error) {
-	return o.scheduler.Offers(ctx, id)
-}
-
-// SentInputs evaluates what the attempts of a job were asked; see scheduler.SentInputs.
-func (o *operator) SentInputs(ctx context.Context, id, step string, changed []time.Time) (makegood.SentInputs, error) {
-	return o.scheduler.SentInputs(ctx, id, step, changed)
-}
-
-// Settle takes that a person has dealt with a step; see httpapi.Backend.
-func (o *operator) Settle(ctx context.Context, id string, e job.Settled) (job.Job, machine.Verdict, error) {
-	return o.scheduler.Settle(ctx, id, e)
-}
-
-// Asks says what is asked of whoever holds a completion token; see httpapi.Backend.
-func (o *operator) Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error) {
-	return o.scheduler.Asks(ctx, j, p)
-}
-
-// AuditPage reads a page of all jobs, and says which of them stand still; see httpapi.Backend.
-func (o *operator) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
-	page, next, err := o.Store.AuditPage(ctx, cursor, limit)
-	o.scheduler.Stands(ctx, page)
-	return page, next, err
-}
-
-// Wake puts back what an audit found; see httpapi.Backend.
-func (o *operator) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
-	return o.scheduler.Wake(ctx, id)
-}
-
-// Job reads a job; see httpapi.Backend.
-func (o *operator) Job(ctx context.Context, id string) (job.Job, error) { return o.Load(ctx, id) }
-
-// Held returns the claims on attempts that are out; see httpapi.Backend.
-func (o *operator) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
-	return o.scheduler.Held(ctx, j)
-}
-
-// Workflows returns the current definitions of the workflows that are linked here; see httpapi.Backend.
+// Workflows returns the current definitions of the workflows that are linked here.
 func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
 	known := map[string]string{}
 	for name := range o.published.byName {

@@ -127,7 +127,8 @@ func TestAJobThatStandsStillIsFoundAndFinishes(t *testing.T) {
 		if err := inner.Save(t.Context(), change); err != nil {
 			t.Fatal(err)
 		}
-		page, _, err := w.engine.AuditPage(t.Context(), "", 10)
+		page, _, err := w.engine.Parts().Store.AuditPage(t.Context(), "", 10)
+		w.engine.Parts().Scheduler.Stands(t.Context(), page)
 		found := map[string]store.Stray{}
 		for _, a := range page {
 			found[a.Job] = a.Stray()

@@ -232,7 +232,7 @@ func checkQuarantine(t *testing.T, w *world, p *tap, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
 	for cursor := ""; ; {
-		page, err := w.engine.Quarantine().Page(t.Context(), cursor, 3)
+		page, err := w.engine.Parts().Quarantine.Page(t.Context(), cursor, 3)
 		if err != nil {
 			t.Fatal(err)
 		}

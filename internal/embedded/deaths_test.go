@@ -141,6 +141,6 @@ func (l *lifespan) harass(w *world, id string, random *rand.Rand) {
 		time.Sleep(time.Duration(random.IntN(20_000)) * time.Millisecond)
 		verb := makegood.Verbs()[random.IntN(len(makegood.Verbs()))]
 		// The engine may be dead, or the verb be refused: both are as good as never having asked.
-		_, _, _ = w.engine.Request(w.t.Context(), id, job.Requested{Verb: verb, Request: fmt.Sprintf("%d-%d", time.Now().UnixNano(), n)})
+		_, _, _ = w.engine.Parts().Scheduler.Request(w.t.Context(), id, job.Requested{Verb: verb, Request: fmt.Sprintf("%d-%d", time.Now().UnixNano(), n)})
 	}
 }

@@ -42,12 +42,12 @@ func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 	return nil
 }
 
-// Workflows returns what Define made known since Open: the hashes by the names. What an earlier engine
+// workflows returns what Define made known since Open: the hashes by the names. What an earlier engine
 // on the same folder knew is not among them, because its agents may not be here.
-func (e *Engine) Workflows(context.Context) (map[string]string, error) {
+func (e *Engine) workflows() map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return maps.Clone(e.defined), nil
+	return maps.Clone(e.defined)
 }
 
 // SubmitCurrent submits to the workflow of this name, as it was defined since Open. A name that is not

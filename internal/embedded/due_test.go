@@ -44,7 +44,7 @@ func TestAScheduleFiresOnTime(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.define(tickWorkflow)
 		s := makegood.Schedule{Name: "quarters", Workflow: "ticking", Every: 15 * makegood.Minute}
-		if _, _, err := w.engine.Timetable().Create(t.Context(), s, ""); err != nil {
+		if _, _, err := w.engine.Parts().Timetable.Create(t.Context(), s, ""); err != nil {
 			t.Fatal(err)
 		}
 		hours := hoursOf(6)
@@ -76,7 +76,7 @@ func TestANewEngineKnowsWhatIsDue(t *testing.T) {
 		c := first.define(tickWorkflow)
 		begin := time.Now().Truncate(time.Minute).Add(time.Minute)
 		s := makegood.Schedule{Name: "minutes", Workflow: "ticking", Cron: "* * * * *"}
-		if _, _, err := first.engine.Timetable().Create(t.Context(), s, ""); err != nil {
+		if _, _, err := first.engine.Parts().Timetable.Create(t.Context(), s, ""); err != nil {
 			t.Fatal(err)
 		}
 		job := scheduler.Submission{ID: "later", Definition: c.Hash, StartAt: begin.Add(10*time.Minute + 40*time.Second + 333*time.Millisecond)}
@@ -127,7 +127,7 @@ func TestAFireThatWaitsComesAfterTheEndOfTheOneBefore(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.define(tickWorkflow)
 		s := makegood.Schedule{Name: "often", Workflow: "ticking", Every: 15 * makegood.Second, Overlap: makegood.OverlapQueue, Missed: makegood.MissedAll}
-		if _, _, err := w.engine.Timetable().Create(t.Context(), s, ""); err != nil {
+		if _, _, err := w.engine.Parts().Timetable.Create(t.Context(), s, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Second)

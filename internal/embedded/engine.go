@@ -22,9 +22,9 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/changes"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/payload/filepayload"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -313,9 +313,6 @@ func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (job.Job, b
 	return e.scheduler.Submit(ctx, s)
 }
 
-// Timetable is what keeps the schedules of this engine.
-func (e *Engine) Timetable() *timetable.Timetable { return e.timetable }
-
 // schedules is the store that the engine works on, if it has schedules, or else its file.
 func (e *Engine) schedules() store.Schedules {
 	if s, ok := e.store.(store.Schedules); ok {
@@ -341,102 +338,35 @@ func (e *Engine) agentNames() []string {
 	return names
 }
 
-// Holds is what pauses agents and workflows as a whole, and resumes them.
-func (e *Engine) Holds() *holds.Keeper { return e.holds }
-
-// Request does what is asked of a job, where the table of verbs allows it.
-func (e *Engine) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {
-	return e.scheduler.Request(ctx, id, r)
-}
-
-// Complete takes an answer from outside to a step that waits; see scheduler.Complete.
-func (e *Engine) Complete(ctx context.Context, id string, c job.StepCompleted) (job.Job, machine.Verdict, error) {
-	return e.scheduler.Complete(ctx, id, c)
-}
-
-// Extend has a step wait longer; see scheduler.Extend.
-func (e *Engine) Extend(ctx context.Context, id string, w job.WaitExtended) (job.Job, machine.Verdict, error) {
-	return e.scheduler.Extend(ctx, id, w)
-}
-
-// Plan says what a resubmit would do to a job; see scheduler.Plan.
-func (e *Engine) Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error) {
-	return e.scheduler.Plan(ctx, id, r)
-}
-
-// Offers says what may be asked of a job; see scheduler.Offers.
-func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error) {
-	return e.scheduler.Offers(ctx, id)
-}
-
-// SentInputs evaluates what the attempts of a job were asked; see scheduler.SentInputs.
-func (e *Engine) SentInputs(ctx context.Context, id, step string, changed []time.Time) (makegood.SentInputs, error) {
-	return e.scheduler.SentInputs(ctx, id, step, changed)
-}
-
-// Definition reads a definition by its hash, also one of an earlier engine on the same folder. store.ErrNotFound.
-func (e *Engine) Definition(ctx context.Context, hash string) ([]byte, error) {
-	return e.store.Definition(ctx, hash)
-}
-
-// Settle takes that a person has dealt with a step; see scheduler.Settle.
-func (e *Engine) Settle(ctx context.Context, id string, s job.Settled) (job.Job, machine.Verdict, error) {
-	return e.scheduler.Settle(ctx, id, s)
-}
-
-// Asks says what is asked of whoever holds a completion token; see scheduler.Asks.
-func (e *Engine) Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error) {
-	return e.scheduler.Asks(ctx, j, p)
-}
-
 // Job reads a job.
 func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 	return e.store.Load(ctx, id)
 }
 
-// Held returns the claims on those attempts of a job that are out, by step.
-func (e *Engine) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
-	return e.scheduler.Held(ctx, j)
-}
-
-// maxNear is how many attempts a job may have out whose claims are read for a list: each is a look at the store.
-const maxNear = 20
-
-// HeldNear is Held, whose claims lie in the same store as the jobs; see httpapi.Near. Of a job with more than maxNear attempts out it
-// reads none.
-func (e *Engine) HeldNear(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
-	out := 0
-	for _, s := range j.Steps {
-		for _, a := range []job.Activity{s.Forward, s.Undo} {
-			if a.State == job.Dispatched {
-				out++
-			}
-		}
+// Parts returns the parts of the engine that answer what is asked of its jobs. The caller adds the author of requests, the log, and how
+// Watch hears of saves.
+func (e *Engine) Parts() control.Config {
+	return control.Config{
+		Reading: control.Reading{
+			Store: reads{e.store, e.file, e.auditor()}, Near: true, Totals: e.file,
+			Workflows: func(context.Context) (map[string]string, error) { return e.workflows(), nil },
+		},
+		Scheduler: e.scheduler, Submit: e.SubmitCurrent, Timetable: e.timetable, Holds: e.holds, Agents: e, Quarantine: e.quarantine(), Large: e,
 	}
-	if out == 0 || out > maxNear {
-		return nil, nil
-	}
-	return e.Held(ctx, j)
 }
 
-// Payload reads an input or output that is not inside its job; see store.Payloads.
-func (e *Engine) Payload(ctx context.Context, job, key string) ([]byte, error) {
-	return e.store.Payload(ctx, job, key)
+// Jobs answers what is asked of the jobs of the engine. by is the author of requests that name none, and logger hears of every decision.
+func (e *Engine) Jobs(by string, logger *slog.Logger) *control.Service {
+	parts := e.Parts()
+	parts.By, parts.Logger = by, logger
+	return control.New(parts)
 }
 
-// HistoryPages reads the pages of a job's history; see store.Histories.
-func (e *Engine) HistoryPages(ctx context.Context, job string) (map[string][]byte, error) {
-	return e.store.HistoryPages(ctx, job)
-}
-
-// ListJobs lists jobs, without payloads; see store.Lister.
-func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
-	return e.file.ListJobs(ctx, filter, cursor, limit)
-}
-
-// Totals returns how many jobs there are in each state; see store.Totaler.
-func (e *Engine) Totals(ctx context.Context) (map[makegood.ProcessState]int, error) {
-	return e.file.Totals(ctx)
+// reads is where an engine reads jobs.
+type reads struct {
+	store.Store
+	store.Lister
+	store.Auditor
 }
 
 // Each calls f with every job, in bounded memory.

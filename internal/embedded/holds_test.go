@@ -38,14 +38,14 @@ func slowly(d time.Duration) work {
 
 func (w *world) pause(kind makegood.HoldKind, name string) {
 	w.t.Helper()
-	if _, err := w.engine.Holds().Pause(w.t.Context(), kind, name, "the bank is down", "anna"); err != nil {
+	if _, err := w.engine.Parts().Holds.Pause(w.t.Context(), kind, name, "the bank is down", "anna"); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) resume(kind makegood.HoldKind, name string) {
 	w.t.Helper()
-	if _, err := w.engine.Holds().Resume(w.t.Context(), kind, name, "anna"); err != nil {
+	if _, err := w.engine.Parts().Holds.Resume(w.t.Context(), kind, name, "anna"); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -53,7 +53,7 @@ func (w *world) resume(kind makegood.HoldKind, name string) {
 // standing counts the jobs that stand still because of a hold.
 func (w *world) standing(kind makegood.HoldKind, name string) int {
 	w.t.Helper()
-	list, err := w.engine.Holds().List(w.t.Context())
+	list, err := w.engine.Parts().Holds.List(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestAnAgentIsPausedThroughAnOutage(t *testing.T) {
 		if err != nil || !j.Paused() || j.HeldBy != "agent bank" || j.HeldReason != "by anna: the bank is down" {
 			t.Errorf("got %+v, %v, want a job that says what holds it", j, err)
 		}
-		_, verdict, err := w.engine.Request(t.Context(), "d0", job.Requested{Verb: makegood.VerbResume})
+		_, verdict, err := w.engine.Parts().Scheduler.Request(t.Context(), "d0", job.Requested{Verb: makegood.VerbResume})
 		if err != nil || verdict.Kind != machine.Refused || verdict.Reason != "agent bank is paused: makegood resume --whole-agent bank" {
 			t.Errorf("got %+v, %v, want to be told what to do", verdict, err)
 		}
@@ -142,7 +142,7 @@ func TestAnAgentIsPausedThroughAnOutage(t *testing.T) {
 		if first > limits.ResumeFirst+10 {
 			t.Errorf("%d were charged in the first minute, want %d and new ones", first, limits.ResumeFirst)
 		}
-		if list, err := w.engine.Holds().List(t.Context()); err != nil || len(list) != 0 || len(times) != before+during+1 {
+		if list, err := w.engine.Parts().Holds.List(t.Context()); err != nil || len(list) != 0 || len(times) != before+during+1 {
 			t.Errorf("got %v, %v, and %d jobs charged, want nothing held, and %d", list, err, len(times), before+during+1)
 		}
 	})

@@ -70,7 +70,7 @@ func TestJobsAndTheirRoomGoWhenTheirRetentionIsOver(t *testing.T) {
 		synctest.Wait()
 		for id, want := range map[string]error{"soon": store.ErrNotFound, "later": nil} {
 			_, jobErr := w.engine.Job(t.Context(), id)
-			if _, err := w.engine.Payload(t.Context(), id, "input"); !errors.Is(err, want) || !errors.Is(jobErr, want) {
+			if _, err := w.engine.Parts().Store.Payload(t.Context(), id, "input"); !errors.Is(err, want) || !errors.Is(jobErr, want) {
 				t.Errorf("%s two minutes later: got %v, and of its payload %v, want %v", id, jobErr, err, want)
 			}
 		}

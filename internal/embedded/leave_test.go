@@ -46,7 +46,7 @@ func TestAnOlderReleaseLeavesTheJobsOfANewerOneAlone(t *testing.T) {
 			t.Fatalf("got %+v, %v, want the job as it is known", was, err)
 		}
 		time.Sleep(time.Hour)
-		if _, _, err := old.engine.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel}); !errors.Is(err, store.ErrNewer) {
+		if _, _, err := old.engine.Parts().Scheduler.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel}); !errors.Is(err, store.ErrNewer) {
 			t.Errorf("cancel: got %v, want %v", err, store.ErrNewer)
 		}
 		is, _ := old.engine.Job(t.Context(), "j")

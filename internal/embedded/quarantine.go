@@ -37,8 +37,8 @@ func (k keeping) Send(ctx context.Context, name string, messages ...queue.Messag
 	return errs
 }
 
-// Quarantine is what nobody understood, kept as jobs are that are finished.
-func (e *Engine) Quarantine() putaway.Shelf {
+// quarantine is the quarantine of the engine, kept as jobs are that are finished.
+func (e *Engine) quarantine() putaway.Shelf {
 	return putaway.Shelf{Kept: e.file, Job: e.look, Handle: e.handleNow, Remove: e.file.DropQuarantined}
 }
 

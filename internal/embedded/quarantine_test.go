@@ -74,7 +74,7 @@ func TestWhatIsInQuarantineSurvivesAKillAndIsReplayed(t *testing.T) {
 
 	var r troupe
 	w := open(t, embedded.Config{Dir: dir, Agents: r.agents("a")})
-	shelf := w.engine.Quarantine()
+	shelf := w.engine.Parts().Quarantine
 	page, err := shelf.Page(t.Context(), "", 10)
 	if err != nil || len(page.Messages) != 1 {
 		t.Fatalf("got %+v, %v, want the one message", page, err)

@@ -113,7 +113,7 @@ func (p *person) settle() {
 func (p *person) request(verb makegood.Verb) {
 	p.asked++
 	r := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", p.asked)}
-	_, verdict, err := p.w.engine.Request(p.w.t.Context(), p.id, r)
+	_, verdict, err := p.w.engine.Parts().Scheduler.Request(p.w.t.Context(), p.id, r)
 	switch {
 	case err != nil:
 		p.w.t.Errorf("%s of job %s: %v", verb, p.id, err)

@@ -318,7 +318,7 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 	before := w.ends("j", makegood.JobProcessed)
 	ask := func(verb makegood.Verb, name string) machine.Verdict {
 		t.Helper()
-		_, v, err := w.engine.Request(t.Context(), "j", job.Requested{Verb: verb, Request: name})
+		_, v, err := w.engine.Parts().Scheduler.Request(t.Context(), "j", job.Requested{Verb: verb, Request: name})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -358,7 +358,7 @@ func (v *voyage) cancelled(t *testing.T, engine *embedded.Engine) bool {
 		}
 	}
 	granted := v.insist(func() error {
-		_, verdict, err := engine.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, Request: "c1"})
+		_, verdict, err := engine.Parts().Scheduler.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, Request: "c1"})
 		if err == nil && verdict.Kind == machine.Refused {
 			t.Errorf("cancel: refused, %s", verdict.Reason)
 		}

@@ -130,7 +130,7 @@ func (w *world) submit(c *workflowfile.Compiled, id, input string) job.Job {
 // request asks something of a job that must be granted.
 func (w *world) request(id string, verb makegood.Verb) job.Job {
 	w.t.Helper()
-	j, verdict, err := w.engine.Request(w.t.Context(), id, job.Requested{Verb: verb, Request: fmt.Sprintf("%s-%s", verb, time.Now())})
+	j, verdict, err := w.engine.Parts().Scheduler.Request(w.t.Context(), id, job.Requested{Verb: verb, Request: fmt.Sprintf("%s-%s", verb, time.Now())})
 	if err != nil || verdict.Kind != machine.Applied {
 		w.t.Fatalf("%s of %s: got %s %q, %v, want applied", verb, id, verdict.Kind, verdict.Reason, err)
 	}

@@ -65,9 +65,9 @@ func talkOfAgentPayloads(w *world, talk func(string, conversation) reply) {
 	check(w.t, err)
 	over := strings.Replace(holds, `"attempt":1`, `"attempt":2`, 1)
 	on := func(err error) string {
-		return listen(w.t, httpapi.Config{Backend: w.engine, Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler), Outside: brokenDoor{err}})
+		return listen(w.t, httpapi.Config{Jobs: bare(w.engine), Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler), Outside: brokenDoor{err}})
 	}
-	elsewhere := listen(w.t, httpapi.Config{Backend: w.engine, Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler), Outside: w.engine.Door(), Door: httpapi.Read})
+	elsewhere := listen(w.t, httpapi.Config{Jobs: bare(w.engine), Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler), Outside: w.engine.Door(), Door: httpapi.Read})
 	put := func(agent, header string, status int) conversation {
 		return conversation{"PUT", "/api/agents/{agent}/payloads", "/api/agents/" + agent + "/payloads", "text", header, status}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -51,7 +52,7 @@ func newOutside(t *testing.T) *outside {
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(t.Context()) }()
 	t.Cleanup(func() { check(t, engine.Close()); check(t, <-ran) })
-	w := &outside{t: t, url: listen(t, httpapi.Config{Backend: engine, Logger: logger, Outside: engine.Door(), Large: engine})}
+	w := &outside{t: t, url: listen(t, httpapi.Config{Jobs: control.New(engine.Parts()), Logger: logger, Outside: engine.Door()})}
 	w.client, err = client.New(w.url)
 	check(t, err)
 	return w

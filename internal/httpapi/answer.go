@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	wire "github.com/makegood-dev/makegood/internal/problem"
 	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/store"
 )
 
 const (
@@ -33,31 +35,7 @@ type answer struct {
 func ok(body any) (answer, error) { return answer{status: http.StatusOK, body: body}, nil }
 
 // Problem is the body of every answer that is not a success.
-type Problem struct {
-	// Error says what is wrong, for a person.
-	Error string `json:"error"`
-	// Job is the job that it is about.
-	Job string `json:"job,omitempty"`
-	// Schedule is the schedule that it is about.
-	Schedule string `json:"schedule,omitempty"`
-	// Message is the message in quarantine that it is about.
-	Message string `json:"message,omitempty"`
-	// Definition is the hash of the definition that it is about.
-	Definition string `json:"definition,omitempty"`
-	// Payload is the hash of the large payload that it is about.
-	Payload string `json:"payload,omitempty"`
-	// Final: another attempt of the step would be refused as well. Agents outside are told so of payloads.
-	Final bool `json:"final,omitempty"`
-	// Reason is that of the table of verbs.
-	Reason string `json:"reason,omitempty"`
-	// Token: it is a completion token that is of no step which is there.
-	Token bool `json:"token,omitempty"`
-	// Have and Got are the hashes of the content that is stored and of that submitted.
-	Have string `json:"have,omitempty"`
-	Got  string `json:"got,omitempty"`
-	// Misfits are the places of an input that do not fit what its workflow says of it.
-	Misfits []makegood.Misfit `json:"misfits,omitempty"`
-}
+type Problem = wire.Problem
 
 // problem is a Problem on its way out.
 type problem struct {
@@ -68,7 +46,11 @@ type problem struct {
 }
 
 func newProblem(status int, format string, args ...any) *problem {
-	return &problem{status: status, body: Problem{Error: fmt.Sprintf(format, args...)}}
+	p := &problem{status: status, body: Problem{Error: fmt.Sprintf(format, args...)}}
+	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
+		p.body.Code = wire.Invalid
+	}
+	return p
 }
 
 // Error is what is wrong.
@@ -76,72 +58,128 @@ func (p *problem) Error() string { return p.body.Error }
 
 func bad(format string, args ...any) error { return newProblem(http.StatusBadRequest, format, args...) }
 
-func notFound(id string) *problem {
-	p := newProblem(http.StatusNotFound, "there is no job %s", id)
-	p.body.Job = id
-	return p
+// namePattern is what an id or the name of a request may be.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+
+// jobID returns the id in the path. One that no job can have is that of no job, and reaches no store.
+func jobID(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if !namePattern.MatchString(id) {
+		return "", api.ErrNotFound
+	}
+	return id, nil
 }
 
 // problemOf translates the errors of all handlers, in this one place. What is not known to be the
 // caller's is logged, and they are told no more than what to do.
 func (a *handlers) problemOf(r *http.Request, err error) *problem {
 	var p *problem
-	var mismatch *scheduler.MismatchError
-	var misfit *scheduler.MisfitError
-	var newer *scheduler.NewerError
-	var refused *api.RefusedError
-	var invalid *api.InvalidError
 	var tooLarge *http.MaxBytesError
-	id := r.PathValue("id")
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.As(err, &mismatch):
-		p = newProblem(http.StatusConflict, "%v", mismatch)
-		p.body.Job, p.body.Have, p.body.Got = mismatch.Job, mismatch.Have, mismatch.Got
-		return p
-	case errors.As(err, &misfit):
-		p = newProblem(http.StatusBadRequest, "%v", misfit)
-		p.body.Job, p.body.Misfits = misfit.Job, misfit.Misfits
-		return p
-	case errors.As(err, &newer):
-		p = newProblem(http.StatusServiceUnavailable, "%v", newer)
-		p.body.Job, p.retryAfter = id, retryAfterDeployment
-		return p
-	case errors.As(err, &refused):
-		return refusalOf(r, refused)
-	case errors.As(err, &invalid):
-		p = newProblem(cmp.Or(invalid.Status, http.StatusBadRequest), "%s", invalid.Message)
-		p.body.Misfits = invalid.Misfits
-		return p
-	case errors.Is(err, api.ErrCompletionToken):
-		p = newProblem(http.StatusNotFound, "%v", api.ErrCompletionToken)
-		p.body.Token = true
-		return p
 	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
-	case errors.Is(err, scheduler.ErrInvalid):
-		return newProblem(http.StatusBadRequest, "%s", strings.TrimPrefix(err.Error(), scheduler.ErrInvalid.Error()+": "))
-	case errors.Is(err, store.ErrNotFound) && id != "":
-		return notFound(id)
 	}
-	a.Logger.WarnContext(r.Context(), "request could not be answered", "method", r.Method, "route", r.Pattern, "job", id, "error", err)
-	if errors.Is(err, store.ErrDamaged) {
-		p = newProblem(http.StatusInternalServerError, "job %s is stored, but cannot be read; the log says why", id)
-		p.body.Job = id
-		return p
+	body, status, known := wire.Of(err)
+	if !known || status == http.StatusInternalServerError {
+		a.Logger.WarnContext(r.Context(), "request could not be answered", "method", r.Method, "route", r.Pattern, "job", r.PathValue("id"), "error", err)
 	}
-	return newProblem(http.StatusServiceUnavailable, "the store does not answer as it should; it is not known what became of this request: send it again")
+	if !known {
+		return newProblem(http.StatusServiceUnavailable, "the store does not answer as it should; it is not known what became of this request: send it again")
+	}
+	p = &problem{status: status, body: body}
+	about(r).word(p, err)
+	return p
 }
 
-// refusalOf says what of a step was refused, and why.
-func refusalOf(r *http.Request, refused *api.RefusedError) *problem {
-	p := newProblem(http.StatusConflict, "refused: %s", refused.Reason)
-	if refused.Job != "" {
-		p = newProblem(http.StatusConflict, "step %s of job %s: refused: %s", r.PathValue("step"), refused.Job, refused.Reason)
+// subject is what a request is about.
+type subject struct {
+	// what is its kind, name the name in the path, and place where the body of a problem says it; nil: nowhere.
+	what, name string
+	place      func(*Problem) *string
+	asked      string
+}
+
+// about returns the subject of a request, by its path.
+func about(r *http.Request) subject {
+	asked := path.Base(r.URL.Path)
+	switch section, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/"); section {
+	case "schedules":
+		return subject{"schedule", r.PathValue("id"), func(p *Problem) *string { return &p.Schedule }, asked}
+	case "quarantine":
+		return subject{"message", r.PathValue("id"), func(p *Problem) *string { return &p.Message }, asked}
+	case "definitions":
+		return subject{"definition", r.PathValue("hash"), func(p *Problem) *string { return &p.Definition }, asked}
+	case "holds":
+		return subject{"what is paused", "", nil, asked}
 	}
-	p.body.Job, p.body.Reason = refused.Job, refused.Reason
-	return p
+	if sha := r.PathValue("sha256"); sha != "" {
+		return subject{"payload", sha, func(p *Problem) *string { return &p.Payload }, asked}
+	}
+	if step := r.PathValue("step"); step != "" {
+		asked = "step " + step
+	}
+	if asked == "plan" {
+		asked = string(makegood.VerbResubmit)
+	}
+	return subject{"job", r.PathValue("id"), func(p *Problem) *string { return &p.Job }, asked}
+}
+
+// word puts a problem in the words of its subject.
+func (s subject) word(p *problem, err error) {
+	if s.name != "" && s.place != nil && p.body.Code != wire.Invalid {
+		*s.place(&p.body) = s.name
+	}
+	switch p.body.Code {
+	case wire.Refused:
+		p.body.Error = s.refused(p.body)
+	case wire.NoJob, wire.NoSchedule, wire.NoDefinition:
+		p.body.Error = fmt.Sprintf("there is no %s %s", s.what, shown(s.name))
+	case wire.NoMessage:
+		p.body.Error = fmt.Sprintf("there is no message %.80q in quarantine", s.name)
+	case wire.NoPayload:
+		p.body.Error = "the payload is not there, for this job and by this writer"
+	case wire.Damaged:
+		p.body.Error = s.full() + " is stored, but cannot be read; the log says why"
+	case wire.Newer:
+		p.retryAfter = retryAfterDeployment
+		if newer := new(scheduler.NewerError); !errors.As(err, &newer) {
+			p.body.Error = s.full() + " was written by a newer release of Makegood; ask again when the deployment is done"
+		}
+	}
+}
+
+// full names the subject.
+func (s subject) full() string {
+	if s.what == "message" {
+		return "the job of message " + s.name
+	}
+	return strings.TrimSpace(s.what + " " + s.name)
+}
+
+// shown is a name in a text: as it is, if it can be a name.
+func shown(name string) string {
+	if namePattern.MatchString(name) {
+		return name
+	}
+	return fmt.Sprintf("%.140q", name)
+}
+
+// refused says what was refused, and why.
+func (s subject) refused(p Problem) string {
+	switch {
+	case p.Schedule != "":
+		return fmt.Sprintf("schedule %s: %s", p.Schedule, p.Reason)
+	case s.what == "what is paused":
+		return fmt.Sprintf("%s is refused: %s", s.asked, p.Reason)
+	case p.Job == "":
+		return "refused: " + p.Reason
+	case strings.HasPrefix(s.asked, "step "):
+		return fmt.Sprintf("%s of job %s: refused: %s", s.asked, p.Job, p.Reason)
+	default:
+		return fmt.Sprintf("%s of job %s is refused: %s", s.asked, p.Job, p.Reason)
+	}
 }
 
 func (a *handlers) refuse(w http.ResponseWriter, p *problem) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -319,7 +320,7 @@ func TestOnlyHostsThatAreOursAreServed(t *testing.T) {
 		{"0.0.0.0", "10.0.0.1:4777", 200},
 		{"0.0.0.0", "evil.example", 421},
 	} {
-		url := listen(t, httpapi.Config{Backend: broken{}, Host: test.listen, Logger: slog.New(slog.DiscardHandler)})
+		url := listen(t, httpapi.Config{Jobs: control.New(broken{}.parts()), Host: test.listen, Logger: slog.New(slog.DiscardHandler)})
 		if got := ask(t, "GET", url+"/api/workflows", "", "Host: "+test.host); got.status != test.want {
 			t.Errorf("listening on %s, asked for %s: got %d, want %d", test.listen, test.host, got.status, test.want)
 		}

@@ -1,17 +1,11 @@
 package httpapi
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/view"
 )
-
-// auditPage is how many items a page of an audit looks at.
-const auditPage = 1000
 
 // Waking is the body that wakes a job: it says nothing.
 type Waking struct{}
@@ -43,14 +37,7 @@ func (a *handlers) audit(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	page, next, err := a.Backend.AuditPage(r.Context(), values.Get("cursor"), auditPage)
-	if errors.Is(err, store.ErrNotFound) {
-		return answer{}, bad("the cursor %.40q is of no page of an audit", values.Get("cursor"))
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(api.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next})
+	return orError(a.Jobs.AuditPage(r.Context(), values.Get("cursor")))
 }
 
 // wake puts back what an audit found.
@@ -58,22 +45,5 @@ func (a *handlers) wake(r *http.Request) (answer, error) {
 	if err := decode(r, &Waking{}); err != nil {
 		return answer{}, err
 	}
-	id, err := jobID(r)
-	if err != nil {
-		return answer{}, err
-	}
-	job, verdict, err := a.Backend.Wake(r.Context(), id)
-	if err != nil {
-		return answer{}, a.orDamaged(r, id, err)
-	}
-	a.Logger.InfoContext(r.Context(), "woken", "job", id, "verdict", verdict.Kind, "reason", verdict.Reason, "by", a.Caller(r))
-	return ok(view.Of(job, nil))
-}
-
-// orDamaged returns the error of what was asked of a job; of a damaged one, that it is damaged.
-func (a *handlers) orDamaged(r *http.Request, id string, err error) error {
-	if _, readErr := a.Backend.Job(r.Context(), id); errors.Is(readErr, store.ErrDamaged) {
-		return readErr
-	}
-	return err
+	return orError(a.Jobs.Wake(r.Context(), r.PathValue("id")))
 }

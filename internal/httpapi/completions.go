@@ -9,7 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/completion"
+	"github.com/makegood-dev/makegood/internal/control"
 )
 
 // StepCompletion is the body that completes a step by its address.
@@ -134,26 +134,13 @@ func completionRoutes() []route {
 	}
 }
 
-// desk takes what is said of steps.
-func (a *handlers) desk() completion.Desk {
-	return completion.Desk{Backend: a.Backend, Logger: a.Logger}
-}
-
 // address is the step in a request's path, as its body narrows it.
-func (a *handlers) address(r *http.Request, at api.StepRef, early string) (completion.Address, error) {
+func address(r *http.Request, at api.StepRef, early string) (api.StepRef, error) {
 	if early != "" && early != keep {
-		return completion.Address{}, bad("early is %.40q: want %s, or nothing", early, keep)
+		return at, bad("early is %.40q: want %s, or nothing", early, keep)
 	}
 	at.Step, at.Early = r.PathValue("step"), early == keep
-	return completion.Address{Job: r.PathValue("id"), StepRef: at, By: a.Caller(r)}, nil
-}
-
-// checkRequest wants the name of a request to be one.
-func checkRequest(name string) error {
-	if name != "" && !namePattern.MatchString(name) {
-		return bad("request: want %s", namePattern)
-	}
-	return nil
+	return at, nil
 }
 
 func (a *handlers) completeStep(r *http.Request) (answer, error) {
@@ -161,7 +148,7 @@ func (a *handlers) completeStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round, Why: said.Why}, said.Early, completion.Answer{Output: said.Output, Request: said.Request})
+	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round, Why: said.Why}, said.Early, control.Answer{Output: said.Output, Request: said.Request})
 }
 
 func (a *handlers) failStep(r *http.Request) (answer, error) {
@@ -169,18 +156,15 @@ func (a *handlers) failStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round}, said.Early, completion.Answer{Error: said.Error.error(), Request: said.Request})
+	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round}, said.Early, control.Answer{Error: said.Error.error(), Request: said.Request})
 }
 
-func (a *handlers) endStep(r *http.Request, place api.StepRef, early string, says completion.Answer) (answer, error) {
-	at, err := a.address(r, place, early)
+func (a *handlers) endStep(r *http.Request, place api.StepRef, early string, says control.Answer) (answer, error) {
+	at, err := address(r, place, early)
 	if err != nil {
 		return answer{}, err
 	}
-	if err := checkRequest(says.Request); err != nil {
-		return answer{}, err
-	}
-	return a.completed(r)(a.desk().Complete(r.Context(), at, says))
+	return orError(a.Jobs.Answer(r.Context(), r.PathValue("id"), at, says))
 }
 
 func (a *handlers) heartbeatStep(r *http.Request) (answer, error) {
@@ -188,11 +172,8 @@ func (a *handlers) heartbeatStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	at, err := a.address(r, api.StepRef{Undo: said.Undo, Round: said.Round}, "")
-	if err != nil {
-		return answer{}, err
-	}
-	return a.completed(r)(a.desk().Extend(r.Context(), at, said.Deadline))
+	at := api.StepRef{Step: r.PathValue("step"), Undo: said.Undo, Round: said.Round}
+	return orError(a.Jobs.Heartbeat(r.Context(), r.PathValue("id"), at, said.Deadline))
 }
 
 func (a *handlers) settleStep(r *http.Request) (answer, error) {
@@ -203,30 +184,10 @@ func (a *handlers) settleStep(r *http.Request) (answer, error) {
 	if !slices.Contains(makegood.SettledAs(), makegood.StepState(said.As)) {
 		return answer{}, bad("as is %.40q: want one of %v", said.As, makegood.SettledAs())
 	}
-	at, err := a.address(r, api.StepRef{Undo: said.Undo, Round: said.Round}, "")
-	if err != nil {
-		return answer{}, err
-	}
-	if err := checkRequest(said.Request); err != nil {
-		return answer{}, err
-	}
-	as := makegood.StepState(said.As)
-	settling := api.SettleOptions{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Attempt: said.Attempt, Output: said.Output, Reason: said.Reason, Name: said.Request}
-	j, err := a.desk().Settle(r.Context(), at, settling)
-	if err != nil {
-		return answer{}, a.orDamaged(r, r.PathValue("id"), err)
-	}
-	return ok(Requested{Job: j, Existed: j.Existed})
-}
-
-// completed answers with the job that a step belongs to.
-func (a *handlers) completed(r *http.Request) func(makegood.Job, error) (answer, error) {
-	return func(j makegood.Job, err error) (answer, error) {
-		if err != nil {
-			return answer{}, a.orDamaged(r, r.PathValue("id"), err)
-		}
-		return ok(j)
-	}
+	at, as := api.StepRef{Step: r.PathValue("step"), Undo: said.Undo, Round: said.Round}, makegood.StepState(said.As)
+	return requested(a.Jobs.Settle(r.Context(), r.PathValue("id"), at, api.SettleOptions{
+		Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Attempt: said.Attempt, Output: said.Output, Reason: said.Reason, Name: said.Request,
+	}))
 }
 
 func (a *handlers) completeByToken(r *http.Request) (answer, error) {
@@ -234,7 +195,7 @@ func (a *handlers) completeByToken(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endByToken(r, said.Completion, completion.Answer{Output: said.Output, By: said.By, Why: said.Why, Request: said.Request})
+	return a.endByToken(r, said.Completion, control.Answer{Output: said.Output, By: said.By, Why: said.Why, Request: said.Request})
 }
 
 func (a *handlers) failByToken(r *http.Request) (answer, error) {
@@ -242,14 +203,11 @@ func (a *handlers) failByToken(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endByToken(r, said.Completion, completion.Answer{Error: said.Error.error(), Request: said.Request})
+	return a.endByToken(r, said.Completion, control.Answer{Error: said.Error.error(), Request: said.Request})
 }
 
-func (a *handlers) endByToken(r *http.Request, token string, says completion.Answer) (answer, error) {
-	if err := checkRequest(says.Request); err != nil {
-		return answer{}, err
-	}
-	return held(a.desk().CompleteByToken(r.Context(), token, says))
+func (a *handlers) endByToken(r *http.Request, token string, says control.Answer) (answer, error) {
+	return orError(a.Jobs.AnswerByToken(r.Context(), token, says))
 }
 
 func (a *handlers) heartbeatByToken(r *http.Request) (answer, error) {
@@ -257,13 +215,5 @@ func (a *handlers) heartbeatByToken(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return held(a.desk().ExtendByToken(r.Context(), said.Completion, said.Deadline))
-}
-
-// held answers whoever holds a token.
-func held(s api.Standing, err error) (answer, error) {
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(s)
+	return orError(a.Jobs.Completion(said.Completion).Heartbeat(r.Context(), said.Deadline))
 }

@@ -18,10 +18,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -130,69 +128,6 @@ func mismatch(at string, s schema, value any) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: got %v, want %s %v", at, value, s.Type, s.Enum)}
-}
-
-// broken is a store that fails, or whose jobs are damaged.
-type broken struct{ err error }
-
-func (b broken) SubmitCurrent(context.Context, string, scheduler.Submission) (job.Job, bool, error) {
-	return job.Job{}, false, b.err
-}
-
-func (b broken) Request(context.Context, string, job.Requested) (job.Job, machine.Verdict, error) {
-	return job.Job{}, machine.Verdict{}, b.err
-}
-
-func (b broken) Complete(context.Context, string, job.StepCompleted) (job.Job, machine.Verdict, error) {
-	return job.Job{}, machine.Verdict{}, b.err
-}
-
-func (b broken) Extend(context.Context, string, job.WaitExtended) (job.Job, machine.Verdict, error) {
-	return job.Job{}, machine.Verdict{}, b.err
-}
-
-func (b broken) Plan(context.Context, string, job.Requested) (makegood.Plan, machine.Verdict, error) {
-	return makegood.Plan{}, machine.Verdict{}, b.err
-}
-
-func (b broken) Offers(context.Context, string) (makegood.Offers, error) {
-	return makegood.Offers{}, b.err
-}
-
-func (b broken) SentInputs(context.Context, string, string, []time.Time) (makegood.SentInputs, error) {
-	return makegood.SentInputs{}, b.err
-}
-
-func (b broken) Settle(context.Context, string, job.Settled) (job.Job, machine.Verdict, error) {
-	return job.Job{}, machine.Verdict{}, b.err
-}
-
-func (b broken) Asks(context.Context, job.Job, job.Place) (scheduler.Asked, error) {
-	return scheduler.Asked{}, b.err
-}
-
-func (b broken) Wake(context.Context, string) (job.Job, machine.Verdict, error) {
-	return job.Job{}, machine.Verdict{}, b.err
-}
-
-func (b broken) AuditPage(context.Context, string, int) ([]store.Audited, string, error) {
-	return nil, "", b.err
-}
-
-func (b broken) Job(context.Context, string) (job.Job, error) { return job.Job{}, b.err }
-
-func (b broken) Held(context.Context, job.Job) (map[string]job.Claim, error) {
-	return nil, b.err
-}
-
-func (b broken) Payload(context.Context, string, string) ([]byte, error) { return nil, b.err }
-
-func (b broken) HistoryPages(context.Context, string) (map[string][]byte, error) { return nil, b.err }
-
-func (b broken) Workflows(context.Context) (map[string]string, error) { return nil, b.err }
-
-func (b broken) ListJobs(context.Context, store.Filter, string, int) (store.Page, error) {
-	return store.Page{}, b.err
 }
 
 var errSecret = errors.New("disk /dev/secret is full")
@@ -390,12 +325,15 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 		w.until(id, in(makegood.JobCancelled))
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	failing := listen(t, httpapi.Config{
-		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
-		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Quarantine: brokenQuarantine{errSecret}, Holds: brokenHolds(errSecret), Agents: w.engine, Totals: broken{errSecret},
-	})
+	fails := broken{errSecret}.parts()
+	fails.Publish = func(context.Context, *workflowfile.Compiled) error { return errSecret }
+	fails.Timetable, fails.Quarantine, fails.Holds = brokenSchedules(errSecret), brokenQuarantine{errSecret}, brokenHolds(errSecret)
+	fails.Agents, fails.Totals = w.engine, broken{errSecret}
+	failing := listen(t, httpapi.Config{Jobs: control.New(fails), Logger: quiet, Outside: brokenDoor{errSecret}})
 	errDamaged := fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)
-	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged), Quarantine: brokenQuarantine{errDamaged}, Holds: brokenHolds(errDamaged)})
+	spoilt := broken{errDamaged}.parts()
+	spoilt.Timetable, spoilt.Quarantine, spoilt.Holds = brokenSchedules(errDamaged), brokenQuarantine{errDamaged}, brokenHolds(errDamaged)
+	damaged := listen(t, httpapi.Config{Jobs: control.New(spoilt), Logger: quiet})
 
 	d := readDocument(t, w)
 	got := map[string]bool{}
@@ -432,11 +370,11 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	}
 	// A stack's quarantine is not behind its doors.
 	for _, route := range []string{"/api/quarantine", "/api/agents", "/api/totals"} {
-		talk(listen(t, httpapi.Config{Backend: w.engine, Logger: quiet}), conversation{"GET", route, route, "", "", http.StatusNotFound})
+		talk(listen(t, httpapi.Config{Jobs: bare(w.engine), Logger: quiet}), conversation{"GET", route, route, "", "", http.StatusNotFound})
 	}
 	// Only a deployed stack has workflows published.
 	talk(damaged, conversation{"POST", "/api/workflows", "/api/workflows", publication, "", http.StatusNotFound})
-	busy := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet, Outside: brokenDoor{agentdoor.ErrBusy}})
+	busy := listen(t, httpapi.Config{Jobs: control.New(broken{errSecret}.parts()), Logger: quiet, Outside: brokenDoor{agentdoor.ErrBusy}})
 	r := talk(busy, conversation{"POST", "/api/agents/{agent}/tasks", "/api/agents/pilot/tasks", `{"instance":"p-1"}`, "", http.StatusTooManyRequests})
 	if r.header.Get("Retry-After") == "" {
 		t.Errorf("too many who wait: got %v, want Retry-After", r.header)

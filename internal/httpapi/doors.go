@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // Door is a part of the API that is let to some callers, and not to others. Each route belongs to one.
@@ -52,24 +51,4 @@ const Local = "local"
 // claimed takes callers at their word, where nobody knows who they are.
 func claimed(unknown string) func(*http.Request) string {
 	return func(r *http.Request) string { return cmp.Or(r.Header.Get(api.WhoHeader), unknown) }
-}
-
-// publish makes a workflow file the current definition of its name.
-func (a *handlers) publish(r *http.Request) (answer, error) {
-	var p Publication
-	if err := decode(r, &p); err != nil {
-		return answer{}, err
-	}
-	if a.Publish == nil {
-		return answer{}, newProblem(http.StatusNotFound, "workflows are published to a deployed stack; this process reads its files when it starts")
-	}
-	compiled, err := workflowfile.Parse("source", []byte(p.Source))
-	if err != nil {
-		return answer{}, bad("%v", err)
-	}
-	if err := a.Publish(r.Context(), compiled); err != nil {
-		return answer{}, err
-	}
-	a.Logger.InfoContext(r.Context(), "published", "workflow", compiled.Workflow.Name, "definition", compiled.Hash, "by", a.Caller(r))
-	return ok(api.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash})
 }

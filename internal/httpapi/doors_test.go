@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -39,7 +40,7 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 		belongs["POST /api/jobs/there/"+string(verb)] = httpapi.Operate
 	}
 	for _, door := range httpapi.Doors() {
-		url := listen(t, httpapi.Config{Backend: w.engine, Logger: quiet, Door: door, Schedules: w.engine.Timetable(), Holds: w.engine.Holds()})
+		url := listen(t, httpapi.Config{Jobs: control.New(w.engine.Parts()), Logger: quiet, Door: door})
 		for route, to := range belongs {
 			method, path, _ := strings.Cut(route, " ")
 			r := ask(t, method, url+path, map[string]string{"POST": `{}`}[method])
@@ -66,8 +67,10 @@ func (a *asked) Request(_ context.Context, _ string, r job.Requested) (job.Job, 
 func TestARequestCarriesWhoMakesIt(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	backend := &asked{}
-	known := listen(t, httpapi.Config{Backend: backend, Logger: quiet, Caller: func(*http.Request) string { return "arn:aws:iam::1:user/ada" }})
-	unknown := listen(t, httpapi.Config{Backend: backend, Logger: quiet})
+	parts := broken{}.parts()
+	parts.Scheduler = backend
+	known := listen(t, httpapi.Config{Jobs: control.New(parts), Logger: quiet, Caller: func(*http.Request) string { return "arn:aws:iam::1:user/ada" }})
+	unknown := listen(t, httpapi.Config{Jobs: control.New(parts), Logger: quiet})
 	for _, url := range []string{known, unknown} {
 		if r := ask(t, "POST", url+"/api/jobs/j/cancel", `{"reason":"x"}`, "X-By: eve"); r.status != http.StatusOK {
 			t.Fatalf("got %d %s", r.status, r.body)
@@ -86,7 +89,7 @@ func TestAJobShowsWhoAskedLast(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "j", `{"reserve":"hold"}`)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	url := listen(t, httpapi.Config{Backend: w.engine, Logger: quiet, Caller: func(*http.Request) string { return "ada" }})
+	url := listen(t, httpapi.Config{Jobs: bare(w.engine), Logger: quiet, Caller: func(*http.Request) string { return "ada" }})
 	before, err := w.client.Get(t.Context(), "j")
 	check(t, err)
 	ask(t, "POST", url+"/api/jobs/j/pause", `{}`)
@@ -100,12 +103,14 @@ func TestAJobShowsWhoAskedLast(t *testing.T) {
 // A list of paused jobs asks for them, and for nothing else.
 func TestPausedJobsAreAListOfTheirOwn(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	url := listen(t, httpapi.Config{Backend: lister{broken{errSecret}, func(f store.Filter, cursor string, limit int) (store.Page, error) {
+	parts := broken{errSecret}.parts()
+	parts.Store = lister{broken{errSecret}, func(f store.Filter, cursor string, limit int) (store.Page, error) {
 		if f.Workflow != "order" || !f.Paused || cursor != "c" || limit != 7 {
 			t.Errorf("asked for %+v %q %d", f, cursor, limit)
 		}
 		return store.Page{Jobs: []store.Listed{{ID: "p"}}, Cursor: "d"}, nil
-	}}, Logger: quiet})
+	}}
+	url := listen(t, httpapi.Config{Jobs: control.New(parts), Logger: quiet})
 	r := ask(t, "GET", url+"/api/jobs?paused=true&workflow=order&cursor=c&limit=7", "")
 	if r.status != http.StatusOK || !strings.Contains(string(r.body), `"id":"p"`) || !strings.Contains(string(r.body), `"cursor":"d"`) {
 		t.Errorf("got %d %s", r.status, r.body)

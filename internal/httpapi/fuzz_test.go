@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -65,5 +66,5 @@ func apiOverAnIdleEngine(f *testing.F) http.Handler {
 		check(f, err)
 		check(f, engine.Define(f.Context(), compiled))
 	}
-	return httpapi.New(httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: quiet, Schedules: engine.Timetable(), Large: engine})
+	return httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts()), Host: "127.0.0.1", Logger: quiet})
 }

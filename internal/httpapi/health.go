@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/api"
 )
 
 const (
@@ -25,7 +25,7 @@ func (a *handlers) health(r *http.Request) (answer, error) {
 	if a.Ready != nil {
 		return ok(Health{Status: "ok"})
 	}
-	if _, err := a.Backend.ListJobs(r.Context(), store.Filter{}, "", 1); err != nil {
+	if _, err := a.Jobs.PageOf(r.Context(), api.Filter{}, "", 1); err != nil {
 		return answer{}, err
 	}
 	return ok(Health{Status: "ok"})

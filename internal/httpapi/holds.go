@@ -1,16 +1,11 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/holds"
-	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/view"
 )
 
 // HoldAsking is the body that pauses an agent or a workflow.
@@ -80,11 +75,8 @@ func (a *handlers) listHolds(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	all, err := a.Holds.List(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(HoldList{Holds: view.Holds(all)})
+	all, err := a.Jobs.ListHolds(r.Context())
+	return orError(HoldList{Holds: all}, err)
 }
 
 func (a *handlers) pauseAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
@@ -92,36 +84,12 @@ func (a *handlers) pauseAll(r *http.Request, kind makegood.HoldKind) (answer, er
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err
 	}
-	h, err := a.Holds.Pause(r.Context(), kind, r.PathValue("id"), asking.Reason, a.Caller(r))
-	return a.heldNow(r, "pause", h, err)
+	return orError(a.Jobs.PauseAll(r.Context(), kind, r.PathValue("id"), asking.Reason))
 }
 
 func (a *handlers) resumeAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
 	if err := decode(r, &ReleaseAsking{}); err != nil {
 		return answer{}, err
 	}
-	h, err := a.Holds.Resume(r.Context(), kind, r.PathValue("id"), a.Caller(r))
-	return a.heldNow(r, "resume", h, err)
-}
-
-// heldNow answers with a hold as it is stored after what was asked.
-func (a *handlers) heldNow(r *http.Request, what string, h job.Hold, err error) (answer, error) {
-	switch {
-	case errors.Is(err, holds.ErrNotHeld):
-		p := newProblem(http.StatusConflict, "%s is refused: %v", what, err)
-		p.body.Reason = err.Error()
-		return answer{}, p
-	case errors.Is(err, store.ErrDamaged):
-		return answer{}, newProblem(http.StatusInternalServerError, "what is paused is stored, but cannot be read; the log of its store says why")
-	case errors.Is(err, holds.ErrInvalid):
-		return answer{}, bad("%v", err)
-	case err != nil:
-		return answer{}, err
-	}
-	a.Logger.InfoContext(r.Context(), "hold", "request", what, "hold", h.String(), "by", a.Caller(r))
-	counted, err := a.Holds.Count(r.Context(), h)
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(view.Hold(counted))
+	return orError(a.Jobs.ResumeAll(r.Context(), kind, r.PathValue("id")))
 }

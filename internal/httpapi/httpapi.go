@@ -1,7 +1,8 @@
 // Package httpapi serves jobs over HTTP: submit, look, list, and ask for cancel, undo, resubmit, pause
 // and resume; all of it, or what belongs to one door. Document describes it, and is made of the same table that serves it.
 //
-// Whatever it answers has been stored. It holds no rule about jobs, keeps nothing, and logs no payload.
+// It turns requests into calls of a control.Service, and what that returns into answers: it holds no rule about jobs, keeps nothing, and
+// logs no payload.
 //
 // It has no users and no passwords: whoever reaches it may do everything that it serves, under the name that
 // Config.Caller gives them. So it is made for loopback, or to stand behind what knows its callers,
@@ -20,22 +21,17 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/changes"
-	"github.com/makegood-dev/makegood/internal/completion"
-	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload"
-	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -65,40 +61,6 @@ const (
 	stopTimeout = 5 * time.Second
 )
 
-// Backend is what the API serves: an engine in this process, or a deployed one. Errors are those of
-// scheduler and store: scheduler.ErrInvalid, *scheduler.MismatchError, *scheduler.NewerError, store.ErrNotFound,
-// store.ErrDamaged; any other leaves the outcome unknown, and may be tried again.
-type Backend interface {
-	store.Lister
-	store.Auditor
-	// SubmitCurrent submits to the workflow of this name, and answers after the job is stored.
-	SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (j job.Job, created bool, err error)
-	// Request does what is asked of a job where the table of verbs allows it, and answers after that
-	// is stored.
-	Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error)
-	// Plan says what a resubmit would do, and changes nothing.
-	Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error)
-	// Offers says what may be asked of a job as it stands, and changes nothing.
-	Offers(ctx context.Context, id string) (makegood.Offers, error)
-	// SentInputs evaluates what the attempts of a job were asked, where changed are the times at which it got another definition or input.
-	SentInputs(ctx context.Context, id, step string, changed []time.Time) (makegood.SentInputs, error)
-	// Complete takes an answer from outside to a step that waits, and Extend has one wait longer; both answer after that is
-	// stored.
-	completion.Backend
-	// Wake looks at a job that has lost its key or stands still, and gives it one that is right; any other it leaves alone.
-	Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error)
-	// Held returns the claims on those attempts of a job that are out, by step.
-	Held(ctx context.Context, j job.Job) (map[string]job.Claim, error)
-	// Payload reads what is too large for a job.
-	Payload(ctx context.Context, job, key string) ([]byte, error)
-	// HistoryPages reads the pages of a job's history.
-	HistoryPages(ctx context.Context, job string) (map[string][]byte, error)
-	// Definition reads a definition by its hash. store.ErrNotFound.
-	Definition(ctx context.Context, hash string) ([]byte, error)
-	// Workflows returns the hashes of the current definitions by the names of their workflows.
-	Workflows(ctx context.Context) (map[string]string, error)
-}
-
 // Outside is where agents that run in other processes get their tasks, and reply: an agentdoor.Door, whose methods say
 // what they do and which errors they give.
 type Outside interface {
@@ -114,27 +76,16 @@ var _ Outside = (*agentdoor.Door)(nil)
 
 // Config is what an API is made of.
 type Config struct {
-	Backend Backend
-	// Schedules keeps the schedules; nil: there are none here.
-	Schedules *timetable.Timetable
-	// Totals knows how many jobs there are; nil: nobody does here.
-	Totals store.Totaler
-	// Holds pauses agents and workflows as a whole; nil: that cannot be done here.
-	Holds *holds.Keeper
-	// Large is where large payloads are written and read; nil: not here.
-	Large Large
+	// Jobs answers what is asked of jobs, and of all that belongs to them. Nil: there are none.
+	Jobs *control.Service
 	// Doors says where large payloads are written and read instead, where this process can carry none; nil: nowhere.
 	Doors payload.Doors
 	// Scrape answers GET /metrics; nil: there is no such page.
 	Scrape http.Handler
 	// Changes shows what changes to those who follow; nil: nothing is kept of it here.
 	Changes *changes.Hub
-	// Agents knows how agents stand; nil: that is not known here.
-	Agents Standings
 	// Ready says why this process cannot work on jobs now, such as a store that cannot be written; nil: there is no /readyz here.
 	Ready func(ctx context.Context) error
-	// Quarantine is what an engine in this process has in quarantine; nil: that is not here.
-	Quarantine Quarantine
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
 	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
 	Host string
@@ -149,9 +100,6 @@ type Config struct {
 	Caller func(*http.Request) string
 	// Unknown is who makes a request that does not say so; empty: Local.
 	Unknown string
-	// Publish makes a definition the current one of its name. Nil where that is not to be had: in a process that
-	// reads its workflow files itself.
-	Publish func(ctx context.Context, c *workflowfile.Compiled) error
 	Logger  *slog.Logger
 	// Now defaults to time.Now.
 	Now func() time.Time
@@ -179,15 +127,15 @@ func New(c Config) http.Handler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Jobs == nil {
+		c.Jobs = control.New(control.Config{})
+	}
 	if c.Caller == nil {
 		c.Caller = claimed(cmp.Or(c.Unknown, Local))
 	}
 	a := &handlers{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, limits.MaxUploads)}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
-		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") || a.Holds == nil && strings.HasPrefix(r.path, "/api/holds") {
-			continue
-		}
 		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { a.serve(w, req, r) })
 	}
 	if c.Door == "" || c.Door == Complete {
@@ -229,7 +177,7 @@ func (a *handlers) serve(w http.ResponseWriter, req *http.Request, r route) {
 		}
 		req.Body = http.MaxBytesReader(w, req.Body, max(r.limit, maxOverhead))
 	}
-	answer, err := r.handle(a, req.WithContext(ctx))
+	answer, err := r.handle(a, req.WithContext(api.As(ctx, a.Caller(req))))
 	if err != nil {
 		a.refuse(w, a.problemOf(req, err))
 		return

@@ -19,7 +19,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/completion"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -50,7 +50,7 @@ var linkStyle string
 
 // linkPage is what a link shows.
 type linkPage struct {
-	completion.Look
+	control.StepLook
 	// Found: the token is that of a step. Open: it takes an answer.
 	Found, Open bool
 	// Said is what became of an answer; Wrong: it was not taken.
@@ -93,14 +93,14 @@ func (a *handlers) showLink(w http.ResponseWriter, r *http.Request) {
 
 // showStep shows how the step of a link stands now, with what became of an answer.
 func (a *handlers) showStep(w http.ResponseWriter, r *http.Request, status int, p linkPage) {
-	look, err := a.desk().Look(r.Context(), r.PathValue("token"))
+	look, err := a.Jobs.LookByToken(r.Context(), r.PathValue("token"))
 	if err != nil {
 		problem := a.linkProblem(r, err)
 		status, p.Said, p.Wrong = problem.status, problem.body.Error, true
 		a.writeLink(w, status, p)
 		return
 	}
-	p.Look, p.Found, p.Open = look, true, look.Closed == ""
+	p.StepLook, p.Found, p.Open = look, true, look.Closed == ""
 	p.Request = rand.Text()
 	a.writeLink(w, status, p)
 }
@@ -120,7 +120,7 @@ func (a *handlers) answerLink(w http.ResponseWriter, r *http.Request) {
 	}
 	said, err := readForm(r)
 	if err == nil {
-		_, err = a.desk().CompleteByToken(r.Context(), r.PathValue("token"), said)
+		_, err = a.Jobs.AnswerByToken(r.Context(), r.PathValue("token"), said)
 	}
 	if err != nil {
 		problem := a.linkProblem(r, err)
@@ -140,12 +140,9 @@ func formError(err error) error {
 
 // readForm reads the answer in a form: that of a button, an output, or a reason why it failed. Each answer on a page has a
 // name of its own: pressed twice it is one, and another button is another.
-func readForm(r *http.Request) (said completion.Answer, err error) {
+func readForm(r *http.Request) (said control.Answer, err error) {
 	form := r.PostForm
 	name := form.Get("request")
-	if err := checkRequest(name); err != nil {
-		return said, err
-	}
 	said.By, said.Why = strings.TrimSpace(form.Get("name")), strings.TrimSpace(form.Get("why"))
 	switch does := form.Get("do"); {
 	case form.Has("answer") && said.By == "":

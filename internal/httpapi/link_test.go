@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -277,19 +278,19 @@ func TestALinkThatLeadsToNoStep(t *testing.T) {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	for _, door := range []httpapi.Door{httpapi.Read, httpapi.Operate, httpapi.Submit, httpapi.Agents} {
-		url := listen(t, httpapi.Config{Backend: w.engine, Logger: quiet, Door: door})
+		url := listen(t, httpapi.Config{Jobs: bare(w.engine), Logger: quiet, Door: door})
 		if r := ask(t, http.MethodGet, url+httpapi.LinkPath(token), ""); r.status != http.StatusNotFound {
 			t.Errorf("at the door %s: got %d, want no such page", door, r.status)
 		}
 	}
-	url := listen(t, httpapi.Config{Backend: w.engine, Logger: quiet, Door: httpapi.Complete})
+	url := listen(t, httpapi.Config{Jobs: bare(w.engine), Logger: quiet, Door: httpapi.Complete})
 	if r := ask(t, http.MethodGet, url+httpapi.LinkPath(token), ""); r.status != http.StatusOK {
 		t.Errorf("at the door complete: got %d, want the page", r.status)
 	}
 	if r := ask(t, http.MethodGet, url+"/api/jobs/there", ""); r.status != http.StatusForbidden {
 		t.Errorf("a job at the door complete: got %d, want it refused", r.status)
 	}
-	failing := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet})
+	failing := listen(t, httpapi.Config{Jobs: control.New(broken{errSecret}.parts()), Logger: quiet})
 	if r := ask(t, http.MethodGet, failing+httpapi.LinkPath(token), ""); r.status != http.StatusServiceUnavailable || strings.Contains(string(r.body), "secret") || !strings.Contains(string(r.body), "try again") {
 		t.Errorf("a broken store: got %d %s", r.status, r.body)
 	}

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,7 +9,6 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
-	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -78,14 +75,8 @@ func (a *handlers) totals(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	if a.Totals == nil {
-		return answer{}, newProblem(http.StatusNotFound, "how many jobs there are nobody knows here; GET /api/counts counts them")
-	}
-	all, err := a.Totals.Totals(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(TotalList{Totals: all})
+	all, err := a.Jobs.Totals(r.Context())
+	return orError(TotalList{Totals: all}, err)
 }
 
 // list lists jobs.
@@ -94,35 +85,11 @@ func (a *handlers) list(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var page api.Page
+	read := a.Jobs.PageOf
 	if wanted.detail {
-		page, err = view.Details(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit, a.nearClaims(r.Context()))
-	} else {
-		page, err = view.List(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
+		read = a.Jobs.Details
 	}
-	if invalid, is := errors.AsType[*api.InvalidError](err); is {
-		return answer{}, bad("%s", invalid.Message)
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(page)
-}
-
-// Near is a Backend whose claims lie beside its jobs, so that a list can say of its rows who holds their attempts and how far these say
-// that they are. On a stack each would be a read of its own, at every look at the list.
-type Near interface {
-	// HeldNear returns what Held does.
-	HeldNear(ctx context.Context, j job.Job) (map[string]job.Claim, error)
-}
-
-// nearClaims reads the claims of jobs; nil: they are far.
-func (a *handlers) nearClaims(ctx context.Context) view.Claims {
-	near, is := a.Backend.(Near)
-	if !is {
-		return nil
-	}
-	return func(j job.Job) (map[string]job.Claim, error) { return near.HeldNear(ctx, j) }
+	return orError(read(r.Context(), wanted.filter, wanted.cursor, wanted.limit))
 }
 
 // counts counts jobs by facets.
@@ -132,14 +99,14 @@ func (a *handlers) counts(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	wanted, err := api.ReadFilter(values)
-	if invalid, is := errors.AsType[*api.InvalidError](err); is {
-		return answer{}, bad("%s", invalid.Message)
+	if err != nil {
+		return answer{}, err
 	}
 	var by []api.Facet
 	for facet := range strings.SplitSeq(values.Get("by"), ",") {
 		by = append(by, api.Facet(facet))
 	}
-	return a.groups(r.Context(), wanted, by, values.Get("cursor"))
+	return orError(a.Jobs.Count(r.Context(), wanted, by, values.Get("cursor")))
 }
 
 // errors counts the jobs in Error.
@@ -148,18 +115,7 @@ func (a *handlers) errors(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return a.groups(r.Context(), api.Filter{State: makegood.JobError}, view.ErrorFacets(), values.Get("cursor"))
-}
-
-func (a *handlers) groups(ctx context.Context, wanted api.Filter, by []api.Facet, cursor string) (answer, error) {
-	groups, err := view.Groups(ctx, a.Backend, wanted, by, cursor)
-	if invalid, is := errors.AsType[*api.InvalidError](err); is {
-		return answer{}, bad("%s", invalid.Message)
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(groups)
+	return orError(a.Jobs.Errors(r.Context(), values.Get("cursor")))
 }
 
 // listing is what a list is to show.
@@ -178,9 +134,8 @@ func listQuery(r *http.Request) (listing, error) {
 		return listing{}, err
 	}
 	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
-	l.filter, err = api.ReadFilter(values)
-	if invalid, is := errors.AsType[*api.InvalidError](err); is {
-		return l, bad("%s", invalid.Message)
+	if l.filter, err = api.ReadFilter(values); err != nil {
+		return l, err
 	}
 	most := MaxLimit
 	switch text := values.Get("detail"); text {

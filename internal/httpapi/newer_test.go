@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -19,15 +20,25 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// newerJobs is an engine to which a newer release wrote all jobs.
-type newerJobs struct{ *embedded.Engine }
+// newerJobs is the store of an engine, to which a newer release wrote all jobs.
+type newerJobs struct{ control.Store }
 
-func (n newerJobs) Job(ctx context.Context, id string) (job.Job, error) {
-	j, err := n.Engine.Job(ctx, id)
+func (n newerJobs) Load(ctx context.Context, id string) (job.Job, error) {
+	j, err := n.Store.Load(ctx, id)
 	return j, errors.Join(err, store.ErrNewer)
 }
 
-func (newerJobs) Request(context.Context, string, job.Requested) (job.Job, machine.Verdict, error) {
+// newerScheduler must not decide about them.
+type newerScheduler struct{ control.Scheduler }
+
+// newer answers what is asked of them.
+func newer(e *embedded.Engine) control.Config {
+	parts := e.Parts()
+	parts.Store, parts.Scheduler = newerJobs{parts.Store}, newerScheduler{parts.Scheduler}
+	return parts
+}
+
+func (newerScheduler) Request(context.Context, string, job.Requested) (job.Job, machine.Verdict, error) {
 	return job.Job{}, machine.Verdict{}, &scheduler.NewerError{What: "this job"}
 }
 
@@ -37,7 +48,7 @@ func TestAJobOfANewerReleaseIsShownAndNotDecidedAbout(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "j", `{}`)
 	w.until("j", in(makegood.JobProcessed))
-	url := listen(t, httpapi.Config{Backend: newerJobs{w.engine}, Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler)})
+	url := listen(t, httpapi.Config{Jobs: control.New(newer(w.engine)), Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler)})
 	if got := ask(t, http.MethodGet, url+"/api/jobs/j", ""); got.status != http.StatusOK {
 		t.Errorf("get: got %d %s, want the job", got.status, got.body)
 	}
@@ -71,10 +82,9 @@ func (newerOutside) Heartbeat(context.Context, string, job.Reply, json.RawMessag
 // after a minute, which is more than clients wait by themselves.
 func TestWhatANewerReleaseMustDecideIsAskedForAgainInAMinute(t *testing.T) {
 	w := newWorld(t)
-	url := listen(t, httpapi.Config{
-		Backend: newerJobs{w.engine}, Outside: newerOutside{}, Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler),
-		Schedules: brokenSchedules(store.ErrNewer),
-	})
+	parts := newer(w.engine)
+	parts.Timetable = brokenSchedules(store.ErrNewer)
+	url := listen(t, httpapi.Config{Jobs: control.New(parts), Outside: newerOutside{}, Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler)})
 	for what, c := range map[string]struct{ method, path, body string }{
 		"a reply":      {http.MethodPost, "/api/agents/crane/replies", `{}`},
 		"a heartbeat":  {http.MethodPost, "/api/agents/crane/heartbeats", `{"job":"j","step":"s","attempt":1,"token":"1.t","lockedBy":"outside:x"}`},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/control"
 )
 
 //go:generate go test . -run TestTheAPIIsWhatIsWrittenDown -rewrite
@@ -62,7 +63,7 @@ func (d drawing) operation(r route) object {
 		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "pattern": namePattern.String()}})
 	}
 	if strings.Contains(r.path, "{hash}") {
-		parameters = append(parameters, object{"name": "hash", "in": "path", "required": true, "schema": object{"type": "string", "pattern": hashPattern.String()}})
+		parameters = append(parameters, object{"name": "hash", "in": "path", "required": true, "schema": object{"type": "string", "pattern": control.HashPattern.String()}})
 	}
 	if strings.Contains(r.path, "{sha256}") {
 		parameters = append(parameters, object{"name": "sha256", "in": "path", "required": true, "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
@@ -29,12 +30,6 @@ const (
 
 // PayloadParameter is the parameter of a stack's template that gives it a payload store.
 const PayloadParameter = "PayloadBucket"
-
-// Large is where large payloads are written and read: an engine in this process. Errors are those of payload.Store.
-type Large interface {
-	WritePayload(ctx context.Context, job, mediaType string, from io.Reader) (makegood.Payload, error)
-	OpenPayload(ctx context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
-}
 
 // Upload is the body that asks where a payload is written. An API that takes the bytes itself needs no hash and no length of them.
 type Upload struct {
@@ -126,7 +121,7 @@ func (a *handlers) writeDoor(r *http.Request) (answer, error) {
 		return answer{}, bad("type: %v", err)
 	}
 	switch {
-	case a.Doors == nil && a.Large == nil:
+	case a.Doors == nil && !a.Jobs.KeepsPayloads():
 		return answer{}, noPayloads()
 	case a.Doors == nil:
 		return ok(PayloadDoor{Method: http.MethodPut, Headers: map[string]string{"Content-Type": cmp.Or(u.Type, anyType)}})
@@ -191,7 +186,7 @@ func (a *handlers) storePayload(r *http.Request) (makegood.Payload, error) {
 	switch {
 	case a.Doors != nil:
 		return makegood.Payload{}, newProblem(http.StatusMethodNotAllowed, "no bytes are taken here: POST their sha256, bytes and type to this very path, and the answer says where they are written")
-	case a.Large == nil:
+	case !a.Jobs.KeepsPayloads():
 		return makegood.Payload{}, noPayloads()
 	}
 	id, err := jobID(r)
@@ -208,7 +203,7 @@ func (a *handlers) storePayload(r *http.Request) (makegood.Payload, error) {
 	default:
 		return makegood.Payload{}, tooManyUploads("submitters")
 	}
-	return a.Large.WritePayload(r.Context(), id, mediaType, sent{r.Body})
+	return a.Jobs.WritePayload(r.Context(), id, mediaType, sent{r.Body})
 }
 
 func tooManyUploads(of string) *problem {
@@ -254,7 +249,7 @@ func (a *handlers) readPayload(w http.ResponseWriter, r *http.Request) {
 		a.sendPayload(w, r, sending{
 			job: id, payload: p, problem: a.payloadProblem,
 			open: func(offset, n int64) (io.ReadCloser, error) {
-				return a.Large.OpenPayload(r.Context(), id, p, offset, n)
+				return a.Jobs.OpenPayloadRange(r.Context(), id, p, offset, n)
 			},
 		})
 	}
@@ -262,7 +257,7 @@ func (a *handlers) readPayload(w http.ResponseWriter, r *http.Request) {
 
 // meant reads which payload a request means.
 func (a *handlers) meant(r *http.Request) (id string, p makegood.Payload, err error) {
-	if a.Doors == nil && a.Large == nil {
+	if a.Doors == nil && !a.Jobs.KeepsPayloads() {
 		return "", p, noPayloads()
 	}
 	if id, err = jobID(r); err != nil {
@@ -403,9 +398,7 @@ func (a *handlers) payloadProblem(r *http.Request, err error) *problem {
 	case errors.Is(err, payload.ErrTooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "%v", payload.ErrTooLarge)
 	case errors.Is(err, payload.ErrNotFound):
-		p := newProblem(http.StatusNotFound, "%v, for this job and by this writer", payload.ErrNotFound)
-		p.body.Payload = r.PathValue("sha256")
-		return p
+		return a.problemOf(r, api.ErrNoPayload)
 	case errors.Is(err, payload.ErrAltered):
 		a.Logger.WarnContext(r.Context(), "a payload is not what was written", "job", r.PathValue("id"), "error", err)
 		return newProblem(http.StatusInternalServerError, "%v", payload.ErrAltered)

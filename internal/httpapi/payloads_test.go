@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
@@ -46,7 +48,7 @@ func (b brokenDoors) ReadDoor(context.Context, string, makegood.Payload) (payloa
 
 var (
 	_ payload.Doors = brokenDoors{}
-	_ httpapi.Large = brokenLarge{}
+	_ control.Large = brokenLarge{}
 )
 
 // announced is the body that asks where "text" is written, and textAt where it is read.
@@ -72,7 +74,7 @@ func (l slowLarge) WritePayload(context.Context, string, string, io.Reader) (mak
 // uploading returns the address of an API to which as many payloads are being written as may be, until the test ends.
 func (w *world) uploading(on func(httpapi.Config) string) string {
 	large := slowLarge{brokenLarge{errSecret}, make(chan struct{}), make(chan struct{})}
-	at := on(httpapi.Config{Large: large})
+	at := on(httpapi.Config{Jobs: largely(w.engine, large)})
 	var writing sync.WaitGroup
 	w.t.Cleanup(writing.Wait)
 	w.t.Cleanup(func() { close(large.goOn) })
@@ -89,10 +91,20 @@ func (w *world) uploading(on func(httpapi.Config) string) string {
 	return at
 }
 
+// largely answers what is asked of the jobs of an engine, with another store of large payloads.
+func largely(e *embedded.Engine, large control.Large) *control.Service {
+	parts := e.Parts()
+	parts.Large = large
+	return control.New(parts)
+}
+
 func talkOfPayloads(w *world, talk func(string, conversation) reply) {
 	quiet := slog.New(slog.DiscardHandler)
 	on := func(c httpapi.Config) string {
-		c.Backend, c.Logger, c.Host = w.engine, quiet, "127.0.0.1"
+		if c.Jobs == nil {
+			c.Jobs = bare(w.engine)
+		}
+		c.Logger, c.Host = quiet, "127.0.0.1"
 		return listen(w.t, c)
 	}
 	away, none := on(httpapi.Config{Doors: payloadtest.NewBucket(w.t)}), on(httpapi.Config{})
@@ -130,9 +142,9 @@ func talkOfPayloads(w *world, talk func(string, conversation) reply) {
 		{w.url, put("text", "Sec-Fetch-Site: cross-site", 403)},
 		{w.url, put("text", "Host: evil.example", 421)},
 		{w.url, put("text", "Content-Type: text/plain", 201)},
-		{on(httpapi.Config{Large: brokenLarge{payload.ErrTooLarge}}), put("text", "", 413)},
-		{on(httpapi.Config{Large: brokenLarge{errSecret}}), put("text", "", 503)},
-		{on(httpapi.Config{Large: brokenLarge{payload.ErrDenied}}), put("text", "", 500)},
+		{on(httpapi.Config{Jobs: largely(w.engine, brokenLarge{payload.ErrTooLarge})}), put("text", "", 413)},
+		{on(httpapi.Config{Jobs: largely(w.engine, brokenLarge{errSecret})}), put("text", "", 503)},
+		{on(httpapi.Config{Jobs: largely(w.engine, brokenLarge{payload.ErrDenied})}), put("text", "", 500)},
 		{w.uploading(on), put("text", "", 429)},
 
 		{w.url, get(textAt, "", 200)},
@@ -146,7 +158,7 @@ func talkOfPayloads(w *world, talk func(string, conversation) reply) {
 		{away, get(textAt, "", 404)},
 		{on(httpapi.Config{Door: httpapi.Submit}), get(textAt, "", 403)},
 		{on(httpapi.Config{Doors: brokenDoors{errSecret}}), get(textAt, "", 503)},
-		{on(httpapi.Config{Large: brokenLarge{payload.ErrAltered}}), get(textAt, "", 500)},
+		{on(httpapi.Config{Jobs: largely(w.engine, brokenLarge{payload.ErrAltered})}), get(textAt, "", 500)},
 		{on(httpapi.Config{Doors: open{}}), get(textAt, "", 303)},
 	} {
 		talk(c.at, c.conversation)

@@ -68,7 +68,7 @@ func quarantineConversations() []conversation {
 func TestAStackSaysWhereItsQuarantineIs(t *testing.T) {
 	w := newWorld(t)
 	for door, path := range map[httpapi.Door]string{httpapi.Read: "/api/quarantine", httpapi.Operate: "/api/quarantine/1/drop"} {
-		url := listen(t, httpapi.Config{Backend: w.engine, Door: door, Logger: slog.New(slog.DiscardHandler)})
+		url := listen(t, httpapi.Config{Jobs: bare(w.engine), Door: door, Logger: slog.New(slog.DiscardHandler)})
 		method, body := http.MethodGet, ""
 		if door == httpapi.Operate {
 			method, body = http.MethodPost, `{}`

@@ -181,7 +181,7 @@ func give(times int) {
 }
 
 func (r *ring) ask(t *testing.T, id string, verb makegood.Verb) machine.Verdict {
-	_, verdict, err := r.engine.Request(t.Context(), id, job.Requested{Verb: verb, Request: string(verb)})
+	_, verdict, err := r.engine.Parts().Scheduler.Request(t.Context(), id, job.Requested{Verb: verb, Request: string(verb)})
 	if err != nil {
 		t.Errorf("%s of %s: %v", verb, id, err)
 	}

@@ -3,25 +3,17 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/telemetry"
-	"github.com/makegood-dev/makegood/internal/view"
 )
 
 // Submission is the body of a submission.
@@ -263,29 +255,30 @@ func (a *handlers) submit(r *http.Request) (answer, error) {
 	if err := decode(r, &s); err != nil {
 		return answer{}, err
 	}
-	switch {
-	case s.Workflow == "":
-		return answer{}, bad("workflow is missing")
-	case s.Input == nil:
+	if s.Input == nil && s.Workflow != "" {
 		return answer{}, bad("input is missing; null is an input")
-	case len(s.Input) > makegood.MaxPayloadBytes:
-		return answer{}, newProblem(http.StatusRequestEntityTooLarge, "input has %d bytes, the limit is %d", len(s.Input), makegood.MaxPayloadBytes)
 	}
-	if s.ID == "" {
-		s.ID = api.NewJobID(a.Now())
+	if err := checkSize("input", s.Input); err != nil {
+		return answer{}, err
 	}
-	j, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
-		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
-		Traceparent: cmp.Or(s.Traceparent, r.Header.Get(telemetry.TraceparentHeader)),
-	})
+	s.Traceparent = cmp.Or(s.Traceparent, r.Header.Get(telemetry.TraceparentHeader))
+	j, err := a.Jobs.Submit(r.Context(), makegood.Submission(s))
 	if err != nil {
 		return answer{}, err
 	}
-	status := http.StatusOK
-	if created {
-		status = http.StatusCreated
+	status := http.StatusCreated
+	if j.Existed {
+		status = http.StatusOK
 	}
-	return answer{status: status, body: view.Of(j, nil), location: "/api/jobs/" + url.PathEscape(j.ID)}, nil
+	return answer{status: status, body: j, location: "/api/jobs/" + url.PathEscape(j.ID)}, nil
+}
+
+// checkSize refuses a value that is too large as it was sent.
+func checkSize(what string, value json.RawMessage) error {
+	if len(value) > makegood.MaxPayloadBytes {
+		return newProblem(http.StatusRequestEntityTooLarge, "%s has %d bytes, the limit is %d", what, len(value), makegood.MaxPayloadBytes)
+	}
+	return nil
 }
 
 // get reads a job.
@@ -294,46 +287,16 @@ func (a *handlers) get(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	payloads := values.Get("payloads")
-	if values.Has("payloads") && !slices.Contains([]string{"true", "false", "small"}, payloads) {
+	read := a.Jobs.Get
+	switch payloads := values.Get("payloads"); {
+	case payloads == "false":
+		read = a.Jobs.Look
+	case payloads == "small":
+		read = a.Jobs.Outline
+	case payloads != "true" && values.Has("payloads"):
 		return answer{}, bad("payloads is %.40q: want true, false or small", payloads)
 	}
-	id, err := jobID(r)
-	if err != nil {
-		return answer{}, err
-	}
-	j, err := a.Backend.Job(r.Context(), id)
-	if err != nil && !errors.Is(err, store.ErrNewer) {
-		return answer{}, err
-	}
-	held, err := a.Backend.Held(r.Context(), j)
-	if err != nil {
-		return answer{}, err
-	}
-	if payloads == "false" {
-		return ok(view.Of(j, held))
-	}
-	show := view.WithPayloads
-	if payloads == "small" {
-		show = view.Outlined
-	}
-	full, err := show(r.Context(), j, held, a.Backend)
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(full)
-}
-
-// namePattern is what an id or the name of a request may be.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
-
-// jobID returns the id in the path. One that no job can have is that of no job, and reaches no store.
-func jobID(r *http.Request) (string, error) {
-	id := r.PathValue("id")
-	if !namePattern.MatchString(id) {
-		return "", notFound(fmt.Sprintf("%.140q", id))
-	}
-	return id, nil
+	return orError(read(r.Context(), r.PathValue("id")))
 }
 
 // askFor asks for a verb.
@@ -342,7 +305,7 @@ func (a *handlers) askFor(r *http.Request, verb makegood.Verb) (answer, error) {
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err
 	}
-	return a.ask(r, asking, job.Requested{Verb: verb})
+	return a.ask(r, api.Request{Verb: verb, Reason: asking.Reason, Name: asking.Request})
 }
 
 // reschedule asks for another start.
@@ -351,38 +314,87 @@ func (a *handlers) reschedule(r *http.Request) (answer, error) {
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err
 	}
-	if asking.StartAt.IsZero() {
-		return answer{}, bad("startAt is missing")
-	}
-	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, job.Requested{Verb: makegood.VerbReschedule, StartAt: asking.StartAt})
+	return a.ask(r, api.Request{Verb: makegood.VerbReschedule, Reason: asking.Reason, Name: asking.Request, StartAt: asking.StartAt})
 }
 
-// ask asks for what an event says.
-func (a *handlers) ask(r *http.Request, asking Asking, event job.Requested) (answer, error) {
-	verb := event.Verb
-	id, err := jobID(r)
-	switch {
-	case err != nil:
-		return answer{}, err
-	case len(asking.Reason) > makegood.MaxReasonBytes:
-		return answer{}, bad("reason has %d bytes, the limit is %d", len(asking.Reason), makegood.MaxReasonBytes)
-	case asking.Request != "" && !namePattern.MatchString(asking.Request):
-		return answer{}, bad("request: want %s", namePattern)
+// resubmission reads what a resubmit asks for.
+func resubmission(r *http.Request) (api.Request, error) {
+	var asking Resubmission
+	if err := decode(r, &asking); err != nil {
+		return api.Request{}, err
 	}
-	event.Reason, event.By = asking.Reason, a.Caller(r)
-	if asking.Request != "" {
-		// The core knows requests by their names alone; the same name under another verb is another one.
-		event.Request = string(verb) + ":" + asking.Request
-	}
-	j, verdict, err := a.Backend.Request(r.Context(), id, event)
+	return api.Request{
+		Verb: makegood.VerbResubmit, Reason: asking.Reason, Name: asking.Request, Definition: asking.Definition, Input: asking.Input,
+	}, checkSize("input", asking.Input)
+}
+
+// resubmit asks for a job to go on.
+func (a *handlers) resubmit(r *http.Request) (answer, error) {
+	asked, err := resubmission(r)
 	if err != nil {
-		return answer{}, a.orDamaged(r, id, err)
+		return answer{}, err
 	}
-	a.Logger.InfoContext(r.Context(), "request", "job", id, "verb", verb, "verdict", verdict.Kind, "reason", verdict.Reason, "by", event.By)
-	if verdict.Kind == machine.Refused {
-		return answer{}, refusal(verb, id, verdict)
+	return a.ask(r, asked)
+}
+
+// plan says what a resubmit would do.
+func (a *handlers) plan(r *http.Request) (answer, error) {
+	asked, err := resubmission(r)
+	if err != nil {
+		return answer{}, err
 	}
-	return ok(Requested{Job: view.Of(j, nil), Existed: verdict.Kind == machine.Duplicate})
+	return orError(a.Jobs.Plan(r.Context(), r.PathValue("id"), asked))
+}
+
+// edit asks for another timeout.
+func (a *handlers) edit(r *http.Request) (answer, error) {
+	var asking Edition
+	if err := decode(r, &asking); err != nil {
+		return answer{}, err
+	}
+	if asking.Timeout == "" {
+		return answer{}, bad("timeout is missing")
+	}
+	timeout, err := makegood.ParseTimeout(asking.Timeout)
+	if err != nil {
+		return answer{}, bad("timeout: %v", err)
+	}
+	return a.ask(r, api.Request{Verb: makegood.VerbEdit, Reason: asking.Reason, Name: asking.Request, Timeout: timeout})
+}
+
+// ask asks for a verb, and answers with the job after it.
+func (a *handlers) ask(r *http.Request, asked api.Request) (answer, error) {
+	return requested(a.Jobs.Request(r.Context(), r.PathValue("id"), asked))
+}
+
+// requested answers with a job after a request for it.
+func requested(j makegood.Job, err error) (answer, error) {
+	return orError(Requested{Job: j, Existed: j.Existed}, err)
+}
+
+// orError answers with a body, if there is no error.
+func orError[T any](body T, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(body)
+}
+
+// offersRoute is that of what may be asked of a job.
+func offersRoute() route {
+	return route{
+		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: (*handlers).offers,
+		summary: "Say of each verb, and of what may be asked of the steps, what it would do to the job as it stands, or why it would be refused: in the words in which it would be. Nothing is changed, and nothing is promised: the job may have moved on by the time that somebody asks. Where an attempt is out that nobody is known to have claimed, settling its step is offered, and refused if somebody has claimed it by then. A side of a step of which nothing may be asked is left out, unless it is under way or has failed.",
+		answers: everywhere(map[int]any{http.StatusOK: makegood.Offers{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
+	}
+}
+
+// offers says what may be asked of a job.
+func (a *handlers) offers(r *http.Request) (answer, error) {
+	if _, err := query(r); err != nil {
+		return answer{}, err
+	}
+	return orError(a.Jobs.Offers(r.Context(), r.PathValue("id")))
 }
 
 // workflows lists what can be submitted to.
@@ -390,15 +402,17 @@ func (a *handlers) workflows(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	known, err := a.Backend.Workflows(r.Context())
-	if err != nil {
+	all, err := a.Jobs.Workflows(r.Context())
+	return orError(WorkflowList{Workflows: all}, err)
+}
+
+// publish makes a workflow file the current definition of its name.
+func (a *handlers) publish(r *http.Request) (answer, error) {
+	var p Publication
+	if err := decode(r, &p); err != nil {
 		return answer{}, err
 	}
-	list := WorkflowList{Workflows: []api.Workflow{}}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		list.Workflows = append(list.Workflows, api.Workflow{Name: name, Definition: known[name]})
-	}
-	return ok(list)
+	return orError(a.Jobs.Publish(r.Context(), []byte(p.Source)))
 }
 
 func (a *handlers) openapi(*http.Request) (answer, error) { return ok(a.document) }

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,9 +10,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/timetable"
-	"github.com/makegood-dev/makegood/internal/view"
 )
 
 // maxSchedule is how large the body of a schedule may be, in bytes.
@@ -115,64 +110,14 @@ func scheduleRoutes() []route {
 	}
 }
 
-// scheduleName returns the name in the path. One that no schedule can have is that of none, and reaches no store.
-func scheduleName(r *http.Request) (string, error) {
-	name := r.PathValue("id")
-	if makegood.ScheduleName.Check(name) != nil {
-		return "", noSchedule(name)
-	}
-	return name, nil
-}
-
-func noSchedule(name string) *problem {
-	p := newProblem(http.StatusNotFound, "there is no schedule %.80q", name)
-	p.body.Schedule = name
-	return p
-}
-
-// scheduleProblem words the errors of schedules.
-func scheduleProblem(name string, err error) error {
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return noSchedule(name)
-	case errors.Is(err, store.ErrConflict), errors.Is(err, timetable.ErrExists):
-		reason := err.Error()
-		if errors.Is(err, store.ErrConflict) {
-			reason = "it was changed meanwhile: look at it again"
-		}
-		p := newProblem(http.StatusConflict, "schedule %s: %s", name, reason)
-		p.body.Schedule, p.body.Reason = name, reason
-		return p
-	case errors.Is(err, store.ErrDamaged):
-		p := newProblem(http.StatusInternalServerError, "schedule %s is stored, but cannot be read; the log of its store says why", name)
-		p.body.Schedule = name
-		return p
-	case errors.Is(err, store.ErrNewer):
-		p := newProblem(http.StatusServiceUnavailable, "schedule %s was written by a newer release of Makegood; ask again when the deployment is done", name)
-		p.retryAfter = retryAfterDeployment
-		return p
-	default:
-		return err
-	}
-}
-
-// shown answers with a schedule as it is stored after what was asked.
-func (a *handlers) shown(r *http.Request, what, name string, s store.Scheduled, err error) (answer, error) {
-	if err != nil {
-		return answer{}, scheduleProblem(name, err)
-	}
-	a.Logger.InfoContext(r.Context(), "schedule", "request", what, "schedule", name, "by", a.Caller(r))
-	return ok(view.Schedule(s))
-}
-
 func (a *handlers) createSchedule(r *http.Request) (answer, error) {
 	var s makegood.Schedule
 	if err := decode(r, &s); err != nil {
 		return answer{}, err
 	}
-	stored, created, err := a.Schedules.Create(r.Context(), s, a.Caller(r))
-	said, err := a.shown(r, "create", s.Name, stored, err)
-	if created {
+	stored, err := a.Jobs.CreateSchedule(r.Context(), s)
+	said, err := orError(stored, err)
+	if err == nil && !stored.Existed {
 		said.status, said.location = http.StatusCreated, "/api/schedules/"+url.PathEscape(s.Name)
 	}
 	return said, err
@@ -182,26 +127,15 @@ func (a *handlers) listSchedules(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	list, err := a.Schedules.List(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(ScheduleList{Schedules: view.Schedules(list)})
+	all, err := a.Jobs.ListSchedules(r.Context())
+	return orError(ScheduleList{Schedules: all}, err)
 }
 
 func (a *handlers) getSchedule(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	name, err := scheduleName(r)
-	if err != nil {
-		return answer{}, err
-	}
-	s, err := a.Schedules.Get(r.Context(), name)
-	if err != nil && !errors.Is(err, store.ErrNewer) {
-		return answer{}, scheduleProblem(name, err)
-	}
-	return ok(view.Schedule(s))
+	return orError(a.Jobs.GetSchedule(r.Context(), r.PathValue("id")))
 }
 
 func (a *handlers) nextFires(r *http.Request) (answer, error) {
@@ -213,26 +147,11 @@ func (a *handlers) nextFires(r *http.Request) (answer, error) {
 	if err != nil || count < 1 || count > MaxLimit {
 		return answer{}, bad("count is %.40q: want 1 to %d", values.Get("count"), MaxLimit)
 	}
-	name, err := scheduleName(r)
-	if err != nil {
-		return answer{}, err
-	}
-	s, err := a.Schedules.Get(r.Context(), name)
-	if err != nil && !errors.Is(err, store.ErrNewer) {
-		return answer{}, scheduleProblem(name, err)
-	}
-	fires, err := a.Schedules.Next(s.Schedule, count)
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(Fires{Fires: append([]time.Time{}, fires...)})
+	fires, err := a.Jobs.NextFires(r.Context(), r.PathValue("id"), count)
+	return orError(Fires{Fires: append([]time.Time{}, fires...)}, err)
 }
 
 func (a *handlers) changeSchedule(r *http.Request) (answer, error) {
-	name, err := scheduleName(r)
-	if err != nil {
-		return answer{}, err
-	}
 	values, err := query(r, "rev")
 	if err != nil {
 		return answer{}, err
@@ -245,70 +164,40 @@ func (a *handlers) changeSchedule(r *http.Request) (answer, error) {
 	if err := decode(r, &s); err != nil {
 		return answer{}, err
 	}
+	name := r.PathValue("id")
 	if s.Name = cmp.Or(s.Name, name); s.Name != name {
 		return answer{}, bad("the schedule %.80q cannot become %.80q: create that, and remove this", name, s.Name)
 	}
-	stored, err := a.Schedules.Change(r.Context(), s, rev, a.Caller(r))
-	return a.shown(r, "change", name, stored, err)
+	return orError(a.Jobs.ChangeSchedule(r.Context(), s, rev))
 }
 
 func (a *handlers) pauseSchedule(r *http.Request) (answer, error) {
-	return a.askSchedule(r, "pause", a.Schedules.Pause)
-}
-
-func (a *handlers) resumeSchedule(r *http.Request) (answer, error) {
-	return a.askSchedule(r, "resume", a.Schedules.Resume)
-}
-
-// askSchedule asks something of a schedule that needs no more than its name.
-func (a *handlers) askSchedule(r *http.Request, what string, do func(ctx context.Context, name, by string) (store.Scheduled, error)) (answer, error) {
-	name, err := scheduleName(r)
-	if err != nil {
-		return answer{}, err
-	}
 	if err := decode(r, &ScheduleAsking{}); err != nil {
 		return answer{}, err
 	}
-	s, err := do(r.Context(), name, a.Caller(r))
-	return a.shown(r, what, name, s, err)
+	return orError(a.Jobs.PauseSchedule(r.Context(), r.PathValue("id")))
+}
+
+func (a *handlers) resumeSchedule(r *http.Request) (answer, error) {
+	if err := decode(r, &ScheduleAsking{}); err != nil {
+		return answer{}, err
+	}
+	return orError(a.Jobs.ResumeSchedule(r.Context(), r.PathValue("id")))
 }
 
 func (a *handlers) runSchedule(r *http.Request) (answer, error) {
-	name, err := scheduleName(r)
-	if err != nil {
-		return answer{}, err
-	}
 	var run ScheduleRun
 	if err := decode(r, &run); err != nil {
 		return answer{}, err
 	}
-	if run.Request == "" {
-		run.Request = api.NewJobID(a.Now())
-	}
-	const most = 40 // so that the id of the job is not too long
-	if !namePattern.MatchString(run.Request) || len(run.Request) > most {
-		return answer{}, bad("request: want %s, and at most %d characters", namePattern, most)
-	}
-	id, err := a.Schedules.Run(r.Context(), name, run.Request)
-	if err != nil {
-		return answer{}, scheduleProblem(name, err)
-	}
-	a.Logger.InfoContext(r.Context(), "schedule", "request", "run", "schedule", name, "job", id, "by", a.Caller(r))
-	return ok(ScheduleJob{Job: id})
+	id, err := a.Jobs.RunScheduleOnce(r.Context(), r.PathValue("id"), cmp.Or(run.Request, api.NewJobID(a.Now())))
+	return orError(ScheduleJob{Job: id}, err)
 }
 
 func (a *handlers) removeSchedule(r *http.Request) (answer, error) {
-	name, err := scheduleName(r)
-	if err != nil {
-		return answer{}, err
-	}
 	var removal ScheduleRemoval
 	if err := decode(r, &removal); err != nil {
 		return answer{}, err
 	}
-	if err := a.Schedules.Remove(r.Context(), name, removal.Rev); err != nil {
-		return answer{}, scheduleProblem(name, err)
-	}
-	a.Logger.InfoContext(r.Context(), "schedule", "request", "remove", "schedule", name, "by", a.Caller(r))
-	return ok(Removed{})
+	return orError(Removed{}, a.Jobs.RemoveSchedule(r.Context(), r.PathValue("id"), removal.Rev))
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/view"
 )
 
 // sentRoute is the route of the evaluated inputs of a job's steps.
@@ -25,20 +24,5 @@ func (a *handlers) sent(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	id, err := jobID(r)
-	if err != nil {
-		return answer{}, err
-	}
-	step := given.Get("step")
-	if step != "" && makegood.StepName.Check(step) != nil {
-		return answer{}, bad("step is %.80q: want the name of a step", step)
-	}
-	all, err := view.SentInputs(r.Context(), a.Backend, id, step)
-	if err != nil {
-		return answer{}, a.orDamaged(r, id, err)
-	}
-	if step != "" && len(all.Inputs) == 0 {
-		return answer{}, newProblem(http.StatusNotFound, "job %s has asked nobody for a step %s", id, step)
-	}
-	return ok(all)
+	return orError(a.Jobs.SentInputs(r.Context(), r.PathValue("id"), given.Get("step")))
 }

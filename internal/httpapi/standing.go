@@ -1,18 +1,10 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/view"
 )
-
-// Standings knows how agents stand, but for what is paused. An error leaves it open; that one queue could not be asked is said of that
-// agent alone.
-type Standings interface {
-	Agents(ctx context.Context) ([]api.Agent, error)
-}
 
 // AgentList is how all agents stand.
 type AgentList struct {
@@ -32,16 +24,6 @@ func (a *handlers) agents(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	if a.Agents == nil || a.Holds == nil {
-		return answer{}, newProblem(http.StatusNotFound, "how agents stand is not known here")
-	}
-	all, err := a.Agents.Agents(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	held, err := a.Holds.List(r.Context())
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(AgentList{Agents: view.Agents(all, held)})
+	all, err := a.Jobs.ListAgents(r.Context())
+	return orError(AgentList{Agents: all}, err)
 }

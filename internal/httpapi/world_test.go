@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -122,6 +123,13 @@ type world struct {
 	client *client.Client
 }
 
+// bare answers what is asked of the jobs of an engine, and of nothing else that it has.
+func bare(e *embedded.Engine) *control.Service {
+	parts := e.Parts()
+	parts.Totals = nil
+	return control.New(control.Config{Reading: parts.Reading, Scheduler: parts.Scheduler, Submit: parts.Submit})
+}
+
 // logs keeps what was logged.
 type logs struct {
 	mu   sync.Mutex
@@ -164,7 +172,9 @@ func newWorld(t testing.TB) *world {
 		check(t, <-ran)
 		check(t, engine.Close())
 	})
-	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door(), Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Totals: engine, Agents: engine, Large: engine})
+	parts := engine.Parts()
+	parts.Publish, parts.Logger = engine.Define, logger
+	w.url = listen(t, httpapi.Config{Jobs: control.New(parts), Host: "127.0.0.1", Logger: logger, Outside: engine.Door()})
 	w.client, err = client.New(w.url)
 	check(t, err)
 	return w

@@ -173,12 +173,12 @@ func (a agentRow) rank() int {
 // agents loads how the agents stand, those in trouble first.
 func (p *Page) agents(r *http.Request) (any, error) {
 	now := p.Now().UTC()
-	all, err := p.client.ListAgents(r.Context())
+	all, err := p.Jobs.ListAgents(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	d := agentsData{}
-	if d.Holds, err = p.client.ListHolds(r.Context()); err != nil {
+	if d.Holds, err = p.Jobs.ListHolds(r.Context()); err != nil {
 		return nil, err
 	}
 	if d.Workflows, err = p.workflowNames(r.Context()); err != nil {
@@ -209,7 +209,7 @@ func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) 
 	if p.Scans || !sent {
 		return nil
 	}
-	all, err := p.client.ListAgents(ctx)
+	all, err := p.Jobs.ListAgents(ctx)
 	if err != nil {
 		return nil // It is said beside the job, and the job is shown without it.
 	}
@@ -223,7 +223,7 @@ func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) 
 }
 
 func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {
-	all, err := p.client.Workflows(ctx)
+	all, err := p.Jobs.Workflows(ctx)
 	for _, w := range all {
 		names = append(names, w.Name)
 	}
@@ -263,12 +263,12 @@ func (p *Page) askPause(r *http.Request) (any, error) {
 
 // pauseAll pauses an agent or a workflow as a whole.
 func (p *Page) pauseAll(r *http.Request) (any, error) {
-	_, err := p.client.PauseAll(r.Context(), makegood.HoldKind(r.PathValue("kind")), r.PathValue("name"), r.PostFormValue("reason"))
+	_, err := p.Jobs.PauseAll(r.Context(), makegood.HoldKind(r.PathValue("kind")), r.PathValue("name"), r.PostFormValue("reason"))
 	return goTo("agents"), err
 }
 
 // resumeAll resumes it.
 func (p *Page) resumeAll(r *http.Request) (any, error) {
-	_, err := p.client.ResumeAll(r.Context(), makegood.HoldKind(r.PathValue("kind")), r.PathValue("name"))
+	_, err := p.Jobs.ResumeAll(r.Context(), makegood.HoldKind(r.PathValue("kind")), r.PathValue("name"))
 	return goTo("agents"), err
 }

@@ -39,11 +39,11 @@ type alike struct {
 func (p *Page) alike(ctx context.Context, filter api.Filter, by ...api.Facet) (api.Groups, time.Time, error) {
 	key := alikeKey(filter, by)
 	if last, known := p.alikes.last(key); known {
-		p.alikes.again(ctx, p, key, func(ctx context.Context) (api.Groups, error) { return api.CountAll(ctx, p.client, filter, by...) })
+		p.alikes.again(ctx, p, key, func(ctx context.Context) (api.Groups, error) { return api.CountAll(ctx, p.Jobs, filter, by...) })
 		return last.groups, last.at, nil
 	}
 	begun := time.Now()
-	groups, err := api.CountAll(ctx, p.client, filter, by...)
+	groups, err := api.CountAll(ctx, p.Jobs, filter, by...)
 	if err == nil && groups.Jobs > fewAlike && !p.Scans {
 		p.alikes.keep(key, groups, p.Now().UTC(), time.Since(begun))
 	}

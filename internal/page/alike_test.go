@@ -38,11 +38,7 @@ func newCounter(t *testing.T, jobs int) (*counter, *Page) {
 	t.Helper()
 	c := &counter{}
 	c.jobs.Store(int64(jobs))
-	api, err := Within(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := New(Config{Client: api, Logger: slog.New(slog.DiscardHandler)})
+	p := New(Config{Jobs: within(t, c), Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(p.Close)
 	return c, p
 }

@@ -133,7 +133,7 @@ func (c *recount) count(ctx context.Context, p *Page, done chan struct{}) {
 // tallied counts by indexes alone, what must be read as far as one request goes.
 func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 	count := func(f api.Filter) (api.Groups, error) {
-		return p.client.Count(ctx, f, []api.Facet{api.ByState}, "")
+		return p.Jobs.Count(ctx, f, []api.Facet{api.ByState}, "")
 	}
 	if err := p.byState(ctx, &t); err != nil {
 		return t, err
@@ -160,13 +160,13 @@ func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 
 // byState counts the jobs by state; where nobody knows how many there are, those that have not ended.
 func (p *Page) byState(ctx context.Context, t *tally) (err error) {
-	t.by, err = p.client.Totals(ctx)
+	t.by, err = p.Jobs.Totals(ctx)
 	invalid, is := errors.AsType[*api.InvalidError](err)
 	if !is || invalid.Status != http.StatusNotFound {
 		t.ended = true
 		return err
 	}
-	open, err := p.client.Count(ctx, api.Filter{DueWithin: allDue}, []api.Facet{api.ByState}, "")
+	open, err := p.Jobs.Count(ctx, api.Filter{DueWithin: allDue}, []api.Facet{api.ByState}, "")
 	t.by = map[makegood.ProcessState]int{}
 	for _, g := range open.Groups {
 		t.by[makegood.ProcessState(g.Values[0])] = g.Jobs

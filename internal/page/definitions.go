@@ -25,7 +25,7 @@ func (p *Page) definition(ctx context.Context, hash string) (api.Definition, err
 	if there {
 		return known, nil
 	}
-	read, err := p.client.Definition(ctx, hash)
+	read, err := p.Jobs.Definition(ctx, hash)
 	if err != nil {
 		return read, err
 	}

@@ -10,7 +10,7 @@
 //
 // The pattern is that of http.ServeMux, without a prefix: under which path the page is mounted it does not know.
 //
-// The load function reads what the template shows, with p.client and the request's context, and returns it. The error of a
+// The load function reads what the template shows, with p.Jobs and the request's context, and returns it. The error of a
 // client becomes a page that says so, with the status of the API (problem.go); a *problem is for what load knows better. Data
 // with a Title method names the window.
 //

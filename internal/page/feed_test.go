@@ -12,16 +12,13 @@ import (
 func TestAStreamWhoseBrowserGoesIsNotReadOn(t *testing.T) {
 	ctx, gone := context.WithCancel(t.Context())
 	var why error
-	jobs, err := Within(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	jobs := within(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		gone()
 		<-r.Context().Done()
 		why = r.Context().Err()
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := New(Config{Client: jobs})
+	p := New(Config{Jobs: jobs})
 	t.Cleanup(p.Close)
 	p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live?view=/jobs/a", nil))
 	if !errors.Is(why, context.Canceled) || len(p.streams) != 0 {

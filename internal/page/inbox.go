@@ -236,7 +236,7 @@ func sortGroups(groups []inboxGroup, by string) {
 
 // lookInto looks at the newest job of each group: on which side it failed, and whether for good.
 func (p *Page) lookInto(ctx context.Context, groups []inboxGroup) error {
-	current, err := p.client.Workflows(ctx)
+	current, err := p.Jobs.Workflows(ctx)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (p *Page) lookInto(ctx context.Context, groups []inboxGroup) error {
 		looking.Go(func() {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			if job, err := p.client.Look(ctx, groups[i].LatestExample); err == nil {
+			if job, err := p.Jobs.Look(ctx, groups[i].LatestExample); err == nil {
 				groups[i].learn(job, current)
 			} // One that is gone, or cannot be read, is shown all the same.
 		})
@@ -276,7 +276,7 @@ func (g *inboxGroup) learn(job makegood.Job, current []api.Workflow) {
 
 // heldGroups says of each group what is paused that its jobs would have to do with.
 func (p *Page) heldGroups(ctx context.Context, groups []inboxGroup) error {
-	holds, err := p.client.ListHolds(ctx)
+	holds, err := p.Jobs.ListHolds(ctx)
 	if err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func (p *Page) repairsOf(d *inboxData) {
 
 // aside reads what no job took.
 func (p *Page) aside(ctx context.Context) (aside, error) {
-	page, err := p.client.Quarantine(ctx, "")
+	page, err := p.Jobs.Quarantine(ctx, "")
 	if invalid, is := asInvalid(err); is && invalid.Status == http.StatusNotFound {
 		return aside{Elsewhere: invalid.Message}, nil
 	}

@@ -54,7 +54,7 @@ func (p *Page) asked(ctx context.Context, words string) ([]askedGroup, error) {
 		looking.Go(func() {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			if offers, err := p.client.Offers(ctx, groups[i].Example); err == nil {
+			if offers, err := p.Jobs.Offers(ctx, groups[i].Example); err == nil {
 				groups[i].learn(offers)
 			} // One that is gone, or cannot be read, is shown all the same.
 		})

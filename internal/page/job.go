@@ -104,7 +104,7 @@ func (p *Page) job(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if !p.Scans { // Of a stack it would be paid for with each look; its JSON is a click away.
-		if all, err := p.client.SentInputs(r.Context(), s.job.ID, ""); err == nil {
+		if all, err := p.Jobs.SentInputs(r.Context(), s.job.ID, ""); err == nil {
 			s.sent = all.Inputs
 		} // What cannot be evaluated leaves the job as it is shown.
 	}
@@ -126,10 +126,10 @@ func (p *Page) job(r *http.Request) (any, error) {
 func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	s.now = p.Now().UTC()
-	if s.job, err = p.client.Outline(ctx, id); err != nil {
+	if s.job, err = p.Jobs.Outline(ctx, id); err != nil {
 		return s, "", err
 	}
-	s.offers, err = p.client.Offers(ctx, id)
+	s.offers, err = p.Jobs.Offers(ctx, id)
 	switch {
 	case errors.Is(err, api.ErrNotFound):
 		return s, "", err
@@ -139,7 +139,7 @@ func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 	if definition, err := p.definition(ctx, s.job.Definition); err == nil {
 		s.workflow = &definition.Workflow
 	}
-	known, err := p.client.Workflows(ctx)
+	known, err := p.Jobs.Workflows(ctx)
 	if err != nil {
 		return s, unknown, err
 	}

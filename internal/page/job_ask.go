@@ -86,7 +86,7 @@ func (p *Page) ask(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := p.client.Plan(r.Context(), s.job.ID, request)
+	plan, err := p.Jobs.Plan(r.Context(), s.job.ID, request)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (p *Page) inputToEdit(ctx context.Context, j makegood.Job) (string, error) 
 	if given(j.Input) || j.InputBytes == 0 {
 		return pretty(j.Input), nil
 	}
-	whole, err := p.client.Get(ctx, j.ID)
+	whole, err := p.Jobs.Get(ctx, j.ID)
 	return pretty(whole.Input), err
 }
 
@@ -198,11 +198,11 @@ func (p *Page) askFor(r *http.Request) (any, error) {
 	case r.FormValue("step") != "":
 		err = p.askForStep(r, id, ask)
 	case ask == makegood.AskWake:
-		_, err = p.client.Wake(r.Context(), id)
+		_, err = p.Jobs.Wake(r.Context(), id)
 	case slices.Contains(makegood.Verbs(), makegood.Verb(ask)):
 		var request api.Request
 		if request, err = requestOf(r, ask); err == nil {
-			_, err = p.client.Request(r.Context(), id, request)
+			_, err = p.Jobs.Request(r.Context(), id, request)
 		}
 	default:
 		err = &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a job is called %.40q.", ask)}
@@ -270,11 +270,11 @@ func (p *Page) askForStep(r *http.Request, id, ask string) error {
 		if choice := r.FormValue("choice"); choice != "" {
 			output = answerText(choice)
 		}
-		_, err = p.client.Complete(r.Context(), id, at, output)
+		_, err = p.Jobs.Complete(r.Context(), id, at, output)
 	case makegood.AskFail:
-		_, err = p.client.Fail(r.Context(), id, at, failureOf(r))
+		_, err = p.Jobs.Fail(r.Context(), id, at, failureOf(r))
 	case makegood.AskHeartbeat:
-		_, err = p.client.Heartbeat(r.Context(), id, at, time.Time{})
+		_, err = p.Jobs.Heartbeat(r.Context(), id, at, time.Time{})
 	case askSettle:
 		return p.settle(r.Context(), r, id, at, output)
 	default:
@@ -305,6 +305,6 @@ func (p *Page) settle(ctx context.Context, r *http.Request, id string, at api.St
 	case !s.Skipped:
 		s.Output = output
 	}
-	_, err = p.client.Settle(ctx, id, at, s)
+	_, err = p.Jobs.Settle(ctx, id, at, s)
 	return err
 }

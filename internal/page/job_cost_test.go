@@ -38,7 +38,7 @@ func TestThePageOfAJobSaysWhatItHasCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := page.New(page.Config{Client: c})
+		p := page.New(page.Config{Jobs: c})
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/jobs/j-1", nil))
 		if got := w.Body.String(); w.Code != http.StatusOK || cost != "" && !strings.Contains(got, cost) || cost == "" && strings.Contains(got, "<dt>Cost") {

@@ -77,7 +77,7 @@ type section struct {
 func (p *Page) jobs(r *http.Request) (any, error) {
 	now, ctx := p.Now().UTC(), r.Context()
 	if id := strings.TrimSpace(r.URL.Query().Get("q")); makegood.CheckJobID(id) == nil {
-		_, err := p.client.Look(ctx, id)
+		_, err := p.Jobs.Look(ctx, id)
 		if err == nil {
 			return goTo("jobs/" + id), nil
 		}
@@ -90,7 +90,7 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d := jobsData{Search: wanted, EndedAside: p.Scans}
-	if d.Workflows, err = p.client.Workflows(ctx); err != nil {
+	if d.Workflows, err = p.Jobs.Workflows(ctx); err != nil {
 		return nil, err
 	}
 	if d.Holds, err = p.holds(ctx); err != nil {
@@ -115,7 +115,7 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 
 // holds returns what is paused as a whole and not resumed; where that cannot be done, nothing.
 func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
-	holds, err := p.client.ListHolds(ctx)
+	holds, err := p.Jobs.ListHolds(ctx)
 	if invalid, is := errors.AsType[*api.InvalidError](err); is && invalid.Status == http.StatusNotFound {
 		return nil, nil
 	}
@@ -142,7 +142,7 @@ func (p *Page) found(ctx context.Context, s search, now time.Time) (_ []section,
 	}
 	found, cursor := section{ID: "found", Title: "Found", Says: s.says(), byID: s.Filter.IDPrefix != ""}, s.Cursor
 	for range foundPages {
-		page, err := p.client.Details(ctx, s.Filter, cursor, foundRows-len(found.Rows))
+		page, err := p.Jobs.Details(ctx, s.Filter, cursor, foundRows-len(found.Rows))
 		if err != nil {
 			return nil, err
 		}
@@ -171,11 +171,11 @@ func (s search) says() string {
 
 // overview returns what the first view shows: what waits for a person, what is under way, what has ended.
 func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
-	errored, err := p.client.Details(ctx, api.Filter{State: makegood.JobError}, "", firstErrors)
+	errored, err := p.Jobs.Details(ctx, api.Filter{State: makegood.JobError}, "", firstErrors)
 	if err != nil {
 		return nil, err
 	}
-	due, err := p.client.Details(ctx, api.Filter{DueWithin: allDue}, "", firstOpen+firstErrors)
+	due, err := p.Jobs.Details(ctx, api.Filter{DueWithin: allDue}, "", firstOpen+firstErrors)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func more(page api.Page, query template.URL) template.URL {
 func (p *Page) endedLast(ctx context.Context, now time.Time) (section, error) {
 	ended := section{ID: "ended", Title: "Ended", Says: "newest first"}
 	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
-		page, err := p.client.Details(ctx, api.Filter{State: state}, "", firstEnded)
+		page, err := p.Jobs.Details(ctx, api.Filter{State: state}, "", firstEnded)
 		if err != nil {
 			return ended, err
 		}
@@ -241,7 +241,7 @@ func (p *Page) keep(ctx context.Context, sections []section, ids []string, now t
 			continue
 		}
 		shown[id] = true
-		j, err := p.client.Look(ctx, id)
+		j, err := p.Jobs.Look(ctx, id)
 		if errors.Is(err, api.ErrNotFound) {
 			continue
 		}

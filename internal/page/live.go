@@ -71,13 +71,22 @@ func (p *Page) loaders() *http.ServeMux {
 	return mux
 }
 
+// unread is an answer of which nothing is kept.
+type unread struct{ header http.Header }
+
+func (u unread) Header() http.Header { return u.header }
+
+func (unread) Write(p []byte) (int, error) { return len(p), nil }
+
+func (unread) WriteHeader(int) {}
+
 // load reads the view of a path.
 func (p *Page) load(ctx context.Context, path *url.URL) (*http.Request, loaded) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	var into loaded
 	r := (&http.Request{Method: http.MethodGet, URL: path, Header: http.Header{}, Body: http.NoBody}).WithContext(context.WithValue(ctx, loadedKey{}, &into))
-	p.views.ServeHTTP(&recorder{header: http.Header{}}, r)
+	p.views.ServeHTTP(unread{http.Header{}}, r)
 	return r, into
 }
 

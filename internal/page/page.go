@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/origin"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
@@ -24,10 +24,24 @@ const (
 	policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
+// Jobs is what the page asks: a control.Service, or a *client.Client.
+type Jobs interface {
+	api.Jobs
+	api.Schedules
+	api.Holds
+	api.Agents
+	OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error)
+	Outline(ctx context.Context, id string) (makegood.Job, error)
+	Details(ctx context.Context, filter api.Filter, cursor string, limit int) (api.Page, error)
+	Totals(ctx context.Context) (map[makegood.ProcessState]int, error)
+	Quarantine(ctx context.Context, cursor string) (api.QuarantinePage, error)
+	Wake(ctx context.Context, id string) (makegood.Job, error)
+}
+
 // Config is what a page is made of.
 type Config struct {
-	// Client asks the API that is shown. Within gives one of an API in this process.
-	Client *client.Client
+	// Jobs are the jobs that are shown: in this process, or those of a client.
+	Jobs Jobs
 	// API answers the paths of the API beside those of the page. Nil: they are not here.
 	API http.Handler
 	// Where says what is shown and acted upon, in a few words: "on this machine, folder data", "stack makegood-prod".
@@ -40,7 +54,7 @@ type Config struct {
 	Repairs *repair.Keeper
 	// Visitor says who looks at the page, and what they may. Nil: nobody has signed in, and everybody may do everything.
 	Visitor func(*http.Request) Visitor
-	// Caller knows who makes a request, for the repairs that they begin. Nil: nobody does.
+	// Caller returns the author of a request, for what is kept of it. Nil, and empty: the author is not known.
 	Caller func(*http.Request) string
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
@@ -71,7 +85,6 @@ var apiPaths = []string{"/api/", "/healthz", "/readyz", "/complete/", "/metrics"
 // Page answers requests of browsers, and passes those of the API on. Its methods may be called by many goroutines at once.
 type Page struct {
 	Config
-	client  *client.Client
 	repairs *repair.Keeper
 	handler http.Handler
 	shells  map[string]shell
@@ -98,7 +111,7 @@ func New(c Config) *Page {
 		c.Now = time.Now
 	}
 	if c.Repairs == nil {
-		c.Repairs = repair.New(c.Client, c.Logger)
+		c.Repairs = repair.New(c.Jobs, c.Logger)
 	}
 	if c.Caller == nil {
 		c.Caller = func(*http.Request) string { return "" }
@@ -108,7 +121,7 @@ func New(c Config) *Page {
 	}
 	c.Interval = cmp.Or(c.Interval, liveInterval)
 	p := &Page{
-		Config: c, client: c.Client, repairs: c.Repairs, shells: map[string]shell{}, assets: readAssets(),
+		Config: c, repairs: c.Repairs, shells: map[string]shell{}, assets: readAssets(),
 		streams: make(chan struct{}, maxStreams), ended: make(chan struct{}),
 		alikes: alikes{by: map[string]*alike{}}, definitions: definitions{byHash: map[string]api.Definition{}}, looks: make(chan struct{}, looksAtOnce),
 	}
@@ -174,7 +187,7 @@ func secured(next http.Handler) http.Handler {
 
 // serve answers a request of a view.
 func (p *Page) serve(w http.ResponseWriter, r *http.Request, v view) {
-	ctx, cancel := context.WithTimeout(incoming(r), loadTimeout)
+	ctx, cancel := context.WithTimeout(p.authored(r), loadTimeout)
 	defer cancel()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	data, err := v.load(p, r.WithContext(ctx))
@@ -193,3 +206,11 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, v view) {
 
 // goTo is what a verb returns: the path, below where the page is mounted, of what is shown next.
 type goTo string
+
+// authored returns the context of a request with its author, if the author is known.
+func (p *Page) authored(r *http.Request) context.Context {
+	if who := p.Caller(r); who != "" {
+		return api.As(r.Context(), who)
+	}
+	return r.Context()
+}

@@ -54,7 +54,7 @@ func (p *Page) download(w http.ResponseWriter, r *http.Request) {
 	}
 	// A writer that knows no deadlines has none to move.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(payloadTimeout))
-	body, err := p.client.OpenPayload(r.Context(), r.PathValue("id"), meant)
+	body, err := p.Jobs.OpenPayload(r.Context(), r.PathValue("id"), meant)
 	if err != nil {
 		p.refuse(w, r, p.problemOf(r, err))
 		return
@@ -93,7 +93,7 @@ func (d payloadData) Title() string { return d.Of + " of " + d.Job }
 // askedWith loads what a step, or its undo, was asked with, whole.
 func (p *Page) askedWith(r *http.Request) (any, error) {
 	id, step, undo := r.PathValue("id"), r.FormValue("step"), r.FormValue("undo") == "true"
-	all, err := p.client.SentInputs(r.Context(), id, step)
+	all, err := p.Jobs.SentInputs(r.Context(), id, step)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (p *Page) payload(r *http.Request) (any, error) {
 	if r.FormValue("asked") == "true" {
 		return p.askedWith(r)
 	}
-	j, err := p.client.Get(r.Context(), r.PathValue("id"))
+	j, err := p.Jobs.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

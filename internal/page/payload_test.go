@@ -89,7 +89,7 @@ func TestAPayloadOfAStackIsDownloadedFromThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := page.New(page.Config{Client: c, Logger: quiet, Host: "127.0.0.1"})
+	shown := page.New(page.Config{Jobs: c, Logger: quiet, Host: "127.0.0.1"})
 	t.Cleanup(shown.Close)
 	server := httptest.NewServer(shown)
 	t.Cleanup(server.Close)

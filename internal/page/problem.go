@@ -31,7 +31,7 @@ func nothingHere(r *http.Request) *problem {
 	return &problem{status: http.StatusNotFound, Head: "There is nothing here", Text: "This address is none of the page's. A job is at jobs/ followed by its id."}
 }
 
-// problemOf translates the errors of the client, in this one place.
+// problemOf translates the errors of package api, in this one place.
 func (p *Page) problemOf(r *http.Request, err error) *problem {
 	var own *problem
 	var invalid *api.InvalidError
@@ -58,6 +58,11 @@ func (p *Page) problemOf(r *http.Request, err error) *problem {
 		return &problem{status: http.StatusBadRequest, Head: "That cannot be asked for", Text: invalid.Message}
 	case errors.As(err, &invalid):
 		return &problem{status: http.StatusForbidden, Head: "Not allowed", Text: invalid.Message}
+	case errors.Is(err, api.ErrDamaged):
+		p.Logger.WarnContext(r.Context(), "page: it cannot be read", "path", r.URL.Path, "error", err)
+		return &problem{status: http.StatusInternalServerError, Head: "It cannot be read", Text: "It is stored, but cannot be read. The log says why."}
+	case errors.Is(err, api.ErrNewer):
+		return &problem{status: http.StatusServiceUnavailable, Head: "Not by this release", Text: "It was written by a newer release of Makegood. Ask again when the deployment is done."}
 	case errors.As(err, &unreachable):
 		p.Logger.WarnContext(r.Context(), "page: no answer", "path", r.URL.Path, "error", err)
 		return &problem{status: http.StatusServiceUnavailable, Head: "No answer", Text: unreachable.Err.Error()}

@@ -63,7 +63,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 		return nil, err
 	}
 	now := p.Now().UTC()
-	found, more, err := c.jobs(r.Context(), p.client, now)
+	found, more, err := c.jobs(r.Context(), p.Jobs, now)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (p *Page) tryAll(ctx context.Context, c choice, jobs []api.Listed) []tried 
 // try asks a job what would come of it.
 func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Current {
-		plan, err := p.client.Plan(ctx, id, api.Request{Verb: makegood.VerbResubmit, Definition: api.CurrentDefinition})
+		plan, err := p.Jobs.Plan(ctx, id, api.Request{Verb: makegood.VerbResubmit, Definition: api.CurrentDefinition})
 		var refused *api.RefusedError
 		switch {
 		case err == nil:
@@ -135,7 +135,7 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 		}
 		return tried{id: id, says: err.Error(), refused: true}
 	}
-	offers, err := p.client.Offers(ctx, id)
+	offers, err := p.Jobs.Offers(ctx, id)
 	if err != nil {
 		return tried{id: id, says: err.Error(), refused: true}
 	}
@@ -196,7 +196,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 	if c.Ask == makegood.AskSettleSkipped && reason == "" {
 		return nil, &api.InvalidError{Message: "What is skipped needs a reason: it is kept with the step."}
 	}
-	found, more, err := c.jobs(r.Context(), p.client, seen)
+	found, more, err := c.jobs(r.Context(), p.Jobs, seen)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func (s scheduleRow) MissedSays() string {
 
 // schedules loads all schedules.
 func (p *Page) schedules(r *http.Request) (any, error) {
-	all, err := p.client.ListSchedules(r.Context())
+	all, err := p.Jobs.ListSchedules(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (p *Page) draw(ctx context.Context, rows []scheduleRow) {
 // drawOne leaves out what cannot be had: the row says the rest all the same.
 func (p *Page) drawOne(ctx context.Context, row *scheduleRow) {
 	if row.PausedAt == nil {
-		fires, err := p.client.NextFires(ctx, row.Name, maxFires)
+		fires, err := p.Jobs.NextFires(ctx, row.Name, maxFires)
 		row.Drawn = err == nil
 		for _, at := range fires {
 			if in := at.Sub(row.Now); in >= 0 && in < aDay {
@@ -168,7 +168,7 @@ func (p *Page) drawOne(ctx context.Context, row *scheduleRow) {
 	if row.LastJob == "" {
 		return
 	}
-	if job, err := p.client.Look(ctx, row.LastJob); err == nil {
+	if job, err := p.Jobs.Look(ctx, row.LastJob); err == nil {
 		row.Job = &job
 	}
 }
@@ -202,7 +202,7 @@ func (p *Page) newSchedule(r *http.Request) (any, error) {
 }
 
 func (p *Page) editSchedule(r *http.Request) (any, error) {
-	s, err := p.client.GetSchedule(r.Context(), r.PathValue("name"))
+	s, err := p.Jobs.GetSchedule(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (p *Page) createSchedule(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = p.client.CreateSchedule(r.Context(), s)
+	_, err = p.Jobs.CreateSchedule(r.Context(), s)
 	return goTo("schedules"), err
 }
 
@@ -255,23 +255,23 @@ func (p *Page) changeSchedule(r *http.Request) (any, error) {
 		return nil, err
 	}
 	s.Name = r.PathValue("name")
-	_, err = p.client.ChangeSchedule(r.Context(), s, rev)
+	_, err = p.Jobs.ChangeSchedule(r.Context(), s, rev)
 	return goTo("schedules"), err
 }
 
 // runSchedule makes a job of it now, and shows that.
 func (p *Page) runSchedule(r *http.Request) (any, error) {
-	job, err := p.client.RunSchedule(r.Context(), r.PathValue("name"))
+	job, err := p.Jobs.RunSchedule(r.Context(), r.PathValue("name"))
 	return goTo("jobs/" + job), err
 }
 
 func (p *Page) pauseSchedule(r *http.Request) (any, error) {
-	_, err := p.client.PauseSchedule(r.Context(), r.PathValue("name"))
+	_, err := p.Jobs.PauseSchedule(r.Context(), r.PathValue("name"))
 	return goTo("schedules"), err
 }
 
 func (p *Page) resumeSchedule(r *http.Request) (any, error) {
-	_, err := p.client.ResumeSchedule(r.Context(), r.PathValue("name"))
+	_, err := p.Jobs.ResumeSchedule(r.Context(), r.PathValue("name"))
 	return goTo("schedules"), err
 }
 
@@ -282,7 +282,7 @@ type removal struct{ api.Scheduled }
 func (d removal) Title() string { return "Remove " + d.Name }
 
 func (p *Page) askRemoval(r *http.Request) (any, error) {
-	s, err := p.client.GetSchedule(r.Context(), r.PathValue("name"))
+	s, err := p.Jobs.GetSchedule(r.Context(), r.PathValue("name"))
 	return removal{s}, err
 }
 
@@ -291,5 +291,5 @@ func (p *Page) removeSchedule(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, &api.InvalidError{Message: "rev: want a number"}
 	}
-	return goTo("schedules"), p.client.RemoveSchedule(r.Context(), r.PathValue("name"), rev)
+	return goTo("schedules"), p.Jobs.RemoveSchedule(r.Context(), r.PathValue("name"), rev)
 }

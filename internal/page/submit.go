@@ -67,7 +67,7 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 
 // fillLike fills a form in with what a job was submitted with, but for its id and its start.
 func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
-	j, err := p.client.Get(ctx, like)
+	j, err := p.Jobs.Get(ctx, like)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
 
 // chooseWorkflow lists what a job can be submitted to.
 func (p *Page) chooseWorkflow(r *http.Request) (any, error) {
-	known, err := p.client.Workflows(r.Context())
+	known, err := p.Jobs.Workflows(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (d submitData) fromFields() string {
 // blankSubmission reads the workflow that a form is for.
 func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
 	d := submitData{MaxPayload: makegood.MaxPayloadBytes, MaxLabels: makegood.MaxLabels}
-	known, err := p.client.Workflows(r.Context())
+	known, err := p.Jobs.Workflows(r.Context())
 	if err != nil {
 		return d, err
 	}
@@ -116,7 +116,7 @@ func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
 		return d, &problem{status: http.StatusNotFound, Head: "There is no such workflow", Text: fmt.Sprintf("No workflow here has the name %.80q.", r.PathValue("name"))}
 	}
 	d.Workflow = known[at]
-	definition, err := p.client.Definition(r.Context(), d.Workflow.Definition)
+	definition, err := p.Jobs.Definition(r.Context(), d.Workflow.Definition)
 	if err != nil {
 		return d, err
 	}
@@ -164,7 +164,7 @@ func (p *Page) submit(r *http.Request) (any, error) {
 		d.Wrong = err.Error()
 		return d, nil
 	}
-	job, err := p.client.Submit(r.Context(), s)
+	job, err := p.Jobs.Submit(r.Context(), s)
 	var invalid *api.InvalidError
 	var mismatch *api.MismatchError
 	switch {

@@ -53,7 +53,7 @@ type explained struct {
 // welcome loads what somebody sees who has no jobs yet.
 func (p *Page) welcome(r *http.Request) (any, error) {
 	ctx := r.Context()
-	workflows, err := p.client.Workflows(ctx)
+	workflows, err := p.Jobs.Workflows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (p *Page) begin(r *http.Request) (any, error) {
 		wanted = p.Tour.Many
 	}
 	for _, s := range wanted {
-		if _, err := p.client.Submit(r.Context(), s); err != nil {
+		if _, err := p.Jobs.Submit(r.Context(), s); err != nil {
 			return nil, err
 		}
 	}

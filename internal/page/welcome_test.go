@@ -34,7 +34,7 @@ func touring(t *testing.T) *world {
 	trip := func(id string) makegood.Submission {
 		return makegood.Submission{Workflow: "trip", ID: id, Input: json.RawMessage(`{}`)}
 	}
-	p := page.New(page.Config{Client: c, Where: "here", Tour: &page.Tour{
+	p := page.New(page.Config{Jobs: c, Where: "here", Tour: &page.Tour{
 		Workflow: "trip", About: "a trip.", First: trip("t-1"), Many: []makegood.Submission{trip("t-2"), trip("t-3")},
 		Commands: []page.Command{{Why: "Go.", Line: "makegood go 'x'"}},
 	}})

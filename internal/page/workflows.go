@@ -52,7 +52,7 @@ type workflowRow struct {
 
 // workflows loads the list.
 func (p *Page) workflows(r *http.Request) (any, error) {
-	known, err := p.client.Workflows(r.Context())
+	known, err := p.Jobs.Workflows(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ type stepRow struct {
 // workflow loads the view of a workflow: of its current definition, or of the one that the query names.
 func (p *Page) workflow(r *http.Request) (any, error) {
 	name := r.PathValue("name")
-	known, err := p.client.Workflows(r.Context())
+	known, err := p.Jobs.Workflows(r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (p Progress) Total() int { return len(p.Jobs) }
 // Left is how many jobs have not answered.
 func (p Progress) Left() int { return len(p.Jobs) - p.Asked }
 
-// Jobs is what is asked: a *client.Client.
+// Jobs is what is asked: a control.Service, or a *client.Client.
 type Jobs interface {
 	Request(ctx context.Context, id string, r api.Request) (makegood.Job, error)
 	Settle(ctx context.Context, id string, at api.StepRef, s api.SettleOptions) (makegood.Job, error)

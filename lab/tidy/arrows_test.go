@@ -163,15 +163,17 @@ var arrows = []arrow{
 	{"internal/timeline", []string{"."}, nil},
 	// What jobs can be found by: a table, for the API and the command.
 	{"internal/filter", []string{".", "internal/plain"}, nil},
-	// What is said of steps that wait, checked once for the API and for whoever is in the process.
-	{"internal/completion", []string{
-		".", "internal/job", "api", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
+	// The answers to what is asked of jobs, once, for the API, the engine, the page and the test kit.
+	{"internal/control", []string{
+		".", "internal/job", "api", "internal/canonical", "internal/holds", "internal/machine", "internal/payload", "internal/problem", "internal/scheduler",
+		"internal/sealed", "internal/store", "internal/telemetry", "internal/timetable", "internal/view", "internal/wire", "internal/workflowfile",
 	}, nil},
+	// An error as it crosses the wire: the API writes it, and a client reads it.
+	{"internal/problem", []string{".", "api"}, nil},
 	{"internal/httpapi", []string{
-		"internal/payload",
-		".", "internal/job", "api", "internal/filter", "internal/plain", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
-		"internal/changes", "internal/timetable", "internal/holds", "internal/workflowfile",
-		"internal/agentdoor", "internal/wire", "internal/origin", "internal/telemetry",
+		".", "internal/job", "api", "internal/agentdoor", "internal/canonical", "internal/changes", "internal/control", "internal/filter", "internal/machine",
+		"internal/origin", "internal/payload", "internal/plain", "internal/problem", "internal/scheduler", "internal/store", "internal/telemetry", "internal/view",
+		"internal/wire", "internal/workflowfile",
 	}, nil},
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
@@ -180,8 +182,8 @@ var arrows = []arrow{
 	{"lab/tidy", nil, nil},
 	{"internal/backup", []string{"internal/embedded", "internal/store/sqlitestore"}, nil},
 	{"internal/login", []string{".", "internal/origin"}, nil},
-	// The page: a client of the API, and of nothing below it.
-	{"internal/page", []string{".", "api", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
+	// The page: it knows the words of api, and nothing below them.
+	{"internal/page", []string{".", "api", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
 	{"lab/sim", []string{"*", "lab/oracle"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
@@ -214,12 +216,13 @@ var arrows = []arrow{
 	{"api", []string{".", "internal/sealed"}, nil},
 	{"internal/sealed", nil, nil},
 	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
-	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/telemetry"}, []string{"github.com/cenkalti/backoff/v5"}},
+	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/problem", "internal/telemetry"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
 	{"engine/folder", []string{
-		".", "internal/job", "api", "internal/sealed", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
+		".", "internal/job", "api", "internal/control", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store/sqlitestore", "internal/view",
+		"internal/workflowfile",
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "api", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/telemetry", "internal/workflowfile"}, nil},
@@ -232,9 +235,8 @@ var arrows = []arrow{
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
 	{"engine", []string{
-		"internal/payload",
-		".", "internal/agentrun", "internal/job", "internal/sealed", "agent", "api", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/holds", "internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/telemetry", "telemetry",
+		".", "agent", "api", "internal/agentrun", "internal/control", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/job",
+		"internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/workflowfile", "telemetry",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.

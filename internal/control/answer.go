@@ -1,4 +1,4 @@
-package completion
+package control
 
 import (
 	"encoding/json"
@@ -26,11 +26,19 @@ type Answer struct {
 	By, Why string
 }
 
+// verb names an answer.
+func (a Answer) verb() string {
+	if a.Error != nil {
+		return "fail"
+	}
+	return "complete"
+}
+
 // event checks an answer, and returns what is told to the Scheduler.
 func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
 	e := job.StepCompleted{Place: p, Request: a.Request, By: by, Why: a.Why}
-	if len(a.Request) > makegood.MaxRequestBytes {
-		return e, invalid("request has %d bytes, the limit is %d", len(a.Request), makegood.MaxRequestBytes)
+	if _, err := requestName(a.Request); err != nil {
+		return e, err
 	}
 	switch {
 	case len(a.By) > limits.MaxAnswererBytes || makegood.CheckWho(a.By) != nil:
@@ -69,13 +77,14 @@ func checkOutput(given json.RawMessage) (job.Payload, error) {
 // settled checks what a person says of a step that they have dealt with.
 func settled(p job.Place, s api.SettleOptions) (job.Settled, error) {
 	e := job.Settled{Place: p, Done: !s.Skipped && !s.NotDone, NotDone: s.NotDone, Attempt: s.Attempt, Reason: s.Reason, Request: s.Name}
+	if _, err := requestName(s.Name); err != nil {
+		return e, err
+	}
 	output, err := checkOutput(s.Output)
 	e.Output = output
 	switch {
 	case err != nil:
 		return e, err
-	case s.Name != "" && makegood.CheckJobID(s.Name) != nil:
-		return e, invalid("the name %.140q of a request is none: want what an id may be", s.Name)
 	case len(s.Reason) > makegood.MaxReasonBytes:
 		return e, invalid("reason has %d bytes, the limit is %d", len(s.Reason), makegood.MaxReasonBytes)
 	case s.Attempt < 0:
@@ -118,8 +127,4 @@ func deadline(until time.Time) (time.Time, error) {
 		return until, invalid("deadline: %v", err)
 	}
 	return until, nil
-}
-
-func invalid(format string, args ...any) error {
-	return &api.InvalidError{Message: fmt.Sprintf(format, args...)}
 }

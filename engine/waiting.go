@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// waiting are those who wait for a job to be saved.
+type waiting struct {
+	mu   *sync.Mutex
+	jobs map[string]map[chan struct{}]bool
+}
+
+func newWaiting() waiting {
+	return waiting{mu: new(sync.Mutex), jobs: map[string]map[chan struct{}]bool{}}
+}
+
+// register returns a channel on which something comes after each save of a job from now on, and what ends that.
+func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
+	c := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.jobs[id] == nil {
+		w.jobs[id] = map[chan struct{}]bool{}
+	}
+	w.jobs[id][c] = true
+	return c, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if delete(w.jobs[id], c); len(w.jobs[id]) == 0 {
+			delete(w.jobs, id)
+		}
+	}
+}
+
+// saved wakes who waits for a job.
+func (w *waiting) saved(j job.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.jobs[j.ID] {
+		select {
+		case c <- struct{}{}:
+		default: // It was woken already, and has not looked yet.
+		}
+	}
+}

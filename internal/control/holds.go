@@ -1,0 +1,69 @@
+package control
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// errNoPauses refuses what is asked of agents and workflows as a whole where they cannot be paused.
+var errNoPauses = notHere("agents and workflows cannot be paused as a whole here")
+
+// PauseAll is what api.Holds says.
+func (s *Service) PauseAll(ctx context.Context, kind makegood.HoldKind, name, reason string) (makegood.Hold, error) {
+	return s.hold(ctx, "pause", func() (job.Hold, error) { return s.parts.Holds.Pause(ctx, kind, name, reason, s.by(ctx)) })
+}
+
+// ResumeAll is what api.Holds says.
+func (s *Service) ResumeAll(ctx context.Context, kind makegood.HoldKind, name string) (makegood.Hold, error) {
+	return s.hold(ctx, "resume", func() (job.Hold, error) { return s.parts.Holds.Resume(ctx, kind, name, s.by(ctx)) })
+}
+
+// hold pauses or resumes an agent or a workflow, and returns the pause as it is stored after that.
+func (s *Service) hold(ctx context.Context, what string, do func() (job.Hold, error)) (makegood.Hold, error) {
+	if s.parts.Holds == nil {
+		return makegood.Hold{}, fmt.Errorf("%s: %w", what, errNoPauses)
+	}
+	h, err := do()
+	if err != nil {
+		return makegood.Hold{}, fmt.Errorf("%s: %w", what, inWords(err))
+	}
+	s.parts.Logger.InfoContext(ctx, "hold", "request", what, "hold", h.String(), "by", s.by(ctx))
+	counted, err := s.parts.Holds.Count(ctx, h)
+	if err != nil {
+		return makegood.Hold{}, fmt.Errorf("%s: %w", what, inWords(err))
+	}
+	return view.Hold(counted), nil
+}
+
+// ListHolds is what api.Holds says.
+func (s *Service) ListHolds(ctx context.Context) ([]makegood.Hold, error) {
+	if s.parts.Holds == nil {
+		return nil, fmt.Errorf("list holds: %w", errNoPauses)
+	}
+	all, err := s.parts.Holds.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list holds: %w", inWords(err))
+	}
+	return view.Holds(all), nil
+}
+
+// ListAgents is what api.Agents says.
+func (s *Service) ListAgents(ctx context.Context) ([]api.Agent, error) {
+	if s.parts.Agents == nil || s.parts.Holds == nil {
+		return nil, fmt.Errorf("list agents: %w", notHere("how agents stand is not known here"))
+	}
+	all, err := s.parts.Agents.Agents(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", inWords(err))
+	}
+	held, err := s.parts.Holds.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", inWords(err))
+	}
+	return view.Agents(all, held), nil
+}

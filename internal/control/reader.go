@@ -1,0 +1,287 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/sealed"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+const (
+	// listPage is how many jobs a page of a list has.
+	listPage = 200
+	// auditPage is how many jobs a page of an audit looks at.
+	auditPage = 1000
+	// longestLook is the longest pause between two looks of Watch at a job of which no save is heard.
+	longestLook = time.Second
+	// maxNear is how many attempts a job may have out whose claims are read for a list: each is a read of the store.
+	maxNear = 20
+)
+
+// Store is where jobs are read.
+type Store interface {
+	store.Lister
+	store.Auditor
+	view.Source
+	// Load reads a job; one that a newer release wrote comes with store.ErrNewer.
+	Load(ctx context.Context, id string) (job.Job, error)
+	// Definition reads a definition by its hash.
+	Definition(ctx context.Context, hash string) ([]byte, error)
+}
+
+// Reading is what a Reader is made of.
+type Reading struct {
+	Store Store
+	// Held returns the claims on those attempts of a job that are out, by step. Near: they lie beside the jobs, so that a list reads them
+	// too; on a stack each would be a request of its own, at every look at the list.
+	Held func(ctx context.Context, j job.Job) (map[string]job.Claim, error)
+	Near bool
+	// Stands says of the jobs of an audit's page whether they stand still. Nil: that is not looked at.
+	Stands func(ctx context.Context, page []store.Audited)
+	// Workflows returns the hashes of the current definitions, by the names of their workflows.
+	Workflows func(ctx context.Context) (map[string]string, error)
+	// Totals counts the jobs by their states without reading them. Nil: that is not known here.
+	Totals store.Totaler
+	// Saved returns a channel on which something comes after each save of a job, and what ends that. Nil: Watch polls.
+	Saved func(id string) (saved <-chan struct{}, forget func())
+}
+
+// Reader is an api.Reader of a store.
+type Reader struct {
+	mark    //lint:ignore U1000 it closes api.Reader
+	reading Reading
+}
+
+//lint:ignore U1000 embedded without its name
+type mark = sealed.By
+
+var _ api.Reader = (*Reader)(nil)
+
+// NewReader returns a Reader, which changes nothing.
+func NewReader(r Reading) *Reader { return &Reader{reading: r} }
+
+// Get is what api.Reader says. A job that a newer release wrote is shown as far as it is known.
+func (r *Reader) Get(ctx context.Context, id string) (makegood.Job, error) {
+	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+		return view.WithPayloads(ctx, j, held, r.reading.Store)
+	})
+}
+
+// Look is what api.Reader says.
+func (r *Reader) Look(ctx context.Context, id string) (makegood.Job, error) {
+	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+		return view.Of(j, held), nil
+	})
+}
+
+// Outline reads a job with its history, and with the payloads that are small (view.Outlined).
+func (r *Reader) Outline(ctx context.Context, id string) (makegood.Job, error) {
+	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+		return view.Outlined(ctx, j, held, r.reading.Store)
+	})
+}
+
+func (r *Reader) read(ctx context.Context, id string, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (makegood.Job, error) {
+	j, err := r.load(ctx, id)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
+	}
+	held, err := r.reading.Held(ctx, j)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, inWords(err))
+	}
+	v, err := show(j, held)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, inWords(err))
+	}
+	return v, nil
+}
+
+// load reads a job, also one that a newer release wrote. An id that no job can have reaches no store.
+func (r *Reader) load(ctx context.Context, id string) (job.Job, error) {
+	if makegood.CheckJobID(id) != nil {
+		return job.Job{}, api.ErrNotFound
+	}
+	j, err := r.reading.Store.Load(ctx, id)
+	if err != nil && !errors.Is(err, store.ErrNewer) {
+		return job.Job{}, inWords(err)
+	}
+	return j, nil
+}
+
+// Page is what api.Reader says: at most 200 jobs.
+func (r *Reader) Page(ctx context.Context, filter api.Filter, cursor string) (api.Page, error) {
+	return r.PageOf(ctx, filter, cursor, listPage)
+}
+
+// PageOf returns a page of a list of at most limit jobs.
+func (r *Reader) PageOf(ctx context.Context, filter api.Filter, cursor string, limit int) (api.Page, error) {
+	page, err := view.List(ctx, r.reading.Store, filter, cursor, limit)
+	return page, inWords(err)
+}
+
+// Details returns a page of a list of at most limit jobs, each with the job itself (api.Listed.Job).
+func (r *Reader) Details(ctx context.Context, filter api.Filter, cursor string, limit int) (api.Page, error) {
+	page, err := view.Details(ctx, r.reading.Store, filter, cursor, limit, r.nearClaims(ctx))
+	return page, inWords(err)
+}
+
+// nearClaims reads the claims on a job's attempts; nil: they are far.
+func (r *Reader) nearClaims(ctx context.Context) view.Claims {
+	if !r.reading.Near {
+		return nil
+	}
+	return func(j job.Job) (map[string]job.Claim, error) {
+		if out := attemptsOut(j); out == 0 || out > maxNear {
+			return nil, nil
+		}
+		return r.reading.Held(ctx, j)
+	}
+}
+
+func attemptsOut(j job.Job) (out int) {
+	for _, s := range j.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched {
+				out++
+			}
+		}
+	}
+	return out
+}
+
+// Count is what api.Reader says.
+func (r *Reader) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
+	groups, err := view.Groups(ctx, r.reading.Store, filter, by, cursor)
+	return groups, inWords(err)
+}
+
+// Errors counts the jobs in Error by their workflow, the step at which they stopped, and the kind of its error.
+func (r *Reader) Errors(ctx context.Context, cursor string) (api.Groups, error) {
+	return r.Count(ctx, api.Filter{State: makegood.JobError}, view.ErrorFacets(), cursor)
+}
+
+// Totals returns how many jobs there are in each state, without reading them.
+func (r *Reader) Totals(ctx context.Context) (map[makegood.ProcessState]int, error) {
+	if r.reading.Totals == nil {
+		return nil, notHere("how many jobs there are is not known here; a count reads and counts them")
+	}
+	all, err := r.reading.Totals.Totals(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("totals of jobs: %w", inWords(err))
+	}
+	return all, nil
+}
+
+// List is what api.Reader says.
+func (r *Reader) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
+	return api.Pages(func(cursor string) (api.Page, error) { return r.Page(ctx, filter, cursor) })
+}
+
+// Workflows is what api.Reader says, by their names.
+func (r *Reader) Workflows(ctx context.Context) ([]api.Workflow, error) {
+	known, err := r.reading.Workflows(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list workflows: %w", inWords(err))
+	}
+	all := make([]api.Workflow, 0, len(known))
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, api.Workflow{Name: name, Definition: known[name]})
+	}
+	return all, nil
+}
+
+// HashPattern is the form of the hash of a definition.
+var HashPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Definition reads a definition by its hash, current or not. Errors: api.ErrNoDefinition, api.ErrNewer.
+func (r *Reader) Definition(ctx context.Context, hash string) (api.Definition, error) {
+	if !HashPattern.MatchString(hash) {
+		return api.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, api.ErrNoDefinition)
+	}
+	text, err := r.reading.Store.Definition(ctx, hash)
+	if errors.Is(err, store.ErrNotFound) {
+		err = api.ErrNoDefinition
+	}
+	if err != nil {
+		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, inWords(err))
+	}
+	shown, err := view.Definition(text)
+	if err != nil {
+		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, inWords(err))
+	}
+	return shown, nil
+}
+
+// Audit looks at all jobs, and returns what it found page by page, as far as its caller reads on. An error ends it.
+func (r *Reader) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
+	return func(yield func(api.AuditPage, error) bool) {
+		for cursor := ""; ; {
+			page, err := r.AuditPage(ctx, cursor)
+			if !yield(page, err) || err != nil || page.Cursor == "" {
+				return
+			}
+			cursor = page.Cursor
+		}
+	}
+}
+
+// AuditPage looks at a page of all jobs, after the page that gave cursor; empty: the first.
+func (r *Reader) AuditPage(ctx context.Context, cursor string) (api.AuditPage, error) {
+	page, next, err := r.reading.Store.AuditPage(ctx, cursor, auditPage)
+	if errors.Is(err, store.ErrNotFound) {
+		err = &api.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of an audit", cursor)}
+	}
+	if err != nil {
+		return api.AuditPage{}, fmt.Errorf("audit: %w", inWords(err))
+	}
+	if r.reading.Stands != nil {
+		r.reading.Stands(ctx, page)
+	}
+	return api.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next}, nil
+}
+
+// Wait is what api.Reader says.
+func (r *Reader) Wait(ctx context.Context, id string) (makegood.Job, error) {
+	return api.WaitFor(ctx, r, id)
+}
+
+// Watch is what api.Reader says. Saves that follow closely upon each other may be seen as one.
+func (r *Reader) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
+	if r.reading.Saved == nil {
+		return api.Polled(ctx, id, r.Look)
+	}
+	return func(yield func(makegood.Job, error) bool) {
+		saved, forget := r.reading.Saved(id)
+		defer forget()
+		for {
+			job, err := r.Look(ctx, id)
+			if err != nil {
+				yield(job, err)
+				return
+			}
+			if !yield(job, nil) || job.AtEnd() {
+				return
+			}
+			select {
+			case <-saved:
+			case <-time.After(longestLook):
+				// A job that cannot be read is parked by a write of which no save is heard.
+			case <-ctx.Done():
+				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// Completion is what api.Jobs says.
+func (s *Service) Completion(token string) api.Completion { return tokenHolder{s, token} }
+
+// tokenHolder answers under a completion token.
+type tokenHolder struct {
+	service *Service
+	token   string
+}
+
+// Complete is what api.Completion says.
+func (h tokenHolder) Complete(ctx context.Context, output json.RawMessage) (api.Standing, error) {
+	return h.service.AnswerByToken(ctx, h.token, Answer{Output: output})
+}
+
+// Fail is what api.Completion says.
+func (h tokenHolder) Fail(ctx context.Context, why makegood.StepError) (api.Standing, error) {
+	return h.service.AnswerByToken(ctx, h.token, Answer{Error: &why})
+}
+
+// Heartbeat is what api.Completion says.
+func (h tokenHolder) Heartbeat(ctx context.Context, until time.Time) (api.Standing, error) {
+	standing, err := h.service.extendByToken(ctx, h.token, until)
+	return standing, byToken("heartbeat", err)
+}
+
+// AnswerByToken ends the step of a completion token.
+func (s *Service) AnswerByToken(ctx context.Context, token string, a Answer) (api.Standing, error) {
+	standing, err := s.answerByToken(ctx, token, a)
+	return standing, byToken(a.verb(), err)
+}
+
+func (s *Service) answerByToken(ctx context.Context, token string, a Answer) (api.Standing, error) {
+	j, p, err := s.holder(ctx, token)
+	if err != nil {
+		return api.Standing{}, err
+	}
+	by := wire.ByToken
+	if a.By != "" {
+		by = a.By + " (" + wire.ByToken + ")" // So they say; nobody knows them.
+	}
+	e, err := a.event(p, by)
+	if err != nil {
+		return api.Standing{}, err
+	}
+	after, verdict, err := s.parts.Scheduler.Complete(ctx, j.ID, e)
+	if err != nil {
+		return api.Standing{}, err
+	}
+	s.log(ctx, saying{log: "completion", job: j.ID, place: p, by: by}, verdict)
+	return standing(after, p, verdict)
+}
+
+func (s *Service) extendByToken(ctx context.Context, token string, until time.Time) (api.Standing, error) {
+	j, p, err := s.holder(ctx, token)
+	if err != nil {
+		return api.Standing{}, err
+	}
+	if until, err = deadline(until); err != nil {
+		return api.Standing{}, err
+	}
+	after, verdict, err := s.parts.Scheduler.Extend(ctx, j.ID, job.WaitExtended{Place: p, Until: until})
+	if err != nil {
+		return api.Standing{}, err
+	}
+	s.log(ctx, saying{log: "completion", job: j.ID, place: p, by: wire.ByToken}, verdict)
+	return standing(after, p, verdict)
+}
+
+// byToken words an error of what was asked under a completion token.
+func byToken(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, inWords(err))
+	}
+	return nil
+}
+
+// holder returns the job and the place of a completion token. A token that no job has made, and a token of a job that is not there, have
+// one error, api.ErrCompletionToken: a guess does not tell which jobs there are.
+func (s *Service) holder(ctx context.Context, token string) (job.Job, job.Place, error) {
+	id, p, err := job.ReadCompletionToken(token)
+	switch {
+	case errors.Is(err, job.ErrLaterCompletionToken):
+		return job.Job{}, p, &scheduler.NewerError{What: "this completion token"}
+	case err != nil:
+		return job.Job{}, p, invalid("completion: %v", err)
+	}
+	j, err := s.parts.Store.Load(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDamaged):
+		return job.Job{}, p, api.ErrCompletionToken
+	case err != nil && !errors.Is(err, store.ErrNewer):
+		return job.Job{}, p, err
+	case !machine.GenuineCompletion(j, p):
+		return job.Job{}, p, api.ErrCompletionToken
+	}
+	return j, p, nil
+}
+
+// StepLook is what the holder of a completion token sees of a step.
+type StepLook struct {
+	// Job is the job's id, Step the step's name; Undo: it is the step's undo.
+	Job, Step string
+	Undo      bool
+	makegood.Activity
+	// Answer is what an approval was answered with; empty: nothing yet, or it is none.
+	Answer string
+	scheduler.Asked
+}
+
+// LookByToken returns what the holder of a completion token sees of its step. It changes nothing.
+func (s *Service) LookByToken(ctx context.Context, token string) (StepLook, error) {
+	j, p, err := s.holder(ctx, token)
+	if err != nil {
+		return StepLook{}, byToken("look", err)
+	}
+	asked, err := s.parts.Scheduler.Asks(ctx, j, p)
+	if err != nil {
+		return StepLook{}, byToken("look", err)
+	}
+	look := StepLook{Job: j.ID, Step: p.Step, Undo: p.Undo, Asked: asked}
+	if p.Round != j.Round {
+		return look, nil // What there is to see is of another round.
+	}
+	look.Activity = ActivityOf(j, p)
+	if asked.Choices != nil {
+		look.Answer = answerOf(j, p)
+	}
+	return look, nil
+}
+
+// answerOf is the answer in the output of an approval.
+func answerOf(j job.Job, p job.Place) string {
+	s, _ := j.Step(p.Step)
+	output := s.Forward.Output
+	if p.Undo {
+		output = s.Undo.Output
+	}
+	var says struct {
+		Answer string `json:"answer"`
+	}
+	if json.Unmarshal(output.Inline, &says) != nil {
+		return "" // It has none, or a workflow gave it another output when nobody answered.
+	}
+	return says.Answer
+}
+
+// standing is all that whoever holds a token is told of a job.
+func standing(j job.Job, p job.Place, v machine.Verdict) (api.Standing, error) {
+	if v.Kind == machine.Refused {
+		return api.Standing{}, &api.RefusedError{Reason: v.Reason}
+	}
+	a := ActivityOf(j, p)
+	return api.Standing{State: a.State, CompleteBy: a.CompleteBy, Existed: v.Kind == machine.Duplicate}, nil
+}
+
+// ActivityOf is how the step of a place stands, without payloads.
+func ActivityOf(j job.Job, p job.Place) makegood.Activity {
+	for _, s := range view.Of(j, nil).Steps {
+		switch {
+		case s.Name != p.Step:
+		case !p.Undo:
+			return s.Activity
+		case s.Undo != nil:
+			return *s.Undo
+		}
+	}
+	return makegood.Activity{State: makegood.StepNotStarted}
+}

@@ -1,0 +1,198 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	watch "github.com/makegood-dev/makegood/internal/telemetry"
+	"github.com/makegood-dev/makegood/internal/view"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Submit is what api.Jobs says.
+func (s *Service) Submit(ctx context.Context, sub makegood.Submission) (makegood.Job, error) {
+	if sub.ID == "" {
+		sub.ID = api.NewJobID(s.parts.Now())
+	}
+	if sub.Workflow == "" {
+		return makegood.Job{}, fmt.Errorf("submit job %s: %w", sub.ID, invalid("workflow is missing"))
+	}
+	j, created, err := s.parts.Submit(ctx, sub.Workflow, scheduler.Submission{
+		ID: sub.ID, Input: sub.Input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels,
+		Traceparent: watch.Under(ctx, sub.Traceparent),
+	})
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("submit job %s: %w", sub.ID, inWords(err))
+	}
+	v := view.Of(j, nil)
+	v.Existed = !created
+	return v, nil
+}
+
+// Publish makes a workflow file the current definition of its name; jobs that are there keep theirs.
+func (s *Service) Publish(ctx context.Context, source []byte) (api.Workflow, error) {
+	if s.parts.Publish == nil {
+		return api.Workflow{}, notHere("workflows are published to a deployed stack; this process reads its files when it starts")
+	}
+	compiled, err := workflowfile.Parse("source", source)
+	if err != nil {
+		return api.Workflow{}, fmt.Errorf("publish: %w", &api.InvalidError{Message: err.Error()})
+	}
+	if err := s.parts.Publish(ctx, compiled); err != nil {
+		return api.Workflow{}, fmt.Errorf("publish: %w", inWords(err))
+	}
+	s.parts.Logger.InfoContext(ctx, "published", "workflow", compiled.Workflow.Name, "definition", compiled.Hash, "by", s.by(ctx))
+	return api.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash}, nil
+}
+
+// Request is what api.Jobs says.
+func (s *Service) Request(ctx context.Context, id string, r api.Request) (makegood.Job, error) {
+	asked, err := s.requested(ctx, id, r)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("%.40s job %s: %w", r.Verb, id, err)
+	}
+	j, verdict, err := s.parts.Scheduler.Request(ctx, id, asked)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("%s job %s: %w", r.Verb, id, s.failed(ctx, id, err))
+	}
+	s.parts.Logger.InfoContext(ctx, "request", "job", id, "verb", r.Verb, "verdict", verdict.Kind, "reason", verdict.Reason, "by", asked.By)
+	if verdict.Kind == machine.Refused {
+		return makegood.Job{}, fmt.Errorf("%s job %s: %w", r.Verb, id, &api.RefusedError{Job: id, Reason: verdict.Reason})
+	}
+	v := view.Of(j, nil)
+	v.Existed = verdict.Kind == machine.Duplicate
+	return v, nil
+}
+
+// Plan is what api.Jobs says.
+func (s *Service) Plan(ctx context.Context, id string, r api.Request) (makegood.Plan, error) {
+	asked, err := s.requested(ctx, id, r)
+	if err == nil && r.Verb != makegood.VerbResubmit {
+		err = invalid("there is no plan of %s, only of %s", r.Verb, makegood.VerbResubmit)
+	}
+	if err != nil {
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, err)
+	}
+	plan, verdict, err := s.parts.Scheduler.Plan(ctx, id, asked)
+	switch {
+	case err != nil:
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, s.failed(ctx, id, err))
+	case verdict.Kind == machine.Refused:
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &api.RefusedError{Job: id, Reason: verdict.Reason})
+	}
+	return plan, nil
+}
+
+// maxDefinition is how long the name of a definition may be, in bytes: a hash, or api.CurrentDefinition.
+const maxDefinition = 128
+
+// requested checks a request, and returns the event of it.
+func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.Requested, error) {
+	asked := job.Requested{Verb: r.Verb, Reason: r.Reason, StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: s.by(ctx)}
+	switch {
+	case makegood.CheckJobID(id) != nil:
+		return asked, api.ErrNotFound
+	case !slices.Contains(makegood.Verbs(), r.Verb):
+		return asked, invalid("there is no verb %.40q; there are %v", r.Verb, makegood.Verbs())
+	case r.Verb == makegood.VerbReschedule && r.StartAt.IsZero():
+		return asked, invalid("startAt is missing")
+	case r.Verb == makegood.VerbEdit && r.Timeout == 0:
+		return asked, invalid("timeout is missing")
+	case len(r.Reason) > makegood.MaxReasonBytes:
+		return asked, invalid("reason has %d bytes, the limit is %d", len(r.Reason), makegood.MaxReasonBytes)
+	case len(r.Definition) > maxDefinition:
+		return asked, invalid("definition has %d bytes: want a hash, or %s", len(r.Definition), api.CurrentDefinition)
+	}
+	name, err := requestName(r.Name)
+	if err != nil {
+		return asked, err
+	}
+	if name != "" {
+		// The core knows requests by their names alone; the same name under another verb is another request.
+		asked.Request = string(r.Verb) + ":" + name
+	}
+	asked.Input, err = scheduler.CheckInput(r.Input)
+	return asked, inWords(err)
+}
+
+// requestName checks the name of a request; an empty one is none.
+func requestName(name string) (string, error) {
+	if name != "" && makegood.CheckJobID(name) != nil {
+		return "", invalid("request: want 1 to %d of A to Z, a to z, 0 to 9, and . _ : -, and not %.140q", makegood.MaxRequestBytes, name)
+	}
+	return name, nil
+}
+
+// failed returns the error of a request about a job in the words of package api: where the job is damaged, that it is, whatever the request
+// met first.
+func (s *Service) failed(ctx context.Context, id string, err error) error {
+	if err := inWords(err); known(err) {
+		return err
+	}
+	if _, readErr := s.parts.Store.Load(ctx, id); errors.Is(readErr, store.ErrDamaged) {
+		err = readErr
+	}
+	return inWords(err)
+}
+
+// Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
+// changed. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer.
+func (s *Service) Offers(ctx context.Context, id string) (makegood.Offers, error) {
+	if makegood.CheckJobID(id) != nil {
+		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, api.ErrNotFound)
+	}
+	offers, err := s.parts.Scheduler.Offers(ctx, id)
+	if err != nil {
+		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, s.failed(ctx, id, err))
+	}
+	return offers, nil
+}
+
+// SentInputs says what the steps of a job and their undos were asked, with marks in the place of secrets: of one step, whole, or of all,
+// where step is empty. Nothing is changed. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer, *api.InvalidError.
+func (s *Service) SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error) {
+	if step != "" && makegood.StepName.Check(step) != nil {
+		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, invalid("step is %.80q: want the name of a step", step))
+	}
+	all, err := s.sentInputs(ctx, id, step)
+	if err == nil && step != "" && len(all.Inputs) == 0 {
+		err = notHere(fmt.Sprintf("job %s has asked nobody for a step %s", id, step))
+	}
+	if err != nil {
+		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, s.failed(ctx, id, err))
+	}
+	return all, nil
+}
+
+func (s *Service) sentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error) {
+	j, err := s.load(ctx, id)
+	if err != nil {
+		return makegood.SentInputs{}, err
+	}
+	changed, err := view.Redefined(ctx, s.parts.Store, j)
+	if err != nil {
+		return makegood.SentInputs{}, err
+	}
+	return s.parts.Scheduler.SentInputs(ctx, id, step, changed)
+}
+
+// Wake puts a job back that an audit found, and returns it as it is stored then; one that is as it should be is left alone.
+func (s *Service) Wake(ctx context.Context, id string) (makegood.Job, error) {
+	if makegood.CheckJobID(id) != nil {
+		return makegood.Job{}, fmt.Errorf("wake job %s: %w", id, api.ErrNotFound)
+	}
+	j, verdict, err := s.parts.Scheduler.Wake(ctx, id)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("wake job %s: %w", id, s.failed(ctx, id, err))
+	}
+	s.parts.Logger.InfoContext(ctx, "woken", "job", id, "verdict", verdict.Kind, "reason", verdict.Reason, "by", s.by(ctx))
+	return view.Of(j, nil), nil
+}
