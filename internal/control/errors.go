@@ -44,7 +44,7 @@ func inWords(err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return api.ErrNotFound
 	case errors.Is(err, holds.ErrInvalid):
-		return &api.InvalidError{Message: err.Error()}
+		return &api.InvalidError{Message: strings.TrimPrefix(err.Error(), holds.ErrInvalid.Error()+": ")}
 	case errors.Is(err, holds.ErrNotHeld):
 		return &api.RefusedError{Reason: err.Error()}
 	case errors.Is(err, payload.ErrTooLarge):
