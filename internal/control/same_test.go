@@ -60,8 +60,8 @@ func (s spoilt) Load(ctx context.Context, id string) (job.Job, error) {
 	return j, err
 }
 
-const letter = `
-name: letter
+const note = `
+name: note
 steps:
   - {name: write, agent: post, retry: {attempts: 1}}
   - {name: sign, agent: approval, with: {choices: ["yes", "no"], question: "Sign it?"}}
@@ -81,7 +81,7 @@ func open(t *testing.T, overHTTP bool) everything {
 		Agents: []agent.Handler{post}, Logger: quiet, WrapStore: func(s store.Store) store.Store { return spoilt{s} },
 	})
 	must(t, err)
-	compiled, err := workflowfile.Parse("letter.yaml", []byte(letter))
+	compiled, err := workflowfile.Parse("note.yaml", []byte(note))
 	must(t, err)
 	must(t, engine.Define(t.Context(), compiled))
 	ctx, stop := context.WithCancel(t.Context())
@@ -131,11 +131,11 @@ func calls() (all []call) {
 	}
 	sign := api.StepRef{Step: "sign"}
 	for _, s := range []makegood.Submission{
-		{Workflow: "letter", ID: "good", Input: json.RawMessage(`"Ada"`)}, {Workflow: "letter", ID: "newer", Input: json.RawMessage(`"Eve"`)},
-		{Workflow: "letter", ID: "settled", Input: json.RawMessage(`""`)}, {Workflow: "letter", ID: "failed", Input: json.RawMessage(`"Bob"`)},
-		{Workflow: "letter", ID: "good", Input: json.RawMessage(`"Ada"`)}, {Workflow: "letter", ID: "good", Input: json.RawMessage(`"Eve"`)},
-		{Workflow: "poem", ID: "p"}, {ID: "p"}, {Workflow: "letter", ID: "no id"}, {Workflow: "letter", ID: "r", ReplyTo: "shop"},
-		{Workflow: "letter", ID: "l", Labels: map[string]string{"NO LABEL": "x"}}, {Workflow: "letter", ID: "late", StartAt: time.Now().Add(400 * 24 * time.Hour)},
+		{Workflow: "note", ID: "good", Input: json.RawMessage(`"Ada"`)}, {Workflow: "note", ID: "newer", Input: json.RawMessage(`"Eve"`)},
+		{Workflow: "note", ID: "settled", Input: json.RawMessage(`""`)}, {Workflow: "note", ID: "failed", Input: json.RawMessage(`"Bob"`)},
+		{Workflow: "note", ID: "good", Input: json.RawMessage(`"Ada"`)}, {Workflow: "note", ID: "good", Input: json.RawMessage(`"Eve"`)},
+		{Workflow: "poem", ID: "p"}, {ID: "p"}, {Workflow: "note", ID: "no id"}, {Workflow: "note", ID: "r", ReplyTo: "shop"},
+		{Workflow: "note", ID: "l", Labels: map[string]string{"NO LABEL": "x"}}, {Workflow: "note", ID: "late", StartAt: time.Now().Add(400 * 24 * time.Hour)},
 	} {
 		one("Submit "+s.Workflow+" "+s.ID, func(ctx context.Context, j everything) (any, error) {
 			job, err := j.Submit(ctx, s)
@@ -192,7 +192,7 @@ func calls() (all []call) {
 		return j.Definition(ctx, job.Definition)
 	})
 	one("Definition of no hash", func(ctx context.Context, j everything) (any, error) { return j.Definition(ctx, "moon") })
-	one("Publish", func(ctx context.Context, j everything) (any, error) { return j.Publish(ctx, []byte(letter)) })
+	one("Publish", func(ctx context.Context, j everything) (any, error) { return j.Publish(ctx, []byte(note)) })
 	for _, r := range []api.Request{
 		{Verb: makegood.VerbPause, Name: "monday", Reason: "slow"}, {Verb: makegood.VerbPause, Name: "monday"}, {Verb: makegood.VerbResume}, {Verb: makegood.VerbReschedule},
 		{Verb: makegood.VerbReschedule, StartAt: time.Now().Add(time.Hour)}, {Verb: makegood.VerbResubmit}, {Verb: makegood.VerbPause, Name: "two words"},
@@ -256,8 +256,8 @@ func otherCalls() (all []call) {
 		all = append(all, call{name, ask})
 	}
 	for _, s := range []makegood.Schedule{
-		{Name: "nightly", Workflow: "letter", Cron: "@daily"}, {Name: "nightly", Workflow: "letter", Cron: "@daily"}, {Name: "nightly", Workflow: "letter", Cron: "@weekly"},
-		{Name: "nightly", Workflow: "poem", Cron: "@daily"}, {Name: "no name", Workflow: "letter", Cron: "@daily"}, {Name: "never", Workflow: "letter"},
+		{Name: "nightly", Workflow: "note", Cron: "@daily"}, {Name: "nightly", Workflow: "note", Cron: "@daily"}, {Name: "nightly", Workflow: "note", Cron: "@weekly"},
+		{Name: "nightly", Workflow: "poem", Cron: "@daily"}, {Name: "no name", Workflow: "note", Cron: "@daily"}, {Name: "never", Workflow: "note"},
 	} {
 		one("CreateSchedule", func(ctx context.Context, j everything) (any, error) {
 			got, err := j.CreateSchedule(ctx, s)
@@ -265,10 +265,10 @@ func otherCalls() (all []call) {
 		})
 	}
 	one("ChangeSchedule", func(ctx context.Context, j everything) (any, error) {
-		return j.ChangeSchedule(ctx, makegood.Schedule{Name: "nightly", Workflow: "letter", Cron: "@weekly"}, 99)
+		return j.ChangeSchedule(ctx, makegood.Schedule{Name: "nightly", Workflow: "note", Cron: "@weekly"}, 99)
 	})
 	one("ChangeSchedule that is not there", func(ctx context.Context, j everything) (any, error) {
-		return j.ChangeSchedule(ctx, makegood.Schedule{Name: "none", Workflow: "letter", Cron: "@weekly"}, 0)
+		return j.ChangeSchedule(ctx, makegood.Schedule{Name: "none", Workflow: "note", Cron: "@weekly"}, 0)
 	})
 	for _, name := range []string{"nightly", "none", "no name"} {
 		one("GetSchedule", func(ctx context.Context, j everything) (any, error) { return j.GetSchedule(ctx, name) })

@@ -47,13 +47,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
+	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
-	"github.com/makegood-dev/makegood/internal/timetable"
 )
 
 // keptBack is how long before the end of an invocation a handler must be done, a quarter of its time
@@ -138,25 +138,28 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 		return nil, err
 	}
 	told := &alerts{Notifier: s.notifier(c)}
-	var fires *timetable.Timetable
 	keeper := s.holds(c.agents, nil)
 	sched := scheduler.New(scheduler.Config{
 		Changes: s.changes(c.changes),
-		Held:    holds.NewReader(s.store, nil), Release: keeper.Release,
-		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues,
+		Held:    holds.NewReader(s.store, nil),
+		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),
 		Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
 		Counts: true, Clock: s.clock,
 		Instance: s.instance(), Watch: s.watch(), Logger: s.log,
-		Fire: func(ctx context.Context, name string, key time.Time) error { return fires.Fire(ctx, name, key) },
 	})
-	fires = s.timetable(sched.SubmitCurrent, func(ctx context.Context, workflow string) error {
+	fires := s.timetable(sched.SubmitCurrent, func(ctx context.Context, workflow string) error {
 		_, err := s.store.CurrentDefinition(ctx, workflow)
 		return err
 	})
-	s.meter.count(func() []total { return append(schedulerTotals(sched.Stats()), total{MetricAlerts, told.told.Load()}) })
+	routed := router.New(router.Config{Jobs: sched.HandleSQS, Fire: fires.Fire, Release: keeper.Release, Logger: s.log})
+	s.meter.count(func() []total {
+		stats := sched.Stats()
+		stats.Left += routed.Left()
+		return append(schedulerTotals(stats), total{MetricAlerts, told.told.Load()})
+	})
 	s.meter.count(func() []total { return timetableTotals(fires.Stats()) })
 	with := func(handle queue.Handler, name string) queue.Handler {
 		return s.handler(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
@@ -167,7 +170,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 			return handle(ctx, event)
 		}, name)
 	}
-	replies, submissions := with(sched.HandleSQS, EventsQueue), with(sched.HandleSubmissions, SubmissionsQueue)
+	replies, submissions := with(routed.Handle, EventsQueue), with(sched.HandleSubmissions, SubmissionsQueue)
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		// A batch is of one queue.
 		if s.isFrom(event, SubmissionsQueue) {

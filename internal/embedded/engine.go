@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
+	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -152,6 +153,8 @@ type Engine struct {
 	life   life
 	lock   *sqlitestore.FolderLock
 
+	// events handles the events queue.
+	events     *router.Router
 	scheduler  *scheduler.Scheduler
 	timetable  *timetable.Timetable
 	holds      *holds.Keeper
@@ -279,18 +282,20 @@ func (e *Engine) wire(run sqlitestore.Incarnation) {
 	})
 	e.scheduler = scheduler.New(scheduler.Config{
 		Changes: e.publisher(),
-		Held:    held, Release: e.holds.Release,
-		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
+		Held:    held,
+		Jobs:    e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
 		Undos:    e.undosOf,
 		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Watch: e.watch, Logger: e.config.Logger,
-		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
 	})
 	e.timetable = timetable.New(timetable.Config{
 		Schedules: e.schedules(), Jobs: e.store, Submit: e.SubmitCurrent, Knows: e.knows, Again: fireAgain, Logger: e.config.Logger,
 		Stored: func(_ context.Context, _ string, key time.Time) { e.alarm.at(key) },
+	})
+	e.events = router.New(router.Config{
+		Jobs: e.scheduler.HandleSQS, Fire: e.timetable.Fire, Release: e.holds.Release, Logger: e.config.Logger,
 	})
 	e.supervisor = supervisor.New(supervisor.Config{
 		Index: e.store, Queue: e.queues, Events: eventsQueue, Grace: tick, Logger: e.config.Logger,

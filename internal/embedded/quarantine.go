@@ -56,7 +56,7 @@ func (e *Engine) look(ctx context.Context, id string) (makegood.Job, error) {
 
 // handleNow deals with a message of the events queue at once, since that queue forgets when the process ends.
 func (e *Engine) handleNow(ctx context.Context, m queue.Message) error {
-	response, err := e.scheduler.HandleSQS(ctx, events.SQSEvent{Records: []events.SQSMessage{{
+	response, err := e.events.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{{
 		MessageId: "replayed", Body: m.Body, EventSourceARN: localqueue.ARN(eventsQueue),
 	}}})
 	if err == nil && len(response.BatchItemFailures) > 0 {

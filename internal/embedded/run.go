@@ -54,7 +54,7 @@ func (e *Engine) work(ctx context.Context) error {
 			cancel()
 		})
 	}
-	start("events", e.poller(localqueue.Poller{Queue: eventsQueue, Concurrency: e.config.EventWorkers, Handler: e.scheduler.HandleSQS}))
+	start("events", e.poller(localqueue.Poller{Queue: eventsQueue, Concurrency: e.config.EventWorkers, Handler: e.events.Handle}))
 	for name, workers := range e.workers {
 		for _, w := range workers {
 			start("agent "+name, e.poller(localqueue.Poller{Queue: w.queue, Concurrency: w.most, Batch: 1, Handler: w.HandleSQS}))

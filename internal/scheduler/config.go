@@ -54,12 +54,8 @@ type Config struct {
 	// Submissions is the queue of their own that submissions by message come from (HandleSubmissions); one on the events
 	// queue is poison then: who may send replies may not submit. Empty: they come with the events.
 	Submissions string
-	// Fire, if set, makes the jobs of a schedule that is due by a key that somebody saw (package timetable).
-	Fire func(ctx context.Context, schedule string, key time.Time) error
 	// Held, if set, knows which agents and workflows are paused.
 	Held Holds
-	// Release, if set, lets jobs that were held go on, where the time of the next has come (package holds).
-	Release func(ctx context.Context) error
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what

@@ -21,6 +21,9 @@ var (
 // errMisplaced: a submission came by the queue of replies, or something else by that of submissions.
 var errMisplaced = fmt.Errorf("%w: submissions, and nothing else, come by the submissions queue", wire.ErrPoison)
 
+// errHint: a hint to the schedules or the pauses came to the Scheduler; package router leads them elsewhere.
+var errHint = fmt.Errorf("%w: a hint that is no event of a job", wire.ErrPoison)
+
 // HandleSQS handles a batch of the events queue. The events of one job are folded into one load and
 // one save; what all jobs of the batch must send goes out together. The answer names the records that
 // must be delivered again.
@@ -43,12 +46,9 @@ type batch struct {
 	// work is one entry for each job that events came for, and one for each submission whose job is stored.
 	work        []*work
 	submissions []submission
-	schedules   []scheduleDue
 	// records are all of them, as they came.
 	records []events.SQSMessage
-	// releases are the records that say that jobs which were held are to go on.
-	releases []events.SQSMessage
-	unfit    []unfit
+	unfit   []unfit
 	// left are the records that a newer release must decide about, failed the message ids of those that must come again.
 	left   []sqsbatch.Unread
 	failed []string
@@ -59,12 +59,6 @@ type submission struct {
 	record  events.SQSMessage
 	message wire.Submit
 	account *spend.Account
-}
-
-// scheduleDue is the hint that a schedule is due, and the record that carried it.
-type scheduleDue struct {
-	record  events.SQSMessage
-	message wire.ScheduleDue
 }
 
 // unfit is a record of which nothing can be made, now or ever, and why.
@@ -88,10 +82,8 @@ func decode(name string, received events.SQSEvent, takes func(submits bool) bool
 			b.unfit = append(b.unfit, unfit{record, in, errMisplaced})
 		case in.Submit != nil:
 			b.submissions = append(b.submissions, submission{record: record, message: *in.Submit})
-		case in.HoldsDue != nil:
-			b.releases = append(b.releases, record)
-		case in.Schedule != nil:
-			b.schedules = append(b.schedules, scheduleDue{record, *in.Schedule})
+		case in.HoldsDue != nil, in.Schedule != nil:
+			b.unfit = append(b.unfit, unfit{record, in, errHint})
 		default:
 			b.event(in, record)
 		}
@@ -118,8 +110,6 @@ func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventRespons
 	defer s.openAccounts(b)()
 	s.putAllAway(ctx, b) // Before the work, which may take all the time there is.
 	s.submitAll(ctx, b)
-	s.fireAll(ctx, b)
-	s.release(ctx, b)
 	s.workOff(ctx, b.work)
 	s.putAllAway(ctx, b)
 	for _, w := range b.work {
@@ -128,38 +118,6 @@ func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventRespons
 	}
 	s.leaveAll(ctx, b)
 	return sqsbatch.Response(b.failed)
-}
-
-// fireAll fires the schedules that are due.
-func (s *Scheduler) fireAll(ctx context.Context, b *batch) {
-	failed := make([]error, len(b.schedules))
-	inParallel(len(b.schedules), func(i int) {
-		if due := b.schedules[i].message; s.config.Fire != nil {
-			failed[i] = s.config.Fire(ctx, due.Schedule, due.Key)
-		}
-	})
-	for i, err := range failed {
-		due := b.schedules[i]
-		switch {
-		case err == nil:
-		case isNewer(err):
-			// As with the deadline of a job: each sweep says it again.
-			s.stats.Add(func(t *Stats) { t.Left++ })
-		default:
-			s.config.Logger.WarnContext(ctx, "a schedule that is due goes back to the queue", "schedule", due.message.Schedule, "error", err)
-			b.failed = append(b.failed, due.record.MessageId)
-		}
-	}
-}
-
-// release lets jobs that were held go on, if any record says that their time has come. All of a batch say the same.
-func (s *Scheduler) release(ctx context.Context, b *batch) {
-	if len(b.releases) == 0 || s.config.Release == nil {
-		return
-	}
-	if err := s.config.Release(ctx); err != nil {
-		s.config.Logger.WarnContext(ctx, "what was paused goes on when the Supervisor says so again", "error", err)
-	}
 }
 
 // putAllAway deals with all records of which nothing could be made so far.

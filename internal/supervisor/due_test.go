@@ -22,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -195,16 +196,16 @@ func newStack(t *testing.T, random *rand.Rand) *stack {
 	s.scheduler = scheduler.New(scheduler.Config{
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: sends, Events: "events", Quarantine: "quarantine",
 		Tasks: func(string) string { return "tasks" }, Reminders: true, Period: sweepPeriod, Instance: "scheduler", Logger: logger,
-		Fire: func(ctx context.Context, name string, key time.Time) error { return s.table.Fire(ctx, name, key) },
 	})
 	s.table = timetable.New(timetable.Config{Schedules: s.store, Jobs: s.store, Submit: s.scheduler.SubmitCurrent, Stored: hint(sends), Logger: logger})
+	events := router.New(router.Config{Jobs: s.scheduler.HandleSQS, Fire: s.table.Fire, Logger: logger})
 	s.sweeps = supervisor.New(supervisor.Config{
 		Index: index, Queue: sends, Events: "events", Leases: s.store, Holder: "supervisor", Places: s.store, Unpolled: time.Second,
 		Ahead: limits.RemindWithin, Logger: logger,
 	})
 	runner := agentrun.New(agentrun.Config{Handlers: []agent.Handler{&s.began}, Claims: s.store, Queue: sends, Tasks: "tasks", Quarantine: "quarantine", Instance: "agent", Logger: logger})
 	s.define("name: ticking\nsteps: [{name: tick, agent: clock}]")
-	s.run(func(ctx context.Context) { s.poll(ctx, lines, "events", s.scheduler.HandleSQS) },
+	s.run(func(ctx context.Context) { s.poll(ctx, lines, "events", events.Handle) },
 		func(ctx context.Context) { s.poll(ctx, lines, "tasks", runner.HandleSQS) }, s.sweep)
 	return s
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -59,4 +60,14 @@ func decodeHoldsDue(body string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return instant("key", m.Key)
+}
+
+// HintOf reads a hint that a schedule or a pause is due. ok is false for any other message, and for a hint that cannot be read, of which
+// DecodeIncoming says why.
+func HintOf(body string) (in Incoming, ok bool) {
+	if !strings.Contains(body, typeScheduleDue) && !strings.Contains(body, typeHoldsDue) {
+		return Incoming{}, false // Most messages are events, which are not read twice.
+	}
+	in, err := DecodeIncoming(body)
+	return in, err == nil && (in.Schedule != nil || in.HoldsDue != nil)
 }

@@ -105,7 +105,7 @@ func (w *world) handling(name string) handling {
 		}
 	}
 	return handling{
-		handle: w.scheduler.HandleSQS, queue: eventsQueue, leaves: leftByScheduler,
+		handle: w.events, queue: eventsQueue, leaves: leftByScheduler,
 		settled: func() int64 {
 			s := w.scheduler.Stats()
 			return s.Applied + s.Duplicate + s.Stale + s.Refused + s.Unknown

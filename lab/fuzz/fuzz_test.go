@@ -151,7 +151,7 @@ func FuzzBatch(f *testing.F) {
 		for _, record := range batch.Records {
 			ids[record.MessageId] = true
 		}
-		for name, handle := range map[string]queue.Handler{"scheduler": w.scheduler.HandleSQS, "agent": w.runner.HandleSQS} {
+		for name, handle := range map[string]queue.Handler{"scheduler": w.events, "agent": w.runner.HandleSQS} {
 			answer, err := handle(t.Context(), batch)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -49,8 +50,10 @@ steps:
 type world struct {
 	store     *sqlitestore.Store
 	scheduler *scheduler.Scheduler
-	runner    *agentrun.Runner
-	queues    *queues
+	// events handles the events queue.
+	events queue.Handler
+	runner *agentrun.Runner
+	queues *queues
 	// now is the time, in ms since the origin.
 	now *atomic.Int64
 	// corpus are the messages of its jobs, and tasks those of them that are tasks.
@@ -127,6 +130,7 @@ func newWorld(ctx context.Context, logger *slog.Logger) (*world, error) {
 		Replies: []string{"shop"}, Reminders: true, Instance: "scheduler", Incarnation: 1,
 		Now: w.clock, Random: func() uint64 { return 1 << 62 }, Bytes: func(n int) []byte { return make([]byte, n) }, Logger: logger,
 	})
+	w.events = router.New(router.Config{Jobs: w.scheduler.HandleSQS, Logger: slog.New(slog.DiscardHandler)}).Handle
 	w.runner = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{worker("inventory"), worker("payments")},
 		Claims:   file, Queue: w.queues, Tasks: agentQueue, Quarantine: "quarantine", Instance: "agent", Now: w.clock, Logger: logger,
@@ -249,7 +253,7 @@ func (w *world) keep(body string, err error) error {
 
 // deliver gives one message to the Scheduler, which must take it.
 func (w *world) deliver(ctx context.Context, body string) error {
-	answer, err := w.scheduler.HandleSQS(ctx, batchOf(0, body))
+	answer, err := w.events(ctx, batchOf(0, body))
 	if err != nil || len(answer.BatchItemFailures) > 0 {
 		return fmt.Errorf("the message %s was given back: %v", body, err)
 	}

@@ -98,7 +98,7 @@ func bugs() []proof.Bug {
 		{"what came due before a change is lost", "timetable/change.go", "stored.Due = due[skip:]", "stored.Due = due[len(due):]"},
 		{"a fire is made before its time", fire, "return !s.Key.IsZero() && !t.now().Before(s.Key)", "return !s.Key.IsZero() && (s.Rev > 0 || !t.now().Before(s.Key))"},
 		{"a fire asks for no job before it", fire, "return there && !state.Finished(), err", "return there && !state.Finished() && s.Rev < 0, err"},
-		{"a hint whose fire failed is deleted", handle, "b.failed = append(b.failed, due.record.MessageId)", "_ = due.record.MessageId"},
+		{"a hint whose fire failed is deleted", "router/router.go", "failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: due[i].message})", "_ = due[i].message"},
 		{"what was done is undone over the new input", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former > 1000 {"},
 	})
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/supervisor"
@@ -374,17 +375,12 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
 	}
 	if w.repairs {
-		config.Held, config.Release = holds.NewReader(l, l.now), w.keeper(l).Release
+		config.Held = holds.NewReader(l, l.now)
 	}
 	if w.large != nil {
 		config.Large = payloads{l}
 	}
-	var s *scheduler.Scheduler
-	config.Fire = func(ctx context.Context, name string, key time.Time) error {
-		return w.timetable(l, s).Fire(ctx, name, key)
-	}
-	s = w.heardBy(l, config)
-	return s
+	return w.heardBy(l, config)
 }
 
 // bytes returns so many random bytes.
@@ -404,7 +400,14 @@ func (w *world) rolled(next func() uint64) uint64 {
 }
 
 func (w *world) schedulerOf(l *life) queue.Handler {
-	return w.withBackoff(l, eventsQueue, w.scheduler(l).HandleSQS)
+	s := w.scheduler(l)
+	routed := router.Config{Jobs: s.HandleSQS, Logger: quiet, Fire: func(ctx context.Context, name string, key time.Time) error {
+		return w.timetable(l, s).Fire(ctx, name, key)
+	}}
+	if w.repairs {
+		routed.Release = w.keeper(l).Release
+	}
+	return w.withBackoff(l, eventsQueue, router.New(routed).Handle)
 }
 
 func (w *world) agentOf(l *life, name string) queue.Handler {

@@ -163,6 +163,8 @@ var arrows = []arrow{
 	{"internal/timeline", []string{"."}, nil},
 	// What jobs can be found by: a table, for the API and the command.
 	{"internal/filter", []string{".", "internal/plain"}, nil},
+	// What comes by the events queue, led to those whom it is for.
+	{"internal/router", []string{"internal/queue", "internal/store", "internal/wire"}, []string{lambdaEvents}},
 	// The answers to what is asked of jobs, once, for the API, the engine, the page and the test kit.
 	{"internal/control", []string{
 		".", "internal/job", "api", "internal/canonical", "internal/holds", "internal/machine", "internal/payload", "internal/problem", "internal/scheduler",

@@ -41,14 +41,14 @@ var packageLines = map[string]excess{
 	"internal/workflowfile":      {4932, "reader, rules and compiler, until one table of fields feeds them"},
 	"lab/modelcheck":             {3541, "small models of everything that a job can do"},
 	"lab/oracle":                 {2578, "the docs told a second time, which shares nothing with the core"},
-	"lab/sim":                    {5921, "a world with every fault"},
+	"lab/sim":                    {5924, "a world with every fault"},
 }
 
 var ourImports = map[string]excess{
 	"command":           {35, "a main in all but name"},
-	"internal/deployed": {34, "wires all of it for AWS"},
-	"internal/embedded": {30, "wires all of it in one process"},
-	"lab/sim":           {25, "wires all of it in a simulated world"},
+	"internal/deployed": {35, "wires all of it for AWS"},
+	"internal/embedded": {31, "wires all of it in one process"},
+	"lab/sim":           {26, "wires all of it in a simulated world"},
 }
 
 // parameters has functions as FOLDER.NAME; a method has no receiver in its name.
@@ -185,11 +185,11 @@ func budgetRules() []rule {
 			wrong: []mistake{
 				{"internal/a: 21 imports of ours, the limit is 20", tree{"internal/a/a.go": imports(21)}},
 				{"internal/a: 21 imports", tree{"internal/a/a.go": imports(20), "internal/a/b.go": "package a\nimport _ \"" + module + "\"\n"}},
-				{"internal/embedded: 31 imports of ours, the limit is 30", tree{"internal/embedded/a.go": imports(31)}},
+				{"internal/embedded: 32 imports of ours, the limit is 31", tree{"internal/embedded/a.go": imports(32)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": imports(20) + "import _ \"time\"\n", "internal/a/b.go": imports(20), "internal/a/a_test.go": imports(30)},
-				{"internal/embedded/a.go": imports(30)},
+				{"internal/embedded/a.go": imports(31)},
 			},
 		},
 		{

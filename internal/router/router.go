@@ -1,0 +1,117 @@
+// Package router reads the events queue. The events of jobs go to the Scheduler; the hints that a schedule or a pause is due go to the
+// timetable and to the pauses, which say themselves whether they are. A hint spares a wait and no more: the Supervisor says it again.
+package router
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// Config is where messages go. Jobs must be set; a hint of which nobody is to hear is dropped.
+type Config struct {
+	// Jobs handles the events of jobs: Scheduler.HandleSQS.
+	Jobs queue.Handler
+	// Fire makes the jobs of a schedule that is due by a key that somebody saw: Timetable.Fire.
+	Fire func(ctx context.Context, schedule string, key time.Time) error
+	// Release lets jobs go on that a pause held: Keeper.Release.
+	Release func(ctx context.Context) error
+	Logger  *slog.Logger
+}
+
+// Router hands on what comes by the events queue.
+type Router struct {
+	config Config
+	left   atomic.Int64
+}
+
+// New returns a Router.
+func New(c Config) *Router {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return &Router{config: c}
+}
+
+// Left counts the hints that were left to a newer release.
+func (r *Router) Left() int64 { return r.left.Load() }
+
+// Handle handles a batch of the events queue: first its hints, so that the jobs that they make due may be in the events. The answer names
+// the records that must be delivered again.
+func (r *Router) Handle(ctx context.Context, received events.SQSEvent) (events.SQSEventResponse, error) {
+	var due []hint
+	rest := events.SQSEvent{}
+	for _, record := range received.Records {
+		in, is := wire.HintOf(record.Body)
+		if !is {
+			rest.Records = append(rest.Records, record)
+			continue
+		}
+		due = append(due, hint{record.MessageId, in})
+	}
+	var failed []events.SQSBatchItemFailure
+	if len(due) > 0 {
+		failed = r.fire(ctx, due)
+		r.release(ctx, due)
+	}
+	if len(rest.Records) == 0 {
+		return events.SQSEventResponse{BatchItemFailures: failed}, nil
+	}
+	response, err := r.config.Jobs(ctx, rest)
+	response.BatchItemFailures = append(response.BatchItemFailures, failed...)
+	return response, err
+}
+
+// hint is a hint, and the id of the message that carried it.
+type hint struct {
+	message string
+	wire.Incoming
+}
+
+// fire fires the schedules that are due, side by side, and returns the messages of those that must be fired again.
+func (r *Router) fire(ctx context.Context, due []hint) (failed []events.SQSBatchItemFailure) {
+	errs := make([]error, len(due))
+	var all sync.WaitGroup
+	for i, h := range due {
+		if h.Schedule != nil && r.config.Fire != nil {
+			all.Go(func() { errs[i] = r.config.Fire(ctx, h.Schedule.Schedule, h.Schedule.Key) })
+		}
+	}
+	all.Wait()
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case isNewer(err):
+			// As with the deadline of a job: each sweep says it again.
+			r.left.Add(1)
+		default:
+			r.config.Logger.WarnContext(ctx, "a schedule that is due goes back to the queue", "schedule", due[i].Schedule.Schedule, "error", err)
+			failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: due[i].message})
+		}
+	}
+	return failed
+}
+
+func isNewer(err error) bool { return errors.Is(err, wire.ErrNewer) || errors.Is(err, store.ErrNewer) }
+
+// release lets jobs that a pause held go on, if any hint says that their time has come. All of a batch say the same.
+func (r *Router) release(ctx context.Context, due []hint) {
+	for _, h := range due {
+		if h.HoldsDue == nil || r.config.Release == nil {
+			continue
+		}
+		if err := r.config.Release(ctx); err != nil {
+			r.config.Logger.WarnContext(ctx, "what was paused goes on when the Supervisor says so again", "error", err)
+		}
+		return
+	}
+}
