@@ -16,7 +16,8 @@ type Offers struct {
 
 // Offer is what would come of asking for something.
 type Offer struct {
-	// Ask is what is asked for: a Verb, or AskWake; of a step one of the other asks.
+	// Ask is what is asked for: a Verb, or "wake"; of a step "settle done", "settle skipped", "settle notDone", "complete", "fail"
+	// or "heartbeat".
 	Ask string `json:"ask"`
 	// Effect is what it would do, in the words of docs/states.md; OfferAlready, where that would change nothing; or OfferRefused.
 	Effect string `json:"effect"`
@@ -34,17 +35,6 @@ type StepOffers struct {
 	Question string   `json:"question"`
 }
 
-// What may be asked that is no verb of the job.
-const (
-	AskWake          = "wake"
-	AskSettleDone    = "settle done"
-	AskSettleSkipped = "settle skipped"
-	AskSettleNotDone = "settle notDone"
-	AskComplete      = "complete"
-	AskFail          = "fail"
-	AskHeartbeat     = "heartbeat"
-)
-
 // The effects that change nothing.
 const (
 	OfferAlready = "is so already"
@@ -53,28 +43,3 @@ const (
 
 // Granted reports whether asking would change something.
 func (o Offer) Granted() bool { return o.Effect != OfferRefused && o.Effect != OfferAlready }
-
-// Of returns the offer for a verb, or for AskWake.
-func (o Offers) Of(ask string) (Offer, bool) { return offerOf(o.Verbs, ask) }
-
-// Of returns the offer for an ask.
-func (s StepOffers) Of(ask string) (Offer, bool) { return offerOf(s.Asks, ask) }
-
-func offerOf(all []Offer, ask string) (Offer, bool) {
-	for _, o := range all {
-		if o.Ask == ask {
-			return o, true
-		}
-	}
-	return Offer{}, false
-}
-
-// Step returns what may be asked of a step, or of its undo; ok is false where that is nothing.
-func (o Offers) Step(name string, undo bool) (s StepOffers, ok bool) {
-	for _, s := range o.Steps {
-		if s.Step == name && s.Undo == undo {
-			return s, true
-		}
-	}
-	return StepOffers{}, false
-}

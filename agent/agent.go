@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Handler does tasks. Agent is one; write another for an agent whose actions are not typed.
@@ -62,9 +63,9 @@ type route struct {
 }
 
 // New makes an agent. It panics on what is a mistake in the program: a name that is given
-// twice or not as makegood.AgentName and makegood.ActionName want it, an action without a function, no action at all.
+// twice, a name that is not [A-Za-z][A-Za-z0-9_-]{0,62}, an action without a function, no action at all.
 func New(name string, actions ...Action) *Agent {
-	checkName("agent.New", makegood.AgentName, name)
+	checkName("agent.New", limits.AgentName, name)
 	a := &Agent{name: name, routes: make(map[string]route)}
 	for _, action := range actions {
 		action.declare(func(name string, r route) { a.add(name, r) })
@@ -76,7 +77,7 @@ func New(name string, actions ...Action) *Agent {
 }
 
 func (a *Agent) add(name string, r route) {
-	checkName("agent "+a.name, makegood.ActionName, name)
+	checkName("agent "+a.name, limits.ActionName, name)
 	if _, taken := a.routes[name]; taken {
 		panic(fmt.Sprintf("agent %s: action %q is there twice", a.name, name))
 	}
@@ -86,7 +87,7 @@ func (a *Agent) add(name string, r route) {
 	a.routes[name] = r
 }
 
-func checkName(of string, rule makegood.NameOf, name string) {
+func checkName(of string, rule limits.NameOf, name string) {
 	if err := rule.Check(name); err != nil {
 		panic(fmt.Sprintf("%s: %v", of, err))
 	}

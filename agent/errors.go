@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 var (
@@ -62,22 +63,22 @@ func RetryAfter(d time.Duration, err error) error {
 	return retryAfterError{err, d}
 }
 
-// Kind says what kind of error it is, a makegood.ErrorKind such as "card_declined": what onError of a step goes by. What is
+// Kind says what kind of error it is, [a-z][a-z0-9_]{0,62} such as "card_declined": what onError of a step goes by. What is
 // no such name is no kind. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is nil.
 func Kind(kind string, err error) error {
-	if err == nil || makegood.ErrorKind.Check(kind) != nil {
+	if err == nil || limits.ErrorKind.Check(kind) != nil {
 		return err
 	}
 	return kindError{err, kind}
 }
 
-// Failure reads what err says: its text, clipped to makegood.MaxReasonBytes, and its Kind, and whether it is
+// Failure reads what err says: its text, clipped to 1,024 bytes, and its Kind, and whether it is
 // Final, NotApplied and RetryAfter; a plain error is retryable, and leaves it unknown whether there was an
 // effect. Where several errors are joined or wrapped by one, one that is final suffices, the longest
 // RetryAfter stands, and nothing was applied only if each of them says so. err is not nil.
 func Failure(err error) makegood.StepError {
 	failure := makegood.StepError{
-		Message:    makegood.Clip(err.Error()),
+		Message:    limits.Clip(err.Error()),
 		Retryable:  !isFinal(err),
 		Applied:    makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(longestWait(err).Truncate(time.Millisecond)),

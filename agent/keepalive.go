@@ -5,7 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // KeepAlive heartbeats in the background until stop is called or ctx ends. It is for work that cannot say itself that it
@@ -32,7 +33,7 @@ func KeepAlive(ctx context.Context) (stop func()) {
 
 // keepAlive heartbeats three times while the attempt may be silent, so that one may fail.
 func (a attempt) keepAlive(ctx context.Context) {
-	every := max(a.task.Silence().Std()/3, makegood.MinTimeout)
+	every := max(domain.Silence(a.task).Std()/3, limits.MinTimeout)
 	next := time.NewTimer(every)
 	defer next.Stop()
 	for {

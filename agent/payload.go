@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -42,13 +43,13 @@ func payloadsOf(ctx context.Context) (Payloads, error) {
 // done in ctx, and returns the reference, which the output of the action can hold, anywhere. mediaType says what it is, such
 // as application/pdf; empty: nothing. When it returns the bytes are durable, and there once, however often they are written.
 // Only a bounded part of them is held in memory. An output that does not refer to them leaves them to expire
-// (makegood.KeepPayload).
+// (46 days).
 //
 // After an error nothing is stored. What would come again with every attempt (too much, no right to, no store) is final.
 func WritePayload(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
 	p, err := payloadsOf(ctx)
 	if err == nil {
-		err = Final(makegood.CheckPayloadType(mediaType))
+		err = Final(limits.CheckPayloadType(mediaType))
 	}
 	if err != nil {
 		return makegood.Payload{}, err
@@ -77,7 +78,7 @@ func OpenPayloadRange(ctx context.Context, p makegood.Payload, offset, n int64) 
 // and the payload cannot be read as JSON.
 func tell(ctx context.Context, output json.RawMessage, into any, decode decoder) error {
 	const what = "output of the step"
-	p, whole := makegood.WholePayload(output)
+	p, whole := domain.WholePayload(output)
 	anything := whole && takesAnything(into)
 	if anything && (p.Type != makegood.PayloadJSON || p.Bytes > limits.MaxDecodedPayloadBytes) {
 		return decode(what, output, into)
@@ -105,7 +106,7 @@ func inMemory(ctx context.Context, what string, value json.RawMessage, into any)
 	if _, takes := into.(*makegood.Payload); takes {
 		return value, nil
 	}
-	p, whole := makegood.WholePayload(value)
+	p, whole := domain.WholePayload(value)
 	switch {
 	case !whole:
 		return value, nil

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // JobWaiting is a State of a Filter, and of no job: the job has not ended or stopped, and an approval of it waits for an answer.
@@ -33,7 +35,7 @@ type Filter struct {
 	ReasonPrefix, ReasonKind string
 	// IDPrefix begins the job's id.
 	IDPrefix string
-	// Words are all in the job's Reason, in any case and order; spaces part them. At most makegood.MaxReasonBytes bytes.
+	// Words are all in the job's Reason, in any case and order; spaces part them. At most 1,024 bytes.
 	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
@@ -90,7 +92,7 @@ func readInstant(value string) (time.Time, error) {
 	if err != nil {
 		return at, fmt.Errorf("%.40q: want a time as in RFC 3339, such as 2026-01-31T09:00:00Z", value)
 	}
-	return makegood.Instant(at), nil
+	return domain.Instant(at), nil
 }
 
 func readLength(value string) (time.Duration, error) {
@@ -188,24 +190,24 @@ func (f Filter) Check() error {
 
 // wrong says what is wrong with a filter; empty: nothing.
 func (f Filter) wrong() string {
-	if f.State != "" && f.State != JobWaiting && !slices.Contains(makegood.ProcessStates(), f.State) {
-		return fmt.Sprintf("there is no state %.40q; there are %v and %s", f.State, makegood.ProcessStates(), JobWaiting)
+	if f.State != "" && f.State != JobWaiting && !slices.Contains(domain.ProcessStates(), f.State) {
+		return fmt.Sprintf("there is no state %.40q; there are %v and %s", f.State, domain.ProcessStates(), JobWaiting)
 	}
 	for _, name := range []struct {
-		of   makegood.NameOf
+		of   limits.NameOf
 		text string
 	}{
-		{makegood.WorkflowName, f.Workflow},
-		{makegood.TenantName, f.Tenant},
-		{makegood.StepName, f.Step},
-		{makegood.AgentName, f.Agent},
-		{makegood.ErrorKind, f.ReasonKind},
+		{limits.WorkflowName, f.Workflow},
+		{limits.TenantName, f.Tenant},
+		{limits.StepName, f.Step},
+		{limits.AgentName, f.Agent},
+		{limits.ErrorKind, f.ReasonKind},
 	} {
 		if err := name.of.Check(name.text); name.text != "" && err != nil {
 			return err.Error()
 		}
 	}
-	if err := makegood.CheckLabels(f.Labels); err != nil {
+	if err := limits.CheckLabels(f.Labels); err != nil {
 		return err.Error()
 	}
 	if err := makegood.CheckJobID(f.IDPrefix + "0"); err != nil && f.IDPrefix != "" {
@@ -226,10 +228,10 @@ func (f Filter) contradicts() string {
 		return fmt.Sprintf("reason-kind: only a job in Error has one, and not one that is %s", f.State)
 	case f.LateWithin < 0 || f.DueWithin < 0:
 		return "late-within and due-within: want more than nothing"
-	case len(f.ReasonPrefix) > makegood.MaxReasonBytes:
-		return fmt.Sprintf("reason-prefix has %d bytes, the limit is %d", len(f.ReasonPrefix), makegood.MaxReasonBytes)
-	case len(f.Words) > makegood.MaxReasonBytes:
-		return fmt.Sprintf("words has %d bytes, the limit is %d", len(f.Words), makegood.MaxReasonBytes)
+	case len(f.ReasonPrefix) > limits.MaxReasonBytes:
+		return fmt.Sprintf("reason-prefix has %d bytes, the limit is %d", len(f.ReasonPrefix), limits.MaxReasonBytes)
+	case len(f.Words) > limits.MaxReasonBytes:
+		return fmt.Sprintf("words has %d bytes, the limit is %d", len(f.Words), limits.MaxReasonBytes)
 	case !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until):
 		return "since: no job was created then or later, and before until"
 	}

@@ -83,7 +83,7 @@ type Request struct {
 	Verb makegood.Verb
 	// Reason is why; it may be empty.
 	Reason string
-	// Name is the name of the request, at most makegood.MaxRequestBytes of [A-Za-z0-9._:-]; empty: one is made.
+	// Name is the name of the request, at most 128 of [A-Za-z0-9._:-]; empty: one is made.
 	Name string
 	// StartAt is the new start that Reschedule asks for.
 	StartAt time.Time

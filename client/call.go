@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -58,7 +59,7 @@ func encode(v any) ([]byte, error) {
 
 // call asks until it is answered, for as long as there is patience, and reads the answer into out.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
-	if err := makegood.CheckWho(api.Who(ctx)); err != nil {
+	if err := limits.CheckWho(api.Who(ctx)); err != nil {
 		return 0, &api.InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
 	}
 	var body []byte

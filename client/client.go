@@ -25,6 +25,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/telemetry"
 )
@@ -253,7 +254,7 @@ type asking struct {
 func askingOf(r api.Request) asking {
 	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input}
 	if r.Timeout != 0 {
-		a.Timeout = makegood.TimeoutText(r.Timeout)
+		a.Timeout = domain.TimeoutText(r.Timeout)
 	}
 	return a
 }
@@ -279,7 +280,7 @@ func (c *Client) Offers(ctx context.Context, id string) (offers makegood.Offers,
 }
 
 // SentInputs says what the steps of a job and their undos were asked: the inputs of their latest attempts, with marks in the place of
-// secrets. step names one, whose input is given whole; empty: all, those above makegood.MaxSentInputBytes without their values. Nothing is
+// secrets. step names one, whose input is given whole; empty: all, those above 4 KiB without their values. Nothing is
 // changed. Errors: ErrNotFound, *InvalidError, *UnreachableError.
 func (c *Client) SentInputs(ctx context.Context, id, step string) (all makegood.SentInputs, err error) {
 	query := url.Values{}

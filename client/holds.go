@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 var _ api.Holds = (*Client)(nil)
@@ -23,7 +24,7 @@ func (c *Client) ResumeAll(ctx context.Context, kind makegood.HoldKind, name str
 }
 
 func (c *Client) hold(ctx context.Context, what string, kind makegood.HoldKind, name string, body any) (h makegood.Hold, err error) {
-	if err := kind.Check(name); err != nil {
+	if err := domain.CheckHold(kind, name); err != nil {
 		return h, fmt.Errorf("%s: %w", what, &api.InvalidError{Message: err.Error()})
 	}
 	_, err = c.call(ctx, http.MethodPost, "/api/holds/"+string(kind)+"/"+url.PathEscape(name)+"/"+what, nil, body, &h)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/transfer"
 )
@@ -64,7 +65,7 @@ func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io
 }
 
 func (c *Client) writePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
-	if err := errors.Join(payload.Place{Job: id}.Check(), makegood.CheckPayloadType(mediaType)); err != nil {
+	if err := errors.Join(payload.Place{Job: id}.Check(), limits.CheckPayloadType(mediaType)); err != nil {
 		return makegood.Payload{}, &api.InvalidError{Message: err.Error()}
 	}
 	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {

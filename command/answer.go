@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // answering is what answer says to each job.
@@ -103,8 +104,8 @@ func (a answering) one(ctx context.Context, c *client.Client, id, _ string) (mak
 
 // asks returns what a job says of the step, and of completing it: refused where it is not there.
 func (a answering) asks(offers makegood.Offers) (makegood.StepOffers, makegood.Offer) {
-	step, _ := offers.Step(a.at.Step, a.at.Undo)
-	complete, there := step.Of(makegood.AskComplete)
+	step, _ := domain.OffersOfStep(offers, a.at.Step, a.at.Undo)
+	complete, there := domain.StepOffer(step, domain.AskComplete)
 	if !there {
 		complete = makegood.Offer{Effect: makegood.OfferRefused, Reason: "step " + a.at.Step + " asks nothing now"}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const (
@@ -198,7 +199,7 @@ func pricesIn(file string) (prices makegood.Prices, err error) {
 	if err := decoder.Decode(&prices); err != nil {
 		return prices, err
 	}
-	return prices, prices.Check()
+	return prices, domain.CheckPrices(prices)
 }
 
 // read sums up the jobs of a list; read jobs are told.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
@@ -255,7 +256,7 @@ func offered(ctx context.Context, c *client.Client, id, ask string) outcome {
 	if err != nil {
 		return outcomeOf(id, makegood.Job{}, err)
 	}
-	o, there := offers.Of(ask)
+	o, there := domain.OfferOf(offers, ask)
 	foreseen := outcome{Job: id, State: offers.ProcessState, Outcome: granted, Would: o.Effect}
 	switch {
 	case !there || o.Effect == makegood.OfferRefused:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -232,7 +233,7 @@ func atText(at string) string {
 
 // referencesIn finds the references in a value, in the order of their places.
 func referencesIn(value json.RawMessage, at string) []placed {
-	if p, whole := makegood.WholePayload(value); whole {
+	if p, whole := domain.WholePayload(value); whole {
 		return []placed{{at, p}}
 	}
 	var all []placed

@@ -25,6 +25,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -263,7 +264,7 @@ func (s *deployedStack) fail(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 	seen := j.CompleteBy
-	j.ProcessState, j.Reason, j.CompleteBy = makegood.JobError, "no more goods", makegood.Instant(time.Now().Add(limits.FarKey))
+	j.ProcessState, j.Reason, j.CompleteBy = makegood.JobError, "no more goods", domain.Instant(time.Now().Add(limits.FarKey))
 	j.Steps[0].Forward = job.Activity{State: job.Failed, Attempt: 1, Tries: 1, FailureCount: 1}
 	if err := s.store.Save(t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
 		t.Fatal(err)

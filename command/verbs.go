@@ -19,6 +19,8 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/plain"
 	"github.com/makegood-dev/makegood/internal/stack"
@@ -57,7 +59,7 @@ func userAtHost() string {
 	if host, err := os.Hostname(); err == nil && name != "" {
 		name += "@" + host
 	}
-	if makegood.CheckWho(name) != nil {
+	if limits.CheckWho(name) != nil {
 		return ""
 	}
 	return name
@@ -230,7 +232,7 @@ func newVerbs() []*cobra.Command {
 // grantedIn says what the table of verbs says.
 func grantedIn(verb makegood.Verb) string {
 	var lines []string
-	for _, s := range makegood.ProcessStates() {
+	for _, s := range domain.ProcessStates() {
 		rule := machine.RuleFor(verb, s)
 		line := fmt.Sprintf("  %-11s %s", s, rule.Effect)
 		if rule.Reason != "" {

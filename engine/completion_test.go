@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const transfer = `
@@ -111,7 +112,7 @@ func TestAStepIsCompletedInTheProcessAsOverHTTP(t *testing.T) {
 		say(d.Complete(t.Context(), id, api.StepRef{Step: "No Such"}, nil))
 		say(d.Complete(t.Context(), "nobody", at, nil))
 		say(d.Fail(t.Context(), id, at, makegood.StepError{}))
-		say(d.Fail(t.Context(), id, at, makegood.StepError{Message: strings.Repeat("x", makegood.MaxReasonBytes+1)}))
+		say(d.Fail(t.Context(), id, at, makegood.StepError{Message: strings.Repeat("x", limits.MaxReasonBytes+1)}))
 		say(d.Complete(t.Context(), id, at, json.RawMessage(`"`+strings.Repeat("x", makegood.MaxPayloadBytes)+`"`)))
 		j, err := d.Complete(t.Context(), id, at, json.RawMessage(`{"to": "bank"}`))
 		if err != nil || j.ProcessState != makegood.JobProcessed {

@@ -104,7 +104,7 @@ type Options struct {
 	// Changes is handed every change of every job and of each of its steps (docs/changes.md): at least once, those of a job in the
 	// order of their numbers, one call at a time. An error, a panic or a crash means that they are handed over again; each call
 	// has 10 seconds, and one that has not returned 5 seconds later is given up as one of Operator is: then the next call may
-	// run beside it. However slow it is, no job waits for it: of a job of which more than makegood.MaxUnpublished wait,
+	// run beside it. However slow it is, no job waits for it: of a job of which more than 64 wait,
 	// a change says how many were lost. Nil: nothing is kept for it.
 	Changes func(context.Context, makegood.Changes) error
 	// LiveChanges lets WatchChanges show changes as they happen, also without Changes.
@@ -148,7 +148,7 @@ type Outside struct {
 	// Name is the agent's name in workflows, which may ask it for anything.
 	Name string
 	// Token is what a request must show in order to speak as this agent: "Authorization: Bearer TOKEN". At most
-	// makegood.MaxAgentTokenBytes. Empty: whoever reaches the handler may.
+	// 1,024 bytes. Empty: whoever reaches the handler may.
 	Token string
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/engine/folder"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const letter = `
@@ -170,7 +171,7 @@ func reschedules(t *testing.T, jobs api.Jobs) {
 		t.Fatal(err)
 	}
 	for _, ahead := range []time.Duration{3 * time.Hour, time.Hour, time.Hour} {
-		want := makegood.Instant(now.Add(ahead))
+		want := domain.Instant(now.Add(ahead))
 		job, err := jobs.Request(t.Context(), id, api.Request{Verb: makegood.VerbReschedule, StartAt: want})
 		if err != nil || job.StartAt == nil || !job.StartAt.Equal(want) || !job.CompleteBy.Equal(want) || job.ProcessState != makegood.JobPending {
 			t.Fatalf("%T: %s ahead: got %+v, %v, want its start and its key at %v", jobs, ahead, job, err, want)

@@ -14,7 +14,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -112,12 +114,12 @@ func (e *Engine) Request(ctx context.Context, id string, r api.Request) (v makeg
 }
 
 // byWhom is who asks: what the program says (api.As), or byEngine.
-func byWhom(ctx context.Context) string { return cmp.Or(makegood.Clip(api.Who(ctx)), byEngine) }
+func byWhom(ctx context.Context) string { return cmp.Or(limits.Clip(api.Who(ctx)), byEngine) }
 
 // requested is the event of a request.
 func requested(ctx context.Context, r api.Request) (job.Requested, error) {
 	asked := job.Requested{
-		Verb: r.Verb, Reason: makegood.Clip(r.Reason), StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: byWhom(ctx),
+		Verb: r.Verb, Reason: limits.Clip(r.Reason), StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: byWhom(ctx),
 	}
 	if r.Name != "" {
 		// As at the API: the core knows requests by their names alone, and the same name under another verb is another one.
@@ -171,8 +173,8 @@ func (e *Engine) SentInputs(ctx context.Context, id, step string) (makegood.Sent
 // wrongRequest says what is wrong with a request; empty: nothing.
 func wrongRequest(r api.Request) string {
 	switch {
-	case !slices.Contains(makegood.Verbs(), r.Verb):
-		return fmt.Sprintf("there is no verb %.40q; there are %v", r.Verb, makegood.Verbs())
+	case !slices.Contains(domain.Verbs(), r.Verb):
+		return fmt.Sprintf("there is no verb %.40q; there are %v", r.Verb, domain.Verbs())
 	case r.Verb == makegood.VerbReschedule && r.StartAt.IsZero():
 		return "startAt is missing"
 	case r.Verb == makegood.VerbEdit && r.Timeout == 0:

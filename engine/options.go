@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
@@ -101,8 +102,8 @@ func checkOutside(o Options) error {
 	var wrong []error
 	for _, a := range o.Outside {
 		names = append(names, a.Name)
-		if len(a.Token) > makegood.MaxAgentTokenBytes {
-			wrong = append(wrong, fmt.Errorf("Options.Outside: the token of %q has %d bytes, the limit is %d", a.Name, len(a.Token), makegood.MaxAgentTokenBytes))
+		if len(a.Token) > limits.MaxAgentTokenBytes {
+			wrong = append(wrong, fmt.Errorf("Options.Outside: the token of %q has %d bytes, the limit is %d", a.Name, len(a.Token), limits.MaxAgentTokenBytes))
 		}
 	}
 	if err := agentrun.CheckOutside(names, o.Agents); err != nil {
@@ -119,7 +120,7 @@ func checkAsk(o Options) error { return checkNamed("Options.Ask", o.Ask) }
 func checkNamed[T any](option string, told map[string]func(context.Context, T) error) error {
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(told)) {
-		if err := makegood.ReplyName.Check(name); err != nil {
+		if err := limits.ReplyName.Check(name); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", option, err))
 		}
 		if told[name] == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -16,7 +17,7 @@ var _ api.Payloads = (*Engine)(nil)
 // WritePayload stores what is too large for an input, for a job that will be submitted, or is there. What api.Payloads says
 // of it holds.
 func (e *Engine) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
-	if err := errors.Join(payload.Place{Job: id}.Check(), makegood.CheckPayloadType(mediaType)); err != nil {
+	if err := errors.Join(payload.Place{Job: id}.Check(), limits.CheckPayloadType(mediaType)); err != nil {
 		return makegood.Payload{}, fmt.Errorf("write a payload of job %s: %w", id, &api.InvalidError{Message: err.Error()})
 	}
 	p, err := e.inner.WritePayload(ctx, id, mediaType, from)

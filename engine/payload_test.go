@@ -22,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const reportWorkflow = `
@@ -202,7 +203,7 @@ func TestAnOutputThatIsTooLargeForAMessageGoesByReference(t *testing.T) {
 	if err != nil || job.ProcessState != makegood.JobProcessed || string(job.Steps[1].Output) != "20000" {
 		t.Fatalf("got %s (%s), %v, %+v", job.ProcessState, job.Reason, err, job.Steps)
 	}
-	p, whole := makegood.WholePayload(job.Steps[0].Output)
+	p, whole := domain.WholePayload(job.Steps[0].Output)
 	if !whole || p.By != "clerk" || p.Type != makegood.PayloadJSON || p.Bytes < makegood.MaxPayloadBytes {
 		t.Errorf("the output is %.100s", job.Steps[0].Output)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -57,7 +58,7 @@ func doorOf(t *testing.T, answers http.HandlerFunc) *door {
 }
 
 func taskOf(agentName string) makegood.Task {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	return makegood.Task{
 		Job: "j", Workflow: "w", Step: "lift", Round: 1, Attempt: 1, Agent: agentName, Action: "lift", Input: json.RawMessage(`{}`),
 		Key: "j/lift/1", SentAt: now, StartBy: now.Add(time.Hour), Timeout: makegood.Minute, ReplyTo: "events", Birth: "b", Token: "1.t",

@@ -78,7 +78,7 @@ type Config struct {
 	// Effects is the table that the effects' items go into. Key is its partition key, a text; default: DefaultKey. Sort is its
 	// sort key, a text, if it has one.
 	Effects, Key, Sort string
-	// Keep is how long an effect's item is kept, at least makegood.MinKeepEffect; zero: for ever. ExpiresAt is the attribute
+	// Keep is how long an effect's item is kept, at least 90 days; zero: for ever. ExpiresAt is the attribute
 	// of the table's TimeToLive for it; default: DefaultExpiresAt. A step that is tried again, or undone, after that is one
 	// that never happened here.
 	Keep      time.Duration

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/dynamofence"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // repeated returns the attempt that does the n-th repetition of the step, and undoOf the undo of a step that was repeated twice.
@@ -113,7 +114,7 @@ func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 		b := newBank(t)
 		now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 		fence, err := dynamofence.New(dynamofence.Config{
-			Client: b.tables, Effects: "effects", Keep: makegood.MinKeepEffect, Now: func() time.Time { return now },
+			Client: b.tables, Effects: "effects", Keep: limits.MinKeepEffect, Now: func() time.Time { return now },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -126,12 +127,12 @@ func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		now = now.Add(makegood.MinKeepEffect)
+		now = now.Add(limits.MinKeepEffect)
 		if err := b.refund(backward(2, outcome)); err != nil {
 			t.Fatal(err)
 		}
 		mark := b.items["effects effect#j/pay/1#b "]
-		if got, want := asText(mark["ExpiresAt"]), fmt.Sprint(now.Add(makegood.MinKeepEffect).Unix()+1); got != want {
+		if got, want := asText(mark["ExpiresAt"]), fmt.Sprint(now.Add(limits.MinKeepEffect).Unix()+1); got != want {
 			t.Errorf("happened %v: the mark expires at %s, want %s", happened, got, want)
 		}
 		if asText(mark["Attempt"]) != "2" || asText(mark["LockedBy"]) != "i:2" || asText(mark["At"]) != fmt.Sprint(now.UnixMilli()) {

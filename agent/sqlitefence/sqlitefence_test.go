@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -231,7 +232,7 @@ func TestEffectsExpireAfterTheirTimeAndNoSooner(t *testing.T) {
 	if _, err := sqlitefence.New(sqlitefence.Config{}); err == nil {
 		t.Error("a fence without a database: got no error")
 	}
-	l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), makegood.MinKeepEffect)
+	l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), limits.MinKeepEffect)
 	pay := func(n int) {
 		task := forward(1)
 		task.Job, task.Key = fmt.Sprint("j", n), fmt.Sprintf("j%d/pay/1", n)
@@ -242,7 +243,7 @@ func TestEffectsExpireAfterTheirTimeAndNoSooner(t *testing.T) {
 	for n := range 6 {
 		pay(n)
 	}
-	l.now = l.now.Add(makegood.MinKeepEffect)
+	l.now = l.now.Add(limits.MinKeepEffect)
 	pay(6)
 	l.kept(7, 7)
 	l.now = l.now.Add(time.Millisecond)

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // repeated returns the attempt that does the n-th repetition of the step, and undoOf the undo of a step that was repeated n times.
@@ -157,7 +158,7 @@ func TestAnEffectThatAnswersWaitIsRefused(t *testing.T) {
 // What a fence keeps expires so long after the undo, and not after the effect: the mark is there for each retry.
 func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 	for _, happened := range []bool{true, false} {
-		l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), makegood.MinKeepEffect)
+		l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), limits.MinKeepEffect)
 		outcome := makegood.OutcomeUnknown
 		if happened {
 			outcome = makegood.OutcomeDone
@@ -165,13 +166,13 @@ func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l.now = l.now.Add(makegood.MinKeepEffect)
+		l.now = l.now.Add(limits.MinKeepEffect)
 		if err := l.refund(backward(2, outcome)); err != nil {
 			t.Fatal(err)
 		}
 		_, undone := l.lines()
 		for attempt := 3; attempt <= 4; attempt++ {
-			l.now = l.now.Add(makegood.MinKeepEffect / 2)
+			l.now = l.now.Add(limits.MinKeepEffect / 2)
 			other := forward(1)
 			other.Job, other.Key = fmt.Sprint("k", attempt), fmt.Sprintf("k%d/pay/1", attempt)
 			if _, err := l.pay(other); err != nil { // And what has expired is swept.

@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
@@ -111,7 +112,7 @@ func TestEachCallGoesToItsDoor(t *testing.T) {
 	_, listErr := c.Workflows(ctx)
 	_, publishErr := c.Publish(ctx, []byte("name: x"))
 	errs := []error{err, getErr, listErr, publishErr}
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		_, err := c.Request(ctx, "a:b", api.Request{Verb: verb, Reason: "why"}) // The server here knows no rule, so no time is needed.
 		errs = append(errs, err)
 		want = append(want, "operate POST /api/jobs/a:b/"+string(verb))

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -25,7 +26,7 @@ func succeed(context.Context, makegood.Task) (json.RawMessage, error) {
 
 func TestAnAttemptIsClaimedWorkedOnAndRepliedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := makegood.Instant(time.Now())
+		began := domain.Instant(time.Now())
 		var w *world
 		w = newWorld(t, func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 			claim := w.table.slot("j/pay")

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -358,7 +359,7 @@ func stopped(err error) bool {
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
 	if deadline, waits := agent.Waits(err); waits {
-		return job.StepWaiting{Reply: a.replies(), Deadline: makegood.Instant(deadline)}
+		return job.StepWaiting{Reply: a.replies(), Deadline: domain.Instant(deadline)}
 	}
 	if err == nil {
 		err = checkOutput(worked.output)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Check refuses agents of a user's own that could never be asked: nil, badly named, given twice, or under the name of the
@@ -21,11 +23,11 @@ func Check(handlers []agent.Handler) error {
 			continue
 		}
 		name := h.Name()
-		err := makegood.AgentName.Check(name)
+		err := limits.AgentName.Check(name)
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)
-		case name == makegood.HTTPAgent || makegood.WaitsByItself(name):
+		case name == makegood.HTTPAgent || domain.WaitsByItself(name):
 			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
 		case seen[name]:
 			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))
@@ -57,7 +59,7 @@ func CheckOutside(names []string, here []agent.Handler) error {
 		}
 	}
 	for _, name := range names {
-		err := makegood.AgentName.Check(name)
+		err := limits.AgentName.Check(name)
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -230,7 +231,7 @@ func (at Address) check() (job.Place, error) {
 	if makegood.CheckJobID(at.Job) != nil {
 		return job.Place{}, store.ErrNotFound // No job can have it.
 	}
-	if err := makegood.StepName.Check(at.Step); err != nil {
+	if err := limits.StepName.Check(at.Step); err != nil {
 		return job.Place{}, &api.InvalidError{Message: fmt.Sprintf("step: %v", err)}
 	}
 	if at.Round < 0 {

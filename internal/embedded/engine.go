@@ -24,6 +24,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/payload/filepayload"
@@ -217,7 +218,7 @@ func (c Config) withDefaults() Config {
 		c.Visibility = localqueue.DefaultVisibility
 	}
 	if c.TaskVisibility == 0 {
-		c.TaskVisibility = makegood.MaxTimeout
+		c.TaskVisibility = limits.MaxTimeout
 	}
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // State is what is known of an effect.
@@ -38,8 +39,8 @@ var (
 
 // CheckKeep says what is wrong with how long effects are to be kept; nil: nothing.
 func CheckKeep(keep time.Duration) error {
-	if keep != 0 && keep < makegood.MinKeepEffect {
-		return fmt.Errorf("effects are to be kept for %v, the least is %v (zero: for ever)", keep, makegood.MinKeepEffect)
+	if keep != 0 && keep < limits.MinKeepEffect {
+		return fmt.Errorf("effects are to be kept for %v, the least is %v (zero: for ever)", keep, limits.MinKeepEffect)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/fenced"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // refused holds an error to be final, and to say that nothing was applied, and why.
@@ -23,8 +24,8 @@ func refused(t *testing.T, what string, err error, why string) {
 }
 
 func TestEffectsAreKeptForEverOrForTheLeastTime(t *testing.T) {
-	for keep, ok := range map[time.Duration]bool{0: true, makegood.MinKeepEffect: true, makegood.MinKeepEffect - 1: false, 1: false, -1: false} {
-		if err := fenced.CheckKeep(keep); (err == nil) != ok || !ok && !strings.Contains(err.Error(), makegood.MinKeepEffect.String()) {
+	for keep, ok := range map[time.Duration]bool{0: true, limits.MinKeepEffect: true, limits.MinKeepEffect - 1: false, 1: false, -1: false} {
+		if err := fenced.CheckKeep(keep); (err == nil) != ok || !ok && !strings.Contains(err.Error(), limits.MinKeepEffect.String()) {
 			t.Errorf("%v: got %v, want taken: %v", keep, err, ok)
 		}
 	}

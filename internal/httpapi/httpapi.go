@@ -212,7 +212,7 @@ func (a *handlers) serve(w http.ResponseWriter, req *http.Request, r route) {
 		a.refuse(w, newProblem(http.StatusForbidden, "%s %s belongs to the door %s, and this is the door %s", r.method, r.path, r.door, a.Door))
 		return
 	}
-	if err := makegood.CheckWho(req.Header.Get(api.WhoHeader)); err != nil {
+	if err := limits.CheckWho(req.Header.Get(api.WhoHeader)); err != nil {
 		a.refuse(w, newProblem(http.StatusBadRequest, "the header %s: it %v", api.WhoHeader, err))
 		return
 	}

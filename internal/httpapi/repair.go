@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -102,7 +103,7 @@ func (a *handlers) edit(r *http.Request) (answer, error) {
 	if asking.Timeout == "" {
 		return answer{}, bad("timeout is missing")
 	}
-	timeout, err := makegood.ParseTimeout(asking.Timeout)
+	timeout, err := domain.ParseTimeout(asking.Timeout)
 	if err != nil {
 		return answer{}, bad("timeout: %v", err)
 	}

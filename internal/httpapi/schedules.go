@@ -12,13 +12,14 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
 // maxSchedule is how large the body of a schedule may be, in bytes.
-const maxSchedule = makegood.MaxScheduleInputBytes + maxOverhead
+const maxSchedule = limits.MaxScheduleInputBytes + maxOverhead
 
 // ScheduleRemoval is the body that removes one.
 type ScheduleRemoval struct {
@@ -118,7 +119,7 @@ func scheduleRoutes() []route {
 // scheduleName returns the name in the path. One that no schedule can have is that of none, and reaches no store.
 func scheduleName(r *http.Request) (string, error) {
 	name := r.PathValue("id")
-	if makegood.ScheduleName.Check(name) != nil {
+	if limits.ScheduleName.Check(name) != nil {
 		return "", noSchedule(name)
 	}
 	return name, nil

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -68,7 +69,7 @@ func (x *world) claims() map[string]job.Claim {
 
 // asking is the event by which somebody asks for what is offered.
 func (x *world) asking(o makegood.Offer) job.Event {
-	if o.Ask == makegood.AskWake {
+	if o.Ask == domain.AskWake {
 		return job.DeadlinePassed{}
 	}
 	return job.Requested{Verb: makegood.Verb(o.Ask), StartAt: x.now.Add(90 * time.Second), Timeout: makegood.Hour}
@@ -86,17 +87,17 @@ func (x *world) askingStep(s makegood.StepOffers, o makegood.Offer) job.Event {
 		output = job.Payload{Inline: text, Bytes: len(text)}
 	}
 	switch o.Ask {
-	case makegood.AskSettleDone:
+	case domain.AskSettleDone:
 		return job.Settled{Place: place, Done: true, Output: output}
-	case makegood.AskSettleSkipped:
+	case domain.AskSettleSkipped:
 		return job.Settled{Place: place, Reason: "otherwise"}
-	case makegood.AskSettleNotDone:
+	case domain.AskSettleNotDone:
 		return job.Settled{Place: place, NotDone: true, Reason: "otherwise"}
-	case makegood.AskComplete:
+	case domain.AskComplete:
 		return job.StepCompleted{Place: place, Output: output}
-	case makegood.AskFail:
+	case domain.AskFail:
 		return job.StepCompleted{Place: place, Error: &job.StepError{Message: "another", Applied: makegood.AppliedUnknown}}
-	case makegood.AskHeartbeat:
+	case domain.AskHeartbeat:
 		return job.WaitExtended{Place: place, Until: x.now.Add(makegood.MaxWait)}
 	default:
 		x.t.Fatalf("nobody knows how to ask for %q", o.Ask)

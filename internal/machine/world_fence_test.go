@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
 
@@ -28,7 +29,7 @@ type fenced struct {
 // drawFence puts one step of some lives behind a fence.
 func drawFence(t *rapid.T, w makegood.Workflow) *fenced {
 	s := rapid.SampledFrom(w.Steps).Draw(t, "fenced")
-	if s.Agent != "a" || !s.CanUndo() || s.Undo.Agent != "a" || rapid.Bool().Draw(t, "no fence") {
+	if s.Agent != "a" || !domain.CanUndo(s) || s.Undo.Agent != "a" || rapid.Bool().Draw(t, "no fence") {
 		return nil
 	}
 	db, err := sql.Open("sqlite", ":memory:")

@@ -12,13 +12,15 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // choice is a set of jobs and a request for each of them: the parameters of a dry run.
 type choice struct {
-	// Ask is a verb, or makegood.AskSettleDone or AskSettleSkipped of Step or its Undo.
+	// Ask is a verb, or domain.AskSettleDone or AskSettleSkipped of Step or its Undo.
 	Ask    string
 	Filter api.Filter
 	// IDs are the jobs that were selected one by one, at most maxSelected; nil: those that the filter finds.
@@ -48,8 +50,8 @@ var (
 		{string(makegood.VerbResume), "Resume"},
 	}
 	bulkSettles = []order{
-		{makegood.AskSettleDone, "Settle as done"},
-		{makegood.AskSettleSkipped, "Settle as skipped"},
+		{domain.AskSettleDone, "Settle as done"},
+		{domain.AskSettleSkipped, "Settle as skipped"},
 	}
 )
 
@@ -74,7 +76,7 @@ func (c choice) Verb() string {
 
 // Settles reports whether a step is settled.
 func (c choice) Settles() bool {
-	return c.Ask == makegood.AskSettleDone || c.Ask == makegood.AskSettleSkipped
+	return c.Ask == domain.AskSettleDone || c.Ask == domain.AskSettleSkipped
 }
 
 // filter is the query of the list of these jobs.
@@ -133,10 +135,10 @@ func readChoice(values url.Values) (c choice, err error) {
 	if !slices.ContainsFunc(bulkAsks, func(a order) bool { return a.Value == c.Ask }) {
 		return c, &api.InvalidError{Message: fmt.Sprintf("%.40q cannot be asked of many jobs here", c.Ask)}
 	}
-	if c.Ask == askAnswer && (c.Answer == "" || len(c.Answer) > makegood.MaxChoiceBytes) {
+	if c.Ask == askAnswer && (c.Answer == "" || len(c.Answer) > limits.MaxChoiceBytes) {
 		return c, &api.InvalidError{Message: "answer: want one of the choices of the step"}
 	}
-	if (c.Settles() || c.Ask == askAnswer) && makegood.StepName.Check(c.Step) != nil {
+	if (c.Settles() || c.Ask == askAnswer) && limits.StepName.Check(c.Step) != nil {
 		return c, &api.InvalidError{Message: fmt.Sprintf("at: %.80q is no step that could be settled", c.Step)}
 	}
 	if c.Current && c.Ask != string(makegood.VerbResubmit) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // askedGroup is jobs that wait for an answer to the same question.
@@ -74,7 +75,7 @@ func (g *askedGroup) learn(offers makegood.Offers) {
 		if o.Step != g.Step || len(o.Choices) == 0 {
 			continue
 		}
-		if answer, _ := o.Of(makegood.AskComplete); answer.Granted() {
+		if answer, _ := domain.StepOffer(o, domain.AskComplete); answer.Granted() {
 			g.Question, g.Choices = strings.TrimSpace(o.Question), o.Choices
 		}
 	}

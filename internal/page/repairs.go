@@ -14,6 +14,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -142,10 +144,10 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Ask == askAnswer {
 		return c.tryAnswer(id, offers)
 	}
-	offer, there := offers.Of(c.Ask)
+	offer, there := domain.OfferOf(offers, c.Ask)
 	if c.Settles() {
-		step, stands := offers.Step(c.Step, c.Undo)
-		if offer, there = step.Of(c.Ask); !stands || !there {
+		step, stands := domain.OffersOfStep(offers, c.Step, c.Undo)
+		if offer, there = domain.StepOffer(step, c.Ask); !stands || !there {
 			return tried{id: id, says: "there is nothing of this step to settle", refused: true}
 		}
 	}
@@ -160,8 +162,8 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 
 // tryAnswer says what would come of answering a step.
 func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
-	step, _ := offers.Step(c.Step, c.Undo)
-	offer, there := step.Of(makegood.AskComplete)
+	step, _ := domain.OffersOfStep(offers, c.Step, c.Undo)
+	offer, there := domain.StepOffer(step, domain.AskComplete)
 	switch {
 	case !there, !offer.Granted():
 		return tried{id: id, says: cmp.Or(offer.Reason, "this step asks nothing now"), refused: true}
@@ -193,7 +195,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 		return nil, &api.InvalidError{Message: "rate: want how many jobs a second"}
 	}
 	reason := r.PostForm.Get("reason")
-	if c.Ask == makegood.AskSettleSkipped && reason == "" {
+	if c.Ask == domain.AskSettleSkipped && reason == "" {
 		return nil, &api.InvalidError{Message: "What is skipped needs a reason: it is kept with the step."}
 	}
 	found, more, err := c.jobs(r.Context(), p.client, seen)
@@ -218,7 +220,7 @@ func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed)
 	if c.Ask == askAnswer {
 		o.Step, o.Undo, o.Answer = c.Step, c.Undo, c.Answer
 	} else if c.Settles() {
-		o.Step, o.Undo, o.Skipped = c.Step, c.Undo, c.Ask == makegood.AskSettleSkipped
+		o.Step, o.Undo, o.Skipped = c.Step, c.Undo, c.Ask == domain.AskSettleSkipped
 	} else {
 		o.Verb = makegood.Verb(c.Ask)
 	}
@@ -234,12 +236,12 @@ func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed)
 // fitting is who asks, as far as that can be said in a request.
 func fitting(who string) string {
 	who = strings.ToValidUTF8(strings.Map(func(r rune) rune {
-		if makegood.CheckWho(string(r)) != nil {
+		if limits.CheckWho(string(r)) != nil {
 			return -1
 		}
 		return r
 	}, who), "")
-	for len(who) > makegood.MaxWhoBytes {
+	for len(who) > limits.MaxWhoBytes {
 		_, last := utf8.DecodeLastRuneInString(who)
 		who = who[:len(who)-last]
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 func submitViews() []view {
@@ -106,7 +107,7 @@ func (d submitData) fromFields() string {
 
 // blankSubmission reads the workflow that a form is for.
 func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
-	d := submitData{MaxPayload: makegood.MaxPayloadBytes, MaxLabels: makegood.MaxLabels}
+	d := submitData{MaxPayload: makegood.MaxPayloadBytes, MaxLabels: limits.MaxLabels}
 	known, err := p.client.Workflows(r.Context())
 	if err != nil {
 		return d, err

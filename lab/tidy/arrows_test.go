@@ -36,6 +36,8 @@ var arrows = []arrow{
 	// The words, the core, and what both floors of the building may use.
 	{".", nil, nil},
 	{constants, nil, nil},
+	// What follows from the words, which all floors need and no user's program calls.
+	{consequences, []string{"."}, nil},
 	// What the engine keeps of a job, and tells itself.
 	{"internal/job", []string{"."}, nil},
 	{"internal/machine", []string{".", "internal/job"}, nil},
@@ -282,8 +284,12 @@ var arrows = []arrow{
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
 var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/", "functions/", "onlambda", "command", "lab/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
-// constants is the folder that every package but the root package may import: it has constants alone, and imports nothing of ours.
-const constants = "internal/limits"
+// constants is the folder that every package may import: it has limits and the rules of names and texts, and imports nothing
+// of ours. consequences is the folder that every package but these two may import: it imports nothing else.
+const (
+	constants    = "internal/limits"
+	consequences = "internal/domain"
+)
 
 // rowOf returns the row for a folder.
 func rowOf(dir string) (arrow, bool) {
@@ -365,7 +371,8 @@ func checkArrows(sources []source) []string {
 		for _, i := range imports(s) {
 			switch {
 			case i.isStandard() && i.name != "C" && i.name != "unsafe":
-			case i.ours == constants && s.dir() != ".":
+			case i.ours == constants:
+			case i.ours == consequences && s.dir() != "." && s.dir() != constants:
 			case i.ours != "" && row.allowsOurs(i.ours):
 			case i.ours == "" && row.allowsVendor(i.name):
 			default:
@@ -433,6 +440,7 @@ func arrowRules() []rule {
 			wrong: []mistake{
 				{"workflow.go:2: . may not import github.com/spf13/cobra", tree{"workflow.go": file("github.com/spf13/cobra")}},
 				{". may not import " + module + "/internal/wire", tree{"workflow.go": file(module + "/internal/wire")}},
+				{". may not import " + module + "/internal/domain", tree{"workflow.go": file(module + "/internal/domain")}},
 				{"may not import " + module + "/internal/store", tree{"internal/machine/m.go": file(module, module+"/internal/store")}},
 				{"may not import " + module + "/internal/wire", tree{"internal/store/s.go": file(module + "/internal/wire")}},
 				{"may not import " + module + "/internal/machine", tree{"internal/supervisor/s.go": file("time", module+"/internal/machine")}},
@@ -448,7 +456,8 @@ func arrowRules() []rule {
 				{"a package without a row", tree{"internal/brandnew/b.go": file()}},
 			},
 			good: []tree{
-				{"workflow.go": file("time", "encoding/json")},
+				{"workflow.go": file("time", "encoding/json", module+"/internal/limits")},
+				{"agent/a.go": file(module + "/internal/domain")},
 				{"internal/store/dynamostore/d.go": file(module, module+"/internal/store", awsSDK+"/service/dynamodb")},
 				{"internal/embedded/e.go": file(module+"/internal/machine", module+"/internal/store/sqlitestore")},
 				{"internal/supervisor/s_test.go": file(module + "/internal/scheduler")},
