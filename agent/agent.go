@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -117,9 +118,9 @@ func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	if r.undo && task.Undo == nil {
 		return nil, refuse("action %q of agent %s undoes; it cannot be a step of its own", task.Action, a.name)
 	}
-	if _, there := attemptOf(ctx); !there {
+	if _, there := agentctx.Of(ctx); !there {
 		// A direct call, as in a test of an action.
-		ctx = NewContext(ctx, task, nil)
+		ctx = agentctx.NewContext(ctx, task, nil)
 	}
 	return r.handle(ctx, task, a.decode)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -127,22 +128,7 @@ func longestWait(err error) time.Duration {
 // it, or until deadline: what that means says the workflow (waiting.onTimeout). A deadline that is further ahead than
 // makegood.MaxWait, or none at all, is that far ahead. Hand the token over before you return: who is quicker than this
 // answer is heeded, too.
-func Wait(deadline time.Time) error { return waitError{deadline} }
-
-type waitError struct{ deadline time.Time }
-
-func (e waitError) Error() string {
-	return "the step waits until " + e.deadline.UTC().Format(time.RFC3339)
-}
-
-// Waits reports whether err is what Wait returned, and the deadline that it was given.
-func Waits(err error) (deadline time.Time, ok bool) {
-	var w waitError
-	if !errors.As(err, &w) {
-		return time.Time{}, false
-	}
-	return w.deadline, true
-}
+func Wait(deadline time.Time) error { return agentctx.WaitError{Deadline: deadline} }
 
 func unwrap(err error) []error {
 	switch e := err.(type) {

@@ -8,32 +8,16 @@ import (
 	"io"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Payloads writes and reads large payloads of the job of a task, as the runner of an agent has them. Many goroutines may use
-// one at once.
-type Payloads interface {
-	// Write stores what from gives up to its end; see WritePayload.
-	Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error)
-	// Open reads n bytes from offset on, or all that follow with a negative n; see OpenPayload.
-	Open(ctx context.Context, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
-}
-
-type payloadsKey struct{}
-
-// WithPayloads returns a context in which an action finds large payloads. It is for what runs agents, and for tests of
-// actions.
-func WithPayloads(ctx context.Context, p Payloads) context.Context {
-	return context.WithValue(ctx, payloadsKey{}, p)
-}
-
 // ErrNoPayloads: the agent runs where there is no payload store.
 var ErrNoPayloads = errors.New("there is no payload store where this agent runs")
 
-func payloadsOf(ctx context.Context) (Payloads, error) {
-	if p, ok := ctx.Value(payloadsKey{}).(Payloads); ok && p != nil {
+func payloadsOf(ctx context.Context) (agentctx.Payloads, error) {
+	if p := agentctx.PayloadsOf(ctx); p != nil {
 		return p, nil
 	}
 	return nil, Final(ErrNoPayloads)

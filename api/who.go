@@ -2,9 +2,6 @@ package api
 
 import "context"
 
-// WhoHeader is the header that carries what a caller says of who asks.
-const WhoHeader = "Makegood-Who"
-
 type whoKey struct{}
 
 // As returns a context whose requests say who asks: a name of at most 128 bytes, kept with what they change

@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -105,7 +106,7 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if who := api.Who(ctx); who != "" {
-		r.Header.Set(api.WhoHeader, who)
+		r.Header.Set(protocol.WhoHeader, who)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil && ctx.Err() != nil {

@@ -26,13 +26,14 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
 const (
-	// DefaultPatience is how long a call is tried again, unless its context ends earlier.
-	DefaultPatience = 15 * time.Second
+	// defaultPatience is how long a call is tried again, unless its context ends earlier.
+	defaultPatience = 15 * time.Second
 	// tryTimeout is how long one try may take.
 	tryTimeout = 30 * time.Second
 	// listPage is how many jobs are asked for at a time.
@@ -61,7 +62,7 @@ type Option func(*Client)
 // WithHTTPClient makes the Client use h, and h's timeout, if it has one.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
-// WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all.
+// WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all. Default: 15 seconds.
 func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
 
 // WithToken makes the Client show a token with each request to the API, as `makegood serve` wants one. It goes to the API alone.
@@ -74,7 +75,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the URL of an API: want one such as http://127.0.0.1:4777", baseURL)
 	}
-	c := &Client{base: base, http: newHTTP(), away: newAway(), patience: DefaultPatience}
+	c := &Client{base: base, http: newHTTP(), away: newAway(), patience: defaultPatience}
 	for _, o := range options {
 		o(c)
 	}
@@ -131,7 +132,7 @@ type submission struct {
 func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
 	if s.ID == "" {
 		// Before the first try, so that all tries are one job.
-		s.ID = api.NewJobID(time.Now())
+		s.ID = protocol.NewJobID(time.Now())
 	}
 	body := submission(s)
 	body.Traceparent = telemetry.Under(ctx, s.Traceparent)
@@ -171,7 +172,7 @@ func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
 // Page returns a page of a list: at most 200 jobs.
 func (c *Client) Page(ctx context.Context, filter api.Filter, cursor string) (page api.Page, err error) {
-	query := filter.Values()
+	query := protocol.FilterValues(filter)
 	query.Set("limit", strconv.Itoa(listPage))
 	if cursor != "" {
 		query.Set("cursor", cursor)
@@ -185,7 +186,7 @@ func (c *Client) Page(ctx context.Context, filter api.Filter, cursor string) (pa
 // Details returns a page of a list, as Page does, with the job itself in each (Listed.Job). limit is how many jobs it has at
 // most, 1 to 50.
 func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, limit int) (page api.Page, err error) {
-	query := filter.Values()
+	query := protocol.FilterValues(filter)
 	query.Set("limit", strconv.Itoa(limit))
 	query.Set("detail", "true")
 	if cursor != "" {
@@ -199,7 +200,7 @@ func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, 
 
 // List returns jobs, newest first, and reads on as far as its caller does. An error ends it.
 func (c *Client) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
-	return api.Pages(func(cursor string) (api.Page, error) { return c.Page(ctx, filter, cursor) })
+	return protocol.Pages(func(cursor string) (api.Page, error) { return c.Page(ctx, filter, cursor) })
 }
 
 // Workflows lists what jobs can be submitted to.
@@ -318,7 +319,7 @@ func (r requested) job() makegood.Job {
 // more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
 // *UnreachableError.
 func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	job, err := api.WaitFor(ctx, c, id)
+	job, err := protocol.WaitFor(ctx, c, id)
 	var invalid *api.InvalidError
 	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
 		return c.Look(ctx, id)
@@ -330,5 +331,5 @@ func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
 // and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
 // each other may be seen as one.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
-	return api.Polled(ctx, id, c.Look)
+	return protocol.Polled(ctx, id, c.Look)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // Totals returns how many jobs there are in each state, without reading them. A deployed stack does not know: an *InvalidError of
@@ -26,7 +27,7 @@ func (c *Client) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 // Count counts the jobs of a list by facets, as far as one request goes: see Groups.Cursor, which is the cursor of the
 // next. What Page says of cursors and filters holds.
 func (c *Client) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (groups api.Groups, err error) {
-	query := filter.Values()
+	query := protocol.FilterValues(filter)
 	query.Set("by", joined(by))
 	return c.count(ctx, "/api/counts", query, cursor)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/transfer"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 var _ api.Payloads = (*Client)(nil)
@@ -205,7 +206,7 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 		return nil, &api.InvalidError{Message: err.Error()}
 	}
 	if who := api.Who(ctx); who != "" {
-		r.Header.Set(api.WhoHeader, who)
+		r.Header.Set(protocol.WhoHeader, who)
 	}
 	return r, nil
 }

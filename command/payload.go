@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/plain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // inputPlace is how payload get calls the input of a job; no step is called so that has one, since it comes first.
@@ -314,7 +315,7 @@ func (o *submitOptions) readInput(cmd *cobra.Command) (json.RawMessage, error) {
 		return nil, exit(codeUsage, fmt.Errorf("--input: %w", err))
 	}
 	if o.id == "" {
-		o.id = api.NewJobID(time.Now())
+		o.id = protocol.NewJobID(time.Now())
 	}
 	p, err := upload(cmd, c, o.id, file, makegood.PayloadJSON)
 	if err != nil {

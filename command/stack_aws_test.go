@@ -23,12 +23,12 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -123,7 +123,7 @@ func (s *deployedStack) doors(t *testing.T) map[string]string {
 	t.Helper()
 	starts := functionsOf(t, "door")
 	urls := map[string]string{}
-	for door, output := range map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput} {
+	for door, output := range map[httpapi.Door]string{httpapi.Submit: protocol.SubmitOutput, httpapi.Read: protocol.ReadOutput, httpapi.Operate: protocol.OperateOutput} {
 		f := starts(s, string(door), "MAKEGOOD_DOOR="+string(door), "MAKEGOOD_REPLIES=shop=replies-shop")
 		server := httptest.NewServer(f.URL(standin.Region, map[string]lambdahost.Key{
 			"test": {Secret: "test", ARN: operatorARN}, "reader": {Secret: "reads", ARN: readerARN, Denied: door != httpapi.Read},

@@ -38,9 +38,6 @@ import (
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// MinRetention is the shortest that Options.Retention may be.
-const MinRetention = embedded.MinRetention
-
 // Errors of Run.
 var (
 	// ErrRunning: another Run of the same engine has not returned. It goes on as if nobody had asked.
@@ -49,20 +46,13 @@ var (
 	ErrClosed = embedded.ErrClosed
 )
 
-const (
-	// DefaultConcurrency is how many attempts of an agent run at once where Options.Concurrency does not name it.
-	DefaultConcurrency = embedded.DefaultConcurrency
-	// MaxConcurrency is how many may.
-	MaxConcurrency = embedded.MaxConcurrency
-)
-
 // Concurrency is how many attempts run at once in an engine; what is beyond that waits, unclaimed. Undos are counted by
 // themselves: beside as many steps there may run as many undos, so that no step keeps an undo waiting, however long it takes.
 // Agents outside take as many tasks as they say.
 type Concurrency struct {
-	// All is how many of all agents together, 1 to MaxConcurrency. Zero: as many as of each agent.
+	// All is how many of all agents together, 1 to 10,000. Zero: as many as of each agent.
 	All int
-	// Agents is how many of an agent, by its name, 1 to MaxConcurrency. Of one that is not named: DefaultConcurrency.
+	// Agents is how many of an agent, by its name, 1 to 10,000. Of one that is not named: 64.
 	Agents map[string]int
 }
 
@@ -77,7 +67,7 @@ type Options struct {
 	Workflows fs.FS
 	// Agents do the steps, beside the built-in http.
 	Agents []agent.Handler
-	// Concurrency is how many attempts of Agents run at once. The zero value: DefaultConcurrency of each.
+	// Concurrency is how many attempts of Agents run at once. The zero value: 64 of each.
 	Concurrency Concurrency
 	// Secrets gives what ${ secret("name") } in a workflow asks for, just before an agent of Agents works: never stored, never
 	// logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
@@ -85,7 +75,7 @@ type Options struct {
 	// Outside are agents that do their steps in other processes, in any language: they come to Handler, or AgentHandler, for
 	// their tasks.
 	Outside []Outside
-	// Retention is how long a job is kept after its end, at least MinRetention, 24 hours. Zero: for ever.
+	// Retention is how long a job is kept after its end, at least 24 hours. Zero: for ever.
 	Retention time.Duration
 	// Operator is told of each job that comes into Error, once a day of those that stay there, and of each that will not be done
 	// when its workflow expects it. An error, a panic, or a

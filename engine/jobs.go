@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
@@ -34,7 +35,7 @@ const (
 // Submit stores a job, and returns it as it is stored, without payloads. What api.Jobs says of it holds.
 func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error) {
 	if s.ID == "" {
-		s.ID = api.NewJobID(time.Now())
+		s.ID = protocol.NewJobID(time.Now())
 	}
 	j, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
@@ -89,7 +90,7 @@ func (e *Engine) Count(ctx context.Context, filter api.Filter, by []api.Facet, c
 
 // List returns jobs, the newest first, and reads on as far as its caller does.
 func (e *Engine) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
-	return api.Pages(func(cursor string) (api.Page, error) { return e.Page(ctx, filter, cursor) })
+	return protocol.Pages(func(cursor string) (api.Page, error) { return e.Page(ctx, filter, cursor) })
 }
 
 // Request asks for any verb, under a name of its own. What api.Jobs says of it holds.
@@ -213,7 +214,7 @@ func (e *Engine) Definition(ctx context.Context, hash string) (api.Definition, e
 
 // Wait waits until a job is finished or in Error, and returns it with its payloads. It ends with ctx's error when ctx does.
 func (e *Engine) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	return api.WaitFor(ctx, e, id)
+	return protocol.WaitFor(ctx, e, id)
 }
 
 // Watch returns a job without payloads each time it was saved, first as it is now, and ends after giving it finished or

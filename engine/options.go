@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -76,8 +77,8 @@ func checkAgents(agents []agent.Handler) error {
 
 func checkConcurrency(o Options) error {
 	var wrong []error
-	if all := o.Concurrency.All; all < 0 || all > MaxConcurrency {
-		wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of all agents, want 1 to %d, or 0: as many as of each", all, MaxConcurrency))
+	if all := o.Concurrency.All; all < 0 || all > embedded.MaxConcurrency {
+		wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of all agents, want 1 to %d, or 0: as many as of each", all, embedded.MaxConcurrency))
 	}
 	if checkAgents(o.Agents) != nil {
 		return errors.Join(wrong...) // Not all of them have names.
@@ -87,8 +88,8 @@ func checkConcurrency(o Options) error {
 		here = append(here, a.Name())
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Concurrency.Agents)) {
-		if n := o.Concurrency.Agents[name]; n < 1 || n > MaxConcurrency {
-			wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of agent %q, want 1 to %d", n, name, MaxConcurrency))
+		if n := o.Concurrency.Agents[name]; n < 1 || n > embedded.MaxConcurrency {
+			wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of agent %q, want 1 to %d", n, name, embedded.MaxConcurrency))
 		}
 		if !slices.Contains(here, name) {
 			wrong = append(wrong, fmt.Errorf("Options.Concurrency: no agent %q is among Options.Agents; there are %s", name, strings.Join(here, ", ")))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -74,7 +75,7 @@ func (e *Engine) ResumeSchedule(ctx context.Context, name string) (api.Scheduled
 
 // RunSchedule makes a job of a schedule now, beside its fires, and returns its id.
 func (e *Engine) RunSchedule(ctx context.Context, name string) (job string, err error) {
-	if job, err = e.inner.Timetable().Run(ctx, name, api.NewJobID(time.Now())); err != nil {
+	if job, err = e.inner.Timetable().Run(ctx, name, protocol.NewJobID(time.Now())); err != nil {
 		return "", fmt.Errorf("run schedule %s: %w", name, plainSchedule(name, err))
 	}
 	return job, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -92,7 +93,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		`"http://h#x" is not the URL`:      func(o *working) { o.URL = "http://h#x" },
 		"concurrency 1001 is out of range": func(o *working) { o.Concurrency = 1001 },
 		"concurrency -1 is out of range":   func(o *working) { o.Concurrency = -1 },
-		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = agent.MaxGrace + time.Second },
+		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = limits.MaxGrace + time.Second },
 		"grace -1ns is out of range":       func(o *working) { o.Grace = -1 },
 		`instance "a b": want`:             func(o *working) { o.Instance = "a b" },
 		"the agent at 0 is nil":            func(o *working) { o.Agent = nil },

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/dynamofence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -60,7 +61,9 @@ func line(id string) types.TransactWriteItem {
 	}}
 }
 
-func in(task makegood.Task) context.Context { return agent.NewContext(context.Background(), task, nil) }
+func in(task makegood.Task) context.Context {
+	return agentctx.NewContext(context.Background(), task, nil)
+}
 
 // pay claims the attempt, if nobody has a later one, and writes a line.
 func (b *bank) pay(task makegood.Task) (receipt, error) {

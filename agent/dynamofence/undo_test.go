@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/dynamofence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -150,7 +151,7 @@ func TestAnUndoThatAnswersWaitIsRefused(t *testing.T) {
 	err := dynamofence.Undo(in(backward(2, makegood.OutcomeDone)), b.fence, func(receipt) ([]types.TransactWriteItem, error) {
 		return []types.TransactWriteItem{line("back")}, agent.Wait(time.Now())
 	})
-	if _, waits := agent.Waits(err); waits || agent.Failure(err).Retryable || !strings.Contains(err.Error(), "agent.Wait") {
+	if _, waits := agentctx.Waits(err); waits || agent.Failure(err).Retryable || !strings.Contains(err.Error(), "agent.Wait") {
 		t.Errorf("got %v, which waits: %v, want a final failure that says why", err, waits)
 	}
 	b.want(1)
@@ -167,7 +168,7 @@ func TestAnEffectStandsWhileItsStepWaits(t *testing.T) {
 		return agent.Wait(time.Now().Add(time.Duration(task.Attempt) * time.Hour))
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
-		if _, waits := agent.Waits(ask(forward(attempt))); !waits {
+		if _, waits := agentctx.Waits(ask(forward(attempt))); !waits {
 			t.Errorf("attempt %d does not wait", attempt)
 		}
 		b.want(1)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -69,7 +69,7 @@ func TestEachEffectIsUndoneInATransactionOfItsOwn(t *testing.T) {
 		}
 	}
 	var in []*sql.Tx
-	err := sqlitefence.Undo(agent.NewContext(t.Context(), undoOf(2, 4, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
+	err := sqlitefence.Undo(agentctx.NewContext(t.Context(), undoOf(2, 4, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
 		if slices.Contains(in, tx) {
 			t.Error("two are undone in one transaction")
 		}
@@ -90,7 +90,7 @@ func TestWhatWasStoredIsReadAsItWas(t *testing.T) {
 	}
 	within := func(attempt int, do func(ctx context.Context, tx *sql.Tx) error) {
 		t.Helper()
-		ctx := agent.NewContext(t.Context(), forward(attempt), nil)
+		ctx := agentctx.NewContext(t.Context(), forward(attempt), nil)
 		tx, err := l.db.BeginTx(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func TestTablesThatCannotBeMadeAreMadeLater(t *testing.T) {
 func TestAnEffectThatEndsItsTransactionIsAnError(t *testing.T) {
 	l := ownFile(t)
 	failed := errors.New("failed")
-	_, err := sqlitefence.Do(agent.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
+	_, err := sqlitefence.Do(agentctx.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
 		if _, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES('x', 5)`); err != nil {
 			return receipt{}, err
 		}

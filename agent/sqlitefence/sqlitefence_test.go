@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -74,7 +75,7 @@ func (l *ledger) pay(task makegood.Task) (receipt, error) {
 }
 
 func (l *ledger) payOr(task makegood.Task, fails error) (receipt, error) {
-	return sqlitefence.Do(agent.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx) (receipt, error) {
+	return sqlitefence.Do(agentctx.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx) (receipt, error) {
 		if _, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES(?, 5)`, task.Job); err != nil {
 			return receipt{}, err
 		}
@@ -83,7 +84,7 @@ func (l *ledger) payOr(task makegood.Task, fails error) (receipt, error) {
 }
 
 func (l *ledger) refund(task makegood.Task) error {
-	return sqlitefence.Undo(agent.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
+	return sqlitefence.Undo(agentctx.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
 		if done.Attempt == 0 {
 			return errors.New("the undo was not told what was done")
 		}
@@ -199,7 +200,7 @@ func TestAnUndoThatFailsHasUndoneNothing(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	task := backward(2, makegood.OutcomeDone)
-	err := sqlitefence.Undo(agent.NewContext(t.Context(), task, nil), l.fence, func(tx *sql.Tx, _ receipt) error {
+	err := sqlitefence.Undo(agentctx.NewContext(t.Context(), task, nil), l.fence, func(tx *sql.Tx, _ receipt) error {
 		_, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES('j', -5)`)
 		return errors.Join(broken, err)
 	})
@@ -215,7 +216,7 @@ func TestAnUndoThatFailsHasUndoneNothing(t *testing.T) {
 
 func TestAnOutputAboveItsLimitIsRefusedWithNothingWritten(t *testing.T) {
 	l := ownFile(t)
-	_, err := sqlitefence.Do(agent.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
+	_, err := sqlitefence.Do(agentctx.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
 		_, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES('j', 5)`)
 		return receipt{Note: strings.Repeat("n", makegood.MaxPayloadBytes)}, err
 	})
@@ -402,7 +403,7 @@ func TestAnEffectAndItsUndoComeToNothing(t *testing.T) {
 // In a transaction of the user's own.
 func TestTheFenceInATransactionOfTheCallers(t *testing.T) {
 	l := ownFile(t)
-	ctx := agent.NewContext(t.Context(), forward(1), nil)
+	ctx := agentctx.NewContext(t.Context(), forward(1), nil)
 	if err := l.fence.Setup(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -34,7 +35,7 @@ func undoOf(repeats, attempt int, outcome makegood.Outcome) makegood.Task {
 
 // undone returns the attempts that an undo was called for, in that order. The undo of attempt fails fails.
 func (l *ledger) undone(task makegood.Task, fails int) (attempts []int, err error) {
-	err = sqlitefence.Undo(agent.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
+	err = sqlitefence.Undo(agentctx.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
 		if done.Attempt == fails {
 			return errors.New("broken")
 		}
@@ -136,7 +137,7 @@ func TestAnEffectThatAnswersWaitIsRefused(t *testing.T) {
 	wait := agent.Wait(time.Now().Add(time.Hour))
 	refused := func(what string, err error) {
 		t.Helper()
-		_, waits := agent.Waits(err)
+		_, waits := agentctx.Waits(err)
 		if f := agent.Failure(err); waits || f.Retryable || f.Applied != makegood.AppliedNo || !strings.Contains(f.Message, "agent.Wait") {
 			t.Errorf("%s: got %v, which waits: %v, want a final failure that applied nothing and says why", what, err, waits)
 		}
@@ -147,7 +148,7 @@ func TestAnEffectThatAnswersWaitIsRefused(t *testing.T) {
 	if _, err = l.pay(forward(2)); err != nil {
 		t.Fatal(err)
 	}
-	err = sqlitefence.Undo(agent.NewContext(t.Context(), backward(3, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
+	err = sqlitefence.Undo(agentctx.NewContext(t.Context(), backward(3, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
 		_, err := tx.Exec(`DELETE FROM ledger`)
 		return errors.Join(wait, err)
 	})
@@ -202,7 +203,7 @@ func TestAnEffectStandsWhileItsStepWaits(t *testing.T) {
 		return agent.Wait(time.Now().Add(time.Duration(task.Attempt) * time.Hour))
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
-		if _, waits := agent.Waits(ask(forward(attempt))); !waits {
+		if _, waits := agentctx.Waits(ask(forward(attempt))); !waits {
 			t.Errorf("attempt %d does not wait", attempt)
 		}
 		l.want(1, 5)

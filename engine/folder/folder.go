@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/putaway"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sealed"
@@ -115,17 +116,17 @@ func (f *Folder) Count(ctx context.Context, filter api.Filter, by []api.Facet, c
 
 // List returns jobs, the newest first, and reads on as far as its caller does.
 func (f *Folder) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
-	return api.Pages(func(cursor string) (api.Page, error) { return f.Page(ctx, filter, cursor) })
+	return protocol.Pages(func(cursor string) (api.Page, error) { return f.Page(ctx, filter, cursor) })
 }
 
 // Wait waits until a job is finished or in Error: somebody must run an engine on the folder.
 func (f *Folder) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	return api.WaitFor(ctx, f, id)
+	return protocol.WaitFor(ctx, f, id)
 }
 
 // Watch looks at a job again and again.
 func (f *Folder) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
-	return api.Polled(ctx, id, f.Look)
+	return protocol.Polled(ctx, id, f.Look)
 }
 
 // Workflows lists the workflows that engines on the folder have had.

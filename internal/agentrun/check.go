@@ -37,13 +37,13 @@ func Check(handlers []agent.Handler) error {
 	return errors.Join(wrong...)
 }
 
-// CheckRun refuses the concurrency and the grace time of a run that agent.MaxConcurrency or agent.MaxGrace forbids.
+// CheckRun refuses the concurrency and the grace time of a run that limits.MaxAgentConcurrency or limits.MaxGrace forbids.
 func CheckRun(concurrency int, grace time.Duration) error {
 	switch {
-	case concurrency < 1 || concurrency > agent.MaxConcurrency:
-		return fmt.Errorf("concurrency %d is out of range: 1 to %d", concurrency, agent.MaxConcurrency)
-	case grace < 0 || grace > agent.MaxGrace:
-		return fmt.Errorf("grace %v is out of range: 0 to %v", grace, agent.MaxGrace)
+	case concurrency < 1 || concurrency > limits.MaxAgentConcurrency:
+		return fmt.Errorf("concurrency %d is out of range: 1 to %d", concurrency, limits.MaxAgentConcurrency)
+	case grace < 0 || grace > limits.MaxGrace:
+		return fmt.Errorf("grace %v is out of range: 0 to %v", grace, limits.MaxGrace)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -109,7 +110,7 @@ func TestAHeartbeatIsKeptWhereTheClaimIs(t *testing.T) {
 				if ended = agent.Progress(ctx, "on"); ended != nil {
 					return nil, ended
 				}
-				if by := agent.CompleteBy(ctx); by.After(began.Add(25 * time.Second)) {
+				if by := agentctx.CompleteBy(ctx); by.After(began.Add(25 * time.Second)) {
 					t.Errorf("CompleteBy is %v after it began", by.Sub(began))
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -57,7 +58,7 @@ type lease struct {
 
 var (
 	_ context.Context = (*lease)(nil)
-	_ agent.Lease     = (*lease)(nil)
+	_ agentctx.Lease  = (*lease)(nil)
 )
 
 // lockedBy names a claim: the instance, and a nonce. A shared task is not claimed.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -235,8 +236,8 @@ func TestAHeartbeatMovesTheDeadline(t *testing.T) {
 					t.Fatalf("heartbeat after %v: %v", time.Since(began), err)
 				}
 				want := domain.Instant(time.Now().Add(10 * time.Second))
-				if got := w.table.slot("j/pay").CompleteBy; !got.Equal(want) || !agent.CompleteBy(ctx).Equal(want) {
-					t.Errorf("CompleteBy is stored as %v, told as %v, want %v", got, agent.CompleteBy(ctx), want)
+				if got := w.table.slot("j/pay").CompleteBy; !got.Equal(want) || !agentctx.CompleteBy(ctx).Equal(want) {
+					t.Errorf("CompleteBy is stored as %v, told as %v, want %v", got, agentctx.CompleteBy(ctx), want)
 				}
 				if got, _ := child.Deadline(); !got.Equal(want.Add(-time.Second)) {
 					t.Errorf("the context's deadline is %v, want a second before %v", got, want)
@@ -308,7 +309,7 @@ func TestAWithdrawnAttemptEndsWhenItsTimeIsUp(t *testing.T) {
 			if err := agent.Heartbeat(ctx); !errors.Is(err, agent.ErrWithdrawn) {
 				t.Errorf("heartbeat: %v, want withdrawn", err)
 			}
-			if got := agent.CompleteBy(ctx); got.Sub(domain.Instant(began)) != 10*time.Second {
+			if got := agentctx.CompleteBy(ctx); got.Sub(domain.Instant(began)) != 10*time.Second {
 				t.Errorf("CompleteBy is %v after the claim, want 10s", got.Sub(began))
 			}
 			time.Sleep(3 * time.Second)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -100,7 +101,7 @@ func (u *Undoing) Err() error {
 
 // Failed returns the error of an effect, after which nothing of it is left. A step cannot wait for what is not there.
 func Failed(err error) error {
-	if _, waits := agent.Waits(err); !waits {
+	if _, waits := agentctx.Waits(err); !waits {
 		return err
 	}
 	return agent.Final(agent.NotApplied(errors.New("what is behind the fence answered agent.Wait, and is rolled back: return Wait when the fence has returned")))

@@ -41,7 +41,7 @@ type Parameter struct {
 }
 
 // Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long ago as
-// that time before now, in RFC 3339. Any other text stays as it is, for api.ReadFilter to refuse.
+// that time before now, in RFC 3339. Any other text stays as it is, for protocol.ReadFilter to refuse.
 func (p Parameter) Read(text string, now time.Time) string {
 	if p.Kind == Time {
 		if ago, err := makegood.ParseDuration(text); err == nil {

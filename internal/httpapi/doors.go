@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -51,7 +52,7 @@ const Local = "local"
 
 // claimed takes callers at their word, where nobody knows who they are.
 func claimed(unknown string) func(*http.Request) string {
-	return func(r *http.Request) string { return cmp.Or(r.Header.Get(api.WhoHeader), unknown) }
+	return func(r *http.Request) string { return cmp.Or(r.Header.Get(protocol.WhoHeader), unknown) }
 }
 
 // publish makes a workflow file the current definition of its name.

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -51,7 +52,7 @@ func countRoutes() []route {
 		{
 			method: "GET", path: "/api/counts", name: "count", door: Read, handle: (*handlers).counts,
 			summary:    "Count jobs by what they are alike in, for some seconds; where the cursor is not empty, it goes on there, and the groups of all answers add up. The values of a group are in the order of by; a job that stands at several steps counts with each. since is when the first of them stopped, and example its id.",
-			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", api.Facets())}, cursor),
+			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", protocol.Facets())}, cursor),
 			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 		{
@@ -131,7 +132,7 @@ func (a *handlers) counts(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	wanted, err := api.ReadFilter(values)
+	wanted, err := protocol.ReadFilter(values)
 	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return answer{}, bad("%s", invalid.Message)
 	}
@@ -178,7 +179,7 @@ func listQuery(r *http.Request) (listing, error) {
 		return listing{}, err
 	}
 	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
-	l.filter, err = api.ReadFilter(values)
+	l.filter, err = protocol.ReadFilter(values)
 	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return l, bad("%s", invalid.Message)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/telemetry"
@@ -273,7 +274,7 @@ func (a *handlers) submit(r *http.Request) (answer, error) {
 		return answer{}, newProblem(http.StatusRequestEntityTooLarge, "input has %d bytes, the limit is %d", len(s.Input), makegood.MaxPayloadBytes)
 	}
 	if s.ID == "" {
-		s.ID = api.NewJobID(a.Now())
+		s.ID = protocol.NewJobID(a.Now())
 	}
 	j, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -284,7 +285,7 @@ func (a *handlers) runSchedule(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	if run.Request == "" {
-		run.Request = api.NewJobID(a.Now())
+		run.Request = protocol.NewJobID(a.Now())
 	}
 	const most = 40 // so that the id of the job is not too long
 	if !namePattern.MatchString(run.Request) || len(run.Request) > most {

@@ -11,8 +11,8 @@ import (
 	_ "modernc.org/sqlite" // of who writes to their own database
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
@@ -54,7 +54,7 @@ func (f *fenced) has(task makegood.Task) bool {
 
 func (f *fenced) context(x *world, task makegood.Task) context.Context {
 	task.Claim.LockedBy = x.claimed[id(task.Step, task.Attempt)]
-	return agent.NewContext(context.Background(), task, nil)
+	return agentctx.NewContext(context.Background(), task, nil)
 }
 
 // do has an attempt take effect, whenever its agent comes to it.

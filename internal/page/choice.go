@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -80,7 +81,7 @@ func (c choice) Settles() bool {
 }
 
 // filter is the query of the list of these jobs.
-func (c choice) filter() url.Values { return c.Filter.Values() }
+func (c choice) filter() url.Values { return protocol.FilterValues(c.Filter) }
 
 // query is that of the dry run.
 func (c choice) query() url.Values {
@@ -145,7 +146,7 @@ func readChoice(values url.Values) (c choice, err error) {
 		return c, &api.InvalidError{Message: "only a resubmit moves a job to the current definition"}
 	}
 	found := url.Values{}
-	for name := range c.Filter.Values() {
+	for name := range protocol.FilterValues(c.Filter) {
 		found.Del(name)
 	}
 	for name, v := range values {
@@ -159,7 +160,7 @@ func readChoice(values url.Values) (c choice, err error) {
 	if len(found) == 0 {
 		return c, &api.InvalidError{Message: "no filter says which jobs are meant"}
 	}
-	c.Filter, err = api.ReadFilter(found)
+	c.Filter, err = protocol.ReadFilter(found)
 	return c, err
 }
 

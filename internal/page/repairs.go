@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -70,7 +71,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d := dryRunData{
-		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + api.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
+		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + protocol.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
 		Rates: rates, Rate: repair.DefaultPerSecond,
 	}
 	if c.Settles() {

@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 func submitViews() []view {
@@ -54,7 +55,7 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.ID, d.Input = api.NewJobID(p.Now()), d.example()
+	d.ID, d.Input = protocol.NewJobID(p.Now()), d.example()
 	if like := r.FormValue("like"); like != "" {
 		err = p.fillLike(r.Context(), &d, like)
 		return d, err

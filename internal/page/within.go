@@ -7,8 +7,8 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // withinURL names an API in this process; nobody resolves it.
@@ -67,7 +67,7 @@ func Callers(of func(*http.Request) string, unknown string) func(*http.Request) 
 	return func(r *http.Request) string {
 		outer, inside := Incoming(r)
 		if inside && outer == nil {
-			return cmp.Or(r.Header.Get(api.WhoHeader), unknown)
+			return cmp.Or(r.Header.Get(protocol.WhoHeader), unknown)
 		}
 		return of(cmp.Or(outer, r))
 	}
@@ -75,7 +75,7 @@ func Callers(of func(*http.Request) string, unknown string) func(*http.Request) 
 
 // Incoming returns the request of a browser for which this one, of a client of Within, was made; nil: it is no such request.
 // Who knows the callers of a page by their requests looks there. inside says whether it was made by such a client at all: it may
-// be of a repair, which goes on when its browser has gone, and then only api.WhoHeader says who began that.
+// be of a repair, which goes on when its browser has gone, and then only protocol.WhoHeader says who began that.
 func Incoming(r *http.Request) (outer *http.Request, inside bool) {
 	outer, _ = r.Context().Value(incomingKey{}).(*http.Request)
 	inside, _ = r.Context().Value(insideKey{}).(bool)

@@ -117,14 +117,17 @@ var arrows = []arrow{
 	// Pausing agents and workflows as a whole: it tells the Scheduler of jobs by messages, as the Supervisor does.
 	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
-	{"agent", []string{"."}, nil},
+	// The context of an attempt, which the runners of agents and package agent share.
+	{"internal/agentctx", []string{"."}, nil},
+	{"agent", []string{".", "internal/agentctx"}, nil},
 	// A fence is a write of an agent's own that rests on its claim, so these know how claims are kept. What both say of an effect is beside.
-	{"internal/fenced", []string{".", "agent", "internal/canonical"}, nil},
+	{"internal/fenced", []string{".", "agent", "internal/canonical", "internal/agentctx"}, nil},
 	{"agent/sqlitefence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/sqlitestore"}, nil},
 	{"agent/dynamofence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/dynamostore", "internal/pause"}, []string{awsSDK, smithy}},
 	// Secrets are put in by who runs agents, and by nobody else.
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
+		"internal/agentctx",
 		"internal/payload", "internal/canonical",
 		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/telemetry",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
@@ -133,7 +136,7 @@ var arrows = []arrow{
 		"internal/payload",
 		".", "internal/job", "internal/machine", "internal/store", "internal/queue", "internal/wire",
 	}, []string{lambdaEvents}},
-	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules"}, nil},
+	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules", "internal/agentctx"}, nil},
 	// What a request must be, for the agent and for what reads workflows.
 	{"internal/httpagent/httprules", nil, nil},
 
@@ -156,9 +159,9 @@ var arrows = []arrow{
 	{"lab/costmeter", nil, []string{awsSDK, smithy}},
 	// The command's --stack: a client of a stack's doors, and what to do where there is none.
 	// And of its queues, with the caller's own rights.
-	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
+	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue", "internal/protocol"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
-	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "api"}, nil},
+	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "api", "internal/protocol"}, nil},
 	// Steps as pictures: it knows the words, and neither files nor engines.
 	{"internal/graph", []string{"."}, nil},
 	// When what was done of a job, of what anybody can read of it.
@@ -170,6 +173,7 @@ var arrows = []arrow{
 		".", "internal/job", "api", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
 	}, nil},
 	{"internal/httpapi", []string{
+		"internal/protocol",
 		"internal/payload",
 		".", "internal/job", "api", "internal/filter", "internal/plain", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
 		"internal/changes", "internal/timetable", "internal/holds", "internal/workflowfile",
@@ -183,7 +187,7 @@ var arrows = []arrow{
 	{"internal/backup", []string{"internal/embedded", "internal/store/sqlitestore"}, nil},
 	{"internal/login", []string{".", "internal/origin"}, nil},
 	// The page: a client of the API, and of nothing below it.
-	{"internal/page", []string{".", "api", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
+	{"internal/page", []string{".", "api", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile", "internal/protocol"}, nil},
 	{"lab/sim", []string{"*", "lab/oracle"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
@@ -215,12 +219,15 @@ var arrows = []arrow{
 	// The words on the wire: a leaf, so a server, a client and a folder share them.
 	{"api", []string{".", "internal/sealed"}, nil},
 	{"internal/sealed", nil, nil},
+	// What clients and servers of the API share, and no user calls.
+	{"internal/protocol", []string{".", "api"}, nil},
 	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
-	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/telemetry"}, []string{"github.com/cenkalti/backoff/v5"}},
+	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/telemetry", "internal/protocol"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
-	{"client/doors", []string{"client"}, []string{awsSDK}},
+	{"client/doors", []string{"client", "internal/protocol"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
 	{"engine/folder", []string{
+		"internal/protocol",
 		".", "internal/job", "api", "internal/sealed", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
@@ -234,6 +241,7 @@ var arrows = []arrow{
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
 	{"engine", []string{
+		"internal/protocol",
 		"internal/payload",
 		".", "internal/agentrun", "internal/job", "internal/sealed", "agent", "api", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
 		"internal/holds", "internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/telemetry", "telemetry",

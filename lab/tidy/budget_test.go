@@ -29,11 +29,11 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {9056, "every verb of the command is a file, and half of it is help"},
+	"command":                    {9065, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
-	"internal/httpapi":           {3858, "routes, and views that internal/control is to take over"},
+	"internal/httpapi":           {3862, "routes, and views that internal/control is to take over"},
 	"internal/machine":           {5534, "the core: one state machine, whose files call each other"},
-	"internal/page":              {6930, "every view of the page is a file"},
+	"internal/page":              {6937, "every view of the page is a file"},
 	"internal/scheduler":         {3669, "the worklist, submissions and readers of jobs, which internal/control is to take over"},
 	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3658, "an adapter of the whole port, with schemas of earlier releases"},
@@ -46,10 +46,10 @@ var packageLines = map[string]excess{
 
 var ourImports = map[string]excess{
 	"command":           {36, "a main in all but name"},
-	"engine":            {27, "the public face of the embedded engine"},
+	"engine":            {28, "the public face of the embedded engine"},
 	"internal/deployed": {35, "wires all of it for AWS"},
 	"internal/embedded": {32, "wires all of it in one process"},
-	"internal/httpapi":  {22, "reads stores and schedules itself, until internal/control does"},
+	"internal/httpapi":  {23, "reads stores and schedules itself, until internal/control does"},
 	"lab/sim":           {26, "wires all of it in a simulated world"},
 }
 
@@ -189,11 +189,11 @@ func budgetRules() []rule {
 			wrong: []mistake{
 				{"internal/a: 21 imports of ours, the limit is 20", tree{"internal/a/a.go": imports(21)}},
 				{"internal/a: 21 imports", tree{"internal/a/a.go": imports(20), "internal/a/b.go": "package a\nimport _ \"" + module + "\"\n"}},
-				{"engine: 28 imports of ours, the limit is 27", tree{"engine/a.go": imports(28)}},
+				{"engine: 29 imports of ours, the limit is 28", tree{"engine/a.go": imports(29)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": imports(20) + "import _ \"time\"\n", "internal/a/b.go": imports(20), "internal/a/a_test.go": imports(30)},
-				{"engine/a.go": imports(27)},
+				{"engine/a.go": imports(28)},
 			},
 		},
 		{
