@@ -157,9 +157,11 @@ func TestAnApprovalByLink(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	defer server.Close()
 	r := run(t, engine.Options{
-		Workflows:     fstest.MapFS{"c.yaml": {Data: []byte(contract)}},
-		Ask:           map[string]func(context.Context, engine.Question) error{"boss": func(_ context.Context, q engine.Question) error { asked <- q; return nil }},
-		CompletionURL: "http://" + server.Listener.Addr().String() + "/answers/",
+		Workflows: fstest.MapFS{"c.yaml": {Data: []byte(contract)}},
+		Notify: engine.Notify{
+			Questions: map[string]func(context.Context, engine.Question) error{"boss": func(_ context.Context, q engine.Question) error { asked <- q; return nil }},
+			AnswerURL: "http://" + server.Listener.Addr().String() + "/answers/",
+		},
 	})
 	defer r.close(t)
 	server.Config.Handler = http.StripPrefix("/answers", r.CompletionHandler())
@@ -224,8 +226,8 @@ func TestAnApprovalByLink(t *testing.T) {
 
 func TestALinkBeginsWithAURL(t *testing.T) {
 	for _, text := range []string{"shop.example", "ftp://shop.example", "https://", "https://shop.example?x=1", "https://a:b@shop.example", "://"} {
-		_, err := engine.Open(t.Context(), engine.Options{CompletionURL: text})
-		if err == nil || !strings.Contains(err.Error(), "Options.CompletionURL: ") {
+		_, err := engine.Open(t.Context(), engine.Options{Notify: engine.Notify{AnswerURL: text}})
+		if err == nil || !strings.Contains(err.Error(), "Options.Notify.AnswerURL: ") {
 			t.Errorf("%s: got %v, want it refused", text, err)
 		}
 	}

@@ -326,8 +326,10 @@ func refused(t *testing.T, jobs api.Jobs) string {
 func TestWhoIsToBeToldIsTold(t *testing.T) {
 	alerts, told := make(chan engine.Notice, 1), make(chan engine.Notice, 10)
 	eng := run(t, engine.Options{
-		Operator:  func(_ context.Context, n engine.Notice) error { alerts <- n; return nil },
-		Listeners: map[string]func(context.Context, engine.Notice) error{"shop": func(_ context.Context, n engine.Notice) error { told <- n; return nil }},
+		Notify: engine.Notify{
+			Operator:  func(_ context.Context, n engine.Notice) error { alerts <- n; return nil },
+			Listeners: map[string]func(context.Context, engine.Notice) error{"shop": func(_ context.Context, n engine.Notice) error { told <- n; return nil }},
+		},
 	})
 	defer eng.close(t)
 	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`""`), ReplyTo: "shop"}); err != nil {
@@ -358,7 +360,7 @@ func TestPeopleAreAlerted(t *testing.T) {
 		texts <- m.Text
 	}))
 	defer hook.Close()
-	eng := run(t, engine.Options{Alerts: engine.Alerts{Webhook: hook.URL, PageURL: "https://jobs.example/", RunbookURL: "https://wiki.example/run"}})
+	eng := run(t, engine.Options{Notify: engine.Notify{Alerts: engine.Alerts{Webhook: hook.URL, PageURL: "https://jobs.example/", RunbookURL: "https://wiki.example/run"}}})
 	defer eng.close(t)
 	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`""`)}); err != nil {
 		t.Fatal(err)

@@ -21,23 +21,23 @@ import (
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkListeners(o), checkAsk(o), checkCompletionURL(o.CompletionURL), checkAlerts(o))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkListeners(o), checkQuestions(o), checkAnswerURL(o.Notify.AnswerURL), checkAlerts(o))
 }
 
-// checkCompletionURL refuses what no link can begin with.
-func checkCompletionURL(text string) error {
+// checkAnswerURL refuses what no link can begin with.
+func checkAnswerURL(text string) error {
 	if text == "" {
 		return nil
 	}
 	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("Options.CompletionURL: %q is no URL that a link can begin with: want one such as https://shop.example/answers", text)
+		return fmt.Errorf("Options.Notify.AnswerURL: %q is no URL that a link can begin with: want one such as https://shop.example/answers", text)
 	}
 	return nil
 }
 
 // hosts are the names under which requests may ask.
 func (o Options) hosts() []string {
-	if u, err := url.Parse(o.CompletionURL); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(o.Notify.AnswerURL); err == nil && u.Hostname() != "" {
 		return append(slices.Clone(o.Hosts), u.Hostname())
 	}
 	return o.Hosts
@@ -45,10 +45,12 @@ func (o Options) hosts() []string {
 
 // link makes the links of those who are asked; nil: there are none.
 func (o Options) link() func(token string) string {
-	if o.CompletionURL == "" {
+	if o.Notify.AnswerURL == "" {
 		return nil
 	}
-	return func(token string) string { return strings.TrimSuffix(o.CompletionURL, "/") + httpapi.LinkPath(token) }
+	return func(token string) string {
+		return strings.TrimSuffix(o.Notify.AnswerURL, "/") + httpapi.LinkPath(token)
+	}
 }
 
 func checkDir(dir string) error {
@@ -113,9 +115,13 @@ func checkOutside(o Options) error {
 	return errors.Join(wrong...)
 }
 
-func checkListeners(o Options) error { return checkNamed("Options.Listeners", o.Listeners) }
+func checkListeners(o Options) error {
+	return checkNamed("Options.Notify.Listeners", o.Notify.Listeners)
+}
 
-func checkAsk(o Options) error { return checkNamed("Options.Ask", o.Ask) }
+func checkQuestions(o Options) error {
+	return checkNamed("Options.Notify.Questions", o.Notify.Questions)
+}
 
 // checkNamed refuses those who are told under a name that cannot be, or who are nil.
 func checkNamed[T any](option string, told map[string]func(context.Context, T) error) error {

@@ -258,7 +258,7 @@ func (c *Compiled) CheckAsked(registered []string) error {
 		for _, name := range askedBy(s) {
 			if !slices.Contains(registered, name) {
 				return fmt.Errorf("workflow %s, step %s: nobody is registered as %q, who is asked: register them (makegood dev --reply %s=URL, "+
-					"engine.Options.Ask, a reply queue of the stack); registered are %q", c.Workflow.Name, s.Name, name, name, registered)
+					"engine.Options.Notify.Questions, a reply queue of the stack); registered are %q", c.Workflow.Name, s.Name, name, name, registered)
 			}
 		}
 	}
