@@ -59,7 +59,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // call asks until it is answered, for as long as there is patience, and reads the answer into out.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
+func (c *remote) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
 	if err := limits.CheckWho(api.Who(ctx)); err != nil {
 		return 0, &api.InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
 	}
@@ -97,7 +97,7 @@ func pauses() backoff.BackOff {
 }
 
 // try asks once. An error that is not permanent is an *UnreachableError.
-func (c *Client) try(ctx context.Context, method, target string, body []byte, out any) (int, error) {
+func (c *remote) try(ctx context.Context, method, target string, body []byte, out any) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return 0, backoff.Permanent(&api.InvalidError{Message: err.Error()})
@@ -131,7 +131,7 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 }
 
 // problemOf returns the error that an answer stands for.
-func (c *Client) problemOf(answer *http.Response) error {
+func (c *remote) problemOf(answer *http.Response) error {
 	var p problem
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || json.Unmarshal(text, &p) != nil || p.Error == "" {
@@ -170,7 +170,7 @@ func (c *Client) problemOf(answer *http.Response) error {
 }
 
 // stranger says of an answer that is not the API's what may be wrong with the address.
-func (c *Client) stranger(answer *http.Response) string {
+func (c *remote) stranger(answer *http.Response) string {
 	if answer.StatusCode != http.StatusNotFound {
 		return "it answered " + answer.Status + ", and is perhaps not a Makegood"
 	}
@@ -179,11 +179,11 @@ func (c *Client) stranger(answer *http.Response) string {
 }
 
 // answered is the error of a problem that the API has, and not whoever asks.
-func (c *Client) answered(status int, p problem) error {
+func (c *remote) answered(status int, p problem) error {
 	return &api.UnreachableError{URL: c.base.String(), Status: status, Err: errors.New(p.Error)}
 }
 
-func (c *Client) unreachable(err error) error {
+func (c *remote) unreachable(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		// The URL is said once; the cause is what matters.
