@@ -1,5 +1,7 @@
 package makegood
 
+import "github.com/makegood-dev/makegood/internal/limits"
+
 // Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
 // promised by it: the job may have moved on by the time that somebody asks.
 type Offers struct {
@@ -19,7 +21,8 @@ type Offer struct {
 	// Ask is what is asked for: a Verb, or "wake"; of a step "settle done", "settle skipped", "settle notDone", "complete", "fail"
 	// or "heartbeat".
 	Ask string `json:"ask"`
-	// Effect is what it would do, in the words of docs/states.md; OfferAlready, where that would change nothing; or OfferRefused.
+	// Effect is what it would do, in the words of docs/states.md; "is so already", where that would change nothing; or
+	// "refused". Granted tells these two from the others.
 	Effect string `json:"effect"`
 	// Reason is why it would be refused, in the words in which it would be, or would change nothing; empty: it would be granted.
 	Reason string `json:"reason"`
@@ -35,11 +38,7 @@ type StepOffers struct {
 	Question string   `json:"question"`
 }
 
-// The effects that change nothing.
-const (
-	OfferAlready = "is so already"
-	OfferRefused = "refused"
-)
-
 // Granted reports whether asking would change something.
-func (o Offer) Granted() bool { return o.Effect != OfferRefused && o.Effect != OfferAlready }
+func (o Offer) Granted() bool {
+	return o.Effect != limits.OfferRefused && o.Effect != limits.OfferAlready
+}

@@ -26,14 +26,8 @@ type Payload struct {
 	By string `json:"by,omitempty"`
 }
 
-// PayloadMark is the one member of the object that a Payload is in JSON.
-const PayloadMark = "$payload"
-
 // PayloadJSON is the Type of a payload that is JSON.
 const PayloadJSON = "application/json"
-
-// IsZero reports whether p refers to nothing.
-func (p Payload) IsZero() bool { return p == Payload{} }
 
 // String names the bytes in short, for people.
 func (p Payload) String() string {
@@ -67,10 +61,10 @@ type plainPayload struct {
 
 // MarshalJSON writes p as the object that stands for it; nothing is null.
 func (p Payload) MarshalJSON() ([]byte, error) {
-	if p.IsZero() {
+	if p == (Payload{}) {
 		return []byte("null"), nil
 	}
-	return json.Marshal(map[string]plainPayload{PayloadMark: {By: p.By, Bytes: p.Bytes, SHA256: p.SHA256, Type: p.Type}})
+	return json.Marshal(map[string]plainPayload{limits.PayloadMark: {By: p.By, Bytes: p.Bytes, SHA256: p.SHA256, Type: p.Type}})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and refuses anything else.
@@ -81,11 +75,11 @@ func (p *Payload) UnmarshalJSON(text []byte) error {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
-		return fmt.Errorf("a payload is an object with the member %s: %w", PayloadMark, err)
+		return fmt.Errorf("a payload is an object with the member %s: %w", limits.PayloadMark, err)
 	}
-	inner, marked := object[PayloadMark]
+	inner, marked := object[limits.PayloadMark]
 	if !marked || len(object) != 1 {
-		return fmt.Errorf("a payload is an object with the one member %s, and this has %d: %.80q", PayloadMark, len(object), slices.Sorted(maps.Keys(object)))
+		return fmt.Errorf("a payload is an object with the one member %s, and this has %d: %.80q", limits.PayloadMark, len(object), slices.Sorted(maps.Keys(object)))
 	}
 	d := json.NewDecoder(bytes.NewReader(inner))
 	d.DisallowUnknownFields()
@@ -99,11 +93,11 @@ func (p *Payload) UnmarshalJSON(text []byte) error {
 		err = fmt.Errorf("%s is a JSON %s; a reference is what was given when the payload was written", what, mismatch.Value)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", PayloadMark, err)
+		return fmt.Errorf("%s: %w", limits.PayloadMark, err)
 	}
 	read := Payload{By: plain.By, Bytes: plain.Bytes, SHA256: plain.SHA256, Type: plain.Type}
 	if err = read.Check(); err != nil {
-		return fmt.Errorf("%s: %w", PayloadMark, err)
+		return fmt.Errorf("%s: %w", limits.PayloadMark, err)
 	}
 	*p = read
 	return nil

@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const reportWorkflow = `
@@ -233,7 +234,7 @@ func TestWhatRefersToNothingIsRefused(t *testing.T) {
 		longer := mine
 		longer.Bytes = 2
 		for what, input := range map[string]any{
-			"not there": missing, "another job's": map[string]any{"a": mine}, "another length": longer, "no reference": map[string]any{makegood.PayloadMark: 1},
+			"not there": missing, "another job's": map[string]any{"a": mine}, "another length": longer, "no reference": map[string]any{limits.PayloadMark: 1},
 		} {
 			text, err := json.Marshal(input)
 			if err != nil {

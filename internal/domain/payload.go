@@ -20,7 +20,7 @@ var errTooManyPayloads = fmt.Errorf("it refers to more than %d payloads", limits
 // PayloadMark that is no reference is an error, and so are more than MaxPayloadRefs: nothing else may look like one.
 func FindPayloads(value json.RawMessage) ([]makegood.Payload, error) {
 	// Almost no value has any, and none of those is decoded; \u may write what looks otherwise.
-	if !bytes.Contains(value, []byte(makegood.PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {
+	if !bytes.Contains(value, []byte(limits.PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {
 		return nil, nil
 	}
 	var decoded any
@@ -42,7 +42,7 @@ func FindPayloads(value json.RawMessage) ([]makegood.Payload, error) {
 func findIn(value any, path string, found map[makegood.Payload]bool) error {
 	switch value := value.(type) {
 	case map[string]any:
-		if _, marked := value[makegood.PayloadMark]; marked {
+		if _, marked := value[limits.PayloadMark]; marked {
 			return findOne(value, path, found)
 		}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -73,8 +73,8 @@ func findOne(object map[string]any, path string, found map[makegood.Payload]bool
 		}
 		return fmt.Errorf("at %.200s: %w", path, err)
 	}
-	if p.IsZero() {
-		return errors.New(makegood.PayloadMark + " is null")
+	if p == (makegood.Payload{}) {
+		return errors.New(limits.PayloadMark + " is null")
 	}
 	if found[p] = true; len(found) > limits.MaxPayloadRefs {
 		return errTooManyPayloads
@@ -84,9 +84,9 @@ func findOne(object map[string]any, path string, found map[makegood.Payload]bool
 
 // WholePayload reports whether a JSON value is nothing but a reference, and to what.
 func WholePayload(value json.RawMessage) (p makegood.Payload, whole bool) {
-	if !bytes.Contains(value, []byte(makegood.PayloadMark)) {
+	if !bytes.Contains(value, []byte(limits.PayloadMark)) {
 		return makegood.Payload{}, false
 	}
 	err := json.Unmarshal(value, &p)
-	return p, err == nil && !p.IsZero()
+	return p, err == nil && p != (makegood.Payload{})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // What is refused is refused in the words that were said before anybody asked; what is offered is granted.
@@ -28,7 +29,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 			t.Errorf("job %s: got %d offers, want %d: one a verb, and wake", id, got, want)
 		}
 		for _, verb := range domain.Verbs() {
-			if o, _ := domain.OfferOf(offers, string(verb)); o.Effect == makegood.OfferRefused && verb != makegood.VerbReschedule && verb != makegood.VerbEdit {
+			if o, _ := domain.OfferOf(offers, string(verb)); o.Effect == limits.OfferRefused && verb != makegood.VerbReschedule && verb != makegood.VerbEdit {
 				refused++
 				_, err := w.client.Request(t.Context(), id, api.Request{Verb: verb})
 				wantRefused(t, err, o.Reason)

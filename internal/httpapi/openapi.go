@@ -166,8 +166,8 @@ func (d drawing) schema(t reflect.Type) object {
 func (d drawing) payload() object {
 	inner := object{"by": object{"type": "string"}, "bytes": object{"type": "integer"}, "sha256": object{"type": "string"}, "type": object{"type": "string"}}
 	d.schemas["Payload"] = object{
-		"type": "object", "required": []string{makegood.PayloadMark}, "additionalProperties": false,
-		"properties": object{makegood.PayloadMark: object{"type": "object", "properties": inner, "required": []string{"bytes", "sha256"}, "additionalProperties": false}},
+		"type": "object", "required": []string{limits.PayloadMark}, "additionalProperties": false,
+		"properties": object{limits.PayloadMark: object{"type": "object", "properties": inner, "required": []string{"bytes", "sha256"}, "additionalProperties": false}},
 	}
 	return object{"$ref": "#/components/schemas/Payload"}
 }

@@ -95,3 +95,6 @@ func inClass(class string, c byte) bool {
 	}
 	return false
 }
+
+// PayloadMark is the one member of the object that a Payload is in JSON.
+const PayloadMark = "$payload"

@@ -81,3 +81,9 @@ func CheckLabel(name, value string) error {
 
 // unprintable reports whether a character is none that is seen, or cannot stand in a message of a queue.
 func unprintable(c rune) bool { return unicode.IsControl(c) || c == '\uFFFE' || c == '\uFFFF' }
+
+// The effects of a makegood.Offer that change nothing.
+const (
+	OfferAlready = "is so already"
+	OfferRefused = "refused"
+)

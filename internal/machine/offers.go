@@ -69,9 +69,9 @@ func sample(verb makegood.Verb, j job.Job, now time.Time) job.Requested {
 func offer(ask, effect string, v Verdict) makegood.Offer {
 	switch v.Kind {
 	case Refused:
-		return makegood.Offer{Ask: ask, Effect: makegood.OfferRefused, Reason: v.Reason}
+		return makegood.Offer{Ask: ask, Effect: limits.OfferRefused, Reason: v.Reason}
 	case Duplicate, Stale:
-		return makegood.Offer{Ask: ask, Effect: makegood.OfferAlready, Reason: v.Reason}
+		return makegood.Offer{Ask: ask, Effect: limits.OfferAlready, Reason: v.Reason}
 	default:
 		return makegood.Offer{Ask: ask, Effect: effect}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
@@ -108,7 +109,7 @@ func (x *world) askingStep(s makegood.StepOffers, o makegood.Offer) job.Event {
 // compare asks for what is offered, of a copy of the job and of its claims.
 func (x *world) compare(o makegood.Offer, e job.Event) {
 	switch v := x.verdict(e); {
-	case v.Kind == machine.Refused && (o.Effect != makegood.OfferRefused || o.Reason != v.Reason):
+	case v.Kind == machine.Refused && (o.Effect != limits.OfferRefused || o.Reason != v.Reason):
 		x.t.Fatalf("%+v is offered, but %#v is refused: %s", o, e, v.Reason)
 	case v.Kind == machine.Applied && !o.Granted():
 		x.t.Fatalf("%+v is offered, but %#v is applied", o, e)

@@ -29,8 +29,8 @@ const (
 	EndsAgain  Effect = "starts again in a new round, once it is undone"
 	TurnsBack  Effect = "goes forward again, if nothing was undone yet"
 	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
-	Already    Effect = makegood.OfferAlready
-	Refuses    Effect = makegood.OfferRefused
+	Already    Effect = limits.OfferAlready
+	Refuses    Effect = limits.OfferRefused
 )
 
 // Rule is a cell of the table of verbs.

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -88,7 +89,7 @@ func (a agentRow) trouble() string {
 
 // absent describes since when an agent outside has not asked for tasks; empty: it asks, or is not outside.
 func (a agentRow) absent() string {
-	since, absent := a.Absent(a.Now)
+	since, absent := protocol.Absent(a.Agent, a.Now)
 	switch {
 	case !absent:
 		return ""

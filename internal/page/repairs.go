@@ -156,7 +156,7 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	case !there:
 		return tried{id: id, says: "it cannot be asked for", refused: true}
 	case !offer.Granted():
-		return tried{id: id, says: cmp.Or(offer.Reason, offer.Effect), refused: offer.Effect == makegood.OfferRefused}
+		return tried{id: id, says: cmp.Or(offer.Reason, offer.Effect), refused: offer.Effect == limits.OfferRefused}
 	}
 	return tried{id: id, says: offer.Effect}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Pages returns the jobs of all pages, for a Reader of whatever source. An error ends it.
@@ -95,3 +96,30 @@ func NewJobID(now time.Time) string {
 
 // WhoHeader is the header that carries what a caller says of who asks.
 const WhoHeader = "Makegood-Who"
+
+// Absent reports whether an agent outside has stopped asking for tasks for 30 seconds, and the time of its last request.
+func Absent(a api.Agent, now time.Time) (since time.Time, absent bool) {
+	if a.Polls == nil || a.Polls.Waiting > 0 {
+		return time.Time{}, false
+	}
+	since = a.Polls.Since
+	if a.Polls.LastAt != nil {
+		since = *a.Polls.LastAt
+	}
+	return since, now.Sub(since) > limits.AbsentAfter
+}
+
+// PutAwayText says what a message is, as far as that is known.
+func PutAwayText(p api.PutAway) string {
+	what := p.Type
+	if what == "" {
+		what = fmt.Sprintf("%d bytes", len(p.Body))
+	}
+	if p.Job != "" {
+		what += " of job " + p.Job
+	}
+	if p.Step != "" {
+		what += fmt.Sprintf(", step %s, attempt %d", p.Step, p.Attempt)
+	}
+	return what
+}
