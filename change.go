@@ -23,8 +23,8 @@ type Change struct {
 	// Step is whose transition it is; empty: it is the job's. Undo: of the step's undo.
 	Step string `json:"step,omitempty"`
 	Undo bool   `json:"undo,omitempty"`
-	// From and To are states: a StepState of a step, a ProcessState of a job. A job may keep its state, and be paused or go on,
-	// or begin another round. From is empty in the first change of a job, which was not there before.
+	// From and To are states: a StepState of a step, a ProcessState of a job. A job may keep its state, and be paused
+	// or go on, or begin another round. From is empty in the first change of a job, which was not there before.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	// Attempt is the step's latest.

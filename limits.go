@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The limits that a program can act on before it sends something. A value over a limit is refused with a message that names
-// the limit. The doc comments of fields name the other limits, and docs/reference/limits.md has all of them.
+// The limits that a program can act on before it sends something. A value over a limit is refused with a message that
+// names the limit. The doc comments of fields name the other limits, and docs/reference/limits.md has all of them.
 const (
 	// MaxJobIDBytes is how long a job's id may be.
 	MaxJobIDBytes = 128

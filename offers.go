@@ -18,8 +18,8 @@ type Offers struct {
 
 // Offer is what would come of asking for something.
 type Offer struct {
-	// Ask is what is asked for: a Verb, or "wake"; of a step "settle done", "settle skipped", "settle notDone", "complete", "fail"
-	// or "heartbeat".
+	// Ask is what is asked for: a Verb, or "wake"; of a step "settle done", "settle skipped", "settle notDone",
+	// "complete", "fail" or "heartbeat".
 	Ask string `json:"ask"`
 	// Effect is what it would do, in the words of docs/states.md; "is so already", where that would change nothing; or
 	// "refused". Granted tells these two from the others.

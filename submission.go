@@ -18,9 +18,10 @@ type Submission struct {
 	StartAt time.Time
 	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
 	ReplyTo string
-	// Tenant is whom the job is for, [A-Za-z0-9][A-Za-z0-9._:-]{0,62}; empty: nobody in particular. Labels say more about
-	// it: at most 8, each with a name [a-z][a-z0-9_.-]{0,62} and a value of 1 to 128 bytes of text in one line. Jobs are found by them, and nothing else comes of them: they are no part of
-	// what distinguishes the content of two submissions, and those that were submitted first stand.
+	// Tenant is whom the job is for, [A-Za-z0-9][A-Za-z0-9._:-]{0,62}; empty: nobody in particular. Labels say more
+	// about it: at most 8, each with a name [a-z][a-z0-9_.-]{0,62} and a value of 1 to 128 bytes of text in one line.
+	// Jobs are found by them, and nothing else comes of them: they are no part of what distinguishes the content of two
+	// submissions, and those that were submitted first stand.
 	Tenant string
 	Labels map[string]string
 	// Traceparent is the span under which the job is submitted, as the W3C's header of that name has it: the job's trace goes on

@@ -55,7 +55,8 @@ type Step struct {
 	// attempt may take in all, up to 30 days, which is then the default.
 	Timeout Duration `json:"timeout"`
 	// Heartbeat is how long the agent may be silent while it works on an attempt: each heartbeat moves CompleteBy on to
-	// that long from then, never past Timeout. Zero: Timeout is that, and only 30 days from the claim bound how often it is moved.
+	// that long from then, never past Timeout. Zero: Timeout is that, and only 30 days from the claim bound how often
+	// it is moved.
 	Heartbeat Duration `json:"heartbeat,omitzero"`
 	// Shared is the opposite of exclusive in a file, true for "exclusive: false", so that the zero value is the
 	// default: nobody claims, and an attempt may run more than once. So one that says that it has not applied
@@ -129,7 +130,8 @@ type Undo struct {
 
 // Retry is exponential backoff with full jitter: the n-th retry comes after a random part of
 // min(Max, Backoff * 2^(n-1)). It ends by whichever comes first, Attempts or For. One that says neither has a For of
-// 15 minutes, or of 1 hour for an undo whose step says neither, too; less where a short Max would take more than 100 attempts.
+// 15 minutes, or of 1 hour for an undo whose step says neither, too; less where a short Max would take more than 100
+// attempts.
 type Retry struct {
 	// Attempts counts the first one too; 1 to 100. Default: 100 where For is given, too.
 	Attempts int `json:"attempts"`

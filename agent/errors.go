@@ -64,8 +64,8 @@ func RetryAfter(d time.Duration, err error) error {
 	return retryAfterError{err, d}
 }
 
-// Kind says what kind of error it is, [a-z][a-z0-9_]{0,62} such as "card_declined": what onError of a step goes by. What is
-// no such name is no kind. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is nil.
+// Kind says what kind of error it is, [a-z][a-z0-9_]{0,62} such as "card_declined": what onError of a step goes by.
+// What is no such name is no kind. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is nil.
 func Kind(kind string, err error) error {
 	if err == nil || limits.ErrorKind.Check(kind) != nil {
 		return err

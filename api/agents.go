@@ -67,7 +67,7 @@ type AgentLately struct {
 
 // Agents is how a program sees how agents stand, wherever they are, as Jobs is for jobs.
 type Agents interface {
-	// ListAgents returns the agents that tasks are sent to, by their names. The built-in agents that nothing is sent to (wait, approval)
-	// are not among them.
+	// ListAgents returns the agents that tasks are sent to, by their names. The built-in agents that nothing is sent to
+	// (wait, approval) are not among them.
 	ListAgents(ctx context.Context) ([]Agent, error)
 }

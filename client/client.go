@@ -40,8 +40,8 @@ const (
 	listPage = 200
 )
 
-// Client talks to one API. Its methods may be called by many goroutines at once. What it shares with an engine the interfaces
-// say; the others are its own.
+// Client talks to one API. Its methods may be called by many goroutines at once. What it shares with an engine the
+// interfaces say; the others are its own.
 type Client struct {
 	api.Jobs
 	api.Schedules

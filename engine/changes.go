@@ -7,7 +7,8 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// ErrNoChanges: neither Options.Notify.Changes nor Options.Notify.LiveChanges is set, so nothing is kept of what changes.
+// ErrNoChanges: neither Options.Notify.Changes nor Options.Notify.LiveChanges is set, so nothing is kept of what
+// changes.
 var ErrNoChanges = errors.New("changes are not kept: set Options.Notify.Changes or Options.Notify.LiveChanges")
 
 // Change is a change of a job as it is shown to those who look on.

@@ -307,7 +307,7 @@ func (e *Engine) Handler() http.Handler { return e.handler }
 func (e *Engine) AgentHandler() http.Handler { return e.outside }
 
 // CompletionHandler answers the part of the HTTP API that whoever holds the completion token of a step needs, and no
-// other: the page of a link (Options.Notify.AnswerURL), and POST /api/completions/. The token alone lets them in, and only to
-// that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to yourself. A log of
-// requests before it has the links: leave their paths out of it.
+// other: the page of a link (Options.Notify.AnswerURL), and POST /api/completions/. The token alone lets them in, and
+// only to that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to
+// yourself. A log of requests before it has the links: leave their paths out of it.
 func (e *Engine) CompletionHandler() http.Handler { return e.answers }

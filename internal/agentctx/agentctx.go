@@ -1,5 +1,6 @@
-// Package agentctx has what package agent and the runners of agents share, and no user's program calls: the context in which
-// a task is handled, with the attempt's lease and its payloads, and the error of an action that leaves its step waiting.
+// Package agentctx has what package agent and the runners of agents share, and no user's program calls: the context in
+// which a task is handled, with the attempt's lease and its payloads, and the error of an action that leaves its step
+// waiting.
 package agentctx
 
 import (
@@ -28,8 +29,8 @@ type Attempt struct {
 	Lease Lease
 }
 
-// NewContext returns the context in which a task is handled. A nil lease never runs out, and lets every heartbeat succeed:
-// tests have one.
+// NewContext returns the context in which a task is handled. A nil lease never runs out, and lets every heartbeat
+// succeed: tests have one.
 func NewContext(ctx context.Context, task makegood.Task, lease Lease) context.Context {
 	return context.WithValue(ctx, contextKey{}, Attempt{task, lease})
 }

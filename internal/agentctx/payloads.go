@@ -7,8 +7,8 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Payloads writes and reads large payloads of the job of a task, as the runner of an agent has them. Many goroutines may use
-// one at once.
+// Payloads writes and reads large payloads of the job of a task, as the runner of an agent has them. Many goroutines
+// may use one at once.
 type Payloads interface {
 	// Write stores what from gives up to its end; see agent.WritePayload.
 	Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error)

@@ -37,7 +37,8 @@ func Check(handlers []agent.Handler) error {
 	return errors.Join(wrong...)
 }
 
-// CheckRun refuses the concurrency and the grace time of a run that limits.MaxAgentConcurrency or limits.MaxGrace forbids.
+// CheckRun refuses the concurrency and the grace time of a run that limits.MaxAgentConcurrency or limits.MaxGrace
+// forbids.
 func CheckRun(concurrency int, grace time.Duration) error {
 	switch {
 	case concurrency < 1 || concurrency > limits.MaxAgentConcurrency:

@@ -16,8 +16,8 @@ const (
 	DefaultEvery   = 10 * makegood.Second
 	DefaultFor     = 1 * makegood.Hour
 
-	// DefaultRetryFor is how long a step is tried again that does not say how often or how long, and DefaultUndoRetryFor its undo:
-	// longer than an ordinary outage of the service that it asks.
+	// DefaultRetryFor is how long a step is tried again that does not say how often or how long, and
+	// DefaultUndoRetryFor its undo: longer than an ordinary outage of the service that it asks.
 	DefaultRetryFor     = 15 * makegood.Minute
 	DefaultUndoRetryFor = 1 * makegood.Hour
 	// DefaultApproval is how long an approval waits for its answer.

@@ -1,7 +1,7 @@
-// Package domain has what follows from the words of package makegood and what no user's program calls: the defaults of a
-// workflow, lists of all states and verbs, the routes of a step, and readings of offers, payloads and schedules. It decides
-// nothing about jobs, and is pure as the root package is: no I/O, clock, chance or goroutine. Every package but the root
-// package may import it.
+// Package domain has what follows from the words of package makegood and what no user's program calls: the defaults of
+// a workflow, lists of all states and verbs, the routes of a step, and readings of offers, payloads and schedules. It
+// decides nothing about jobs, and is pure as the root package is: no I/O, clock, chance or goroutine. Every package but
+// the root package may import it.
 package domain
 
 import (

@@ -16,8 +16,9 @@ import (
 // errTooManyPayloads: a value refers to more payloads than any may.
 var errTooManyPayloads = fmt.Errorf("it refers to more than %d payloads", limits.MaxPayloadRefs)
 
-// FindPayloads returns what a JSON value refers to, each once, in the order of the text of its hash. An object with a member
-// PayloadMark that is no reference is an error, and so are more than MaxPayloadRefs: nothing else may look like one.
+// FindPayloads returns what a JSON value refers to, each once, in the order of the text of its hash. An object with a
+// member PayloadMark that is no reference is an error, and so are more than MaxPayloadRefs: nothing else may look like
+// one.
 func FindPayloads(value json.RawMessage) ([]makegood.Payload, error) {
 	// Almost no value has any, and none of those is decoded; \u may write what looks otherwise.
 	if !bytes.Contains(value, []byte(limits.PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {

@@ -12,18 +12,18 @@ func isFor(r makegood.ErrorRoute, kind string) bool {
 	return r.Kind == makegood.AnyKind || r.Kind == kind && kind != ""
 }
 
-// ownMistake is the route of errors that are a mistake of whoever wrote the workflow or the agent, and say nothing of what was
-// asked for: what went well before is not undone for them.
+// ownMistake is the route of errors that are a mistake of whoever wrote the workflow or the agent, and say nothing of
+// what was asked for: what went well before is not undone for them.
 var ownMistake = makegood.ErrorRoute{Do: makegood.ErrorDo{Action: makegood.RouteStop}}
 
-// isOwnMistake reports whether an error of a kind is a mistake of whoever wrote the workflow or the agent: KindExpression and
-// KindPanic. A job whose step is given up for one stops, where no route of the step is for it.
+// isOwnMistake reports whether an error of a kind is a mistake of whoever wrote the workflow or the agent:
+// KindExpression and KindPanic. A job whose step is given up for one stops, where no route of the step is for it.
 func isOwnMistake(kind string) bool {
 	return kind == makegood.KindExpression || kind == makegood.KindPanic
 }
 
-// Routes returns what follows from an error of a kind: the route that says how the step is tried again, and the one that
-// says what follows when it is given up. Nil: none does, and onFailure says so.
+// Routes returns what follows from an error of a kind: the route that says how the step is tried again, and the one
+// that says what follows when it is given up. Nil: none does, and onFailure says so.
 func Routes(s makegood.Step, kind string) (again, then *makegood.ErrorRoute) {
 	for i := range s.OnError {
 		r := &s.OnError[i]

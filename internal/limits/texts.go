@@ -63,7 +63,8 @@ func CheckLabels(labels map[string]string) error {
 	return wrong
 }
 
-// CheckLabel says what is wrong with one label; nil: nothing. Its value is 1 to MaxLabelBytes bytes of text in one line.
+// CheckLabel says what is wrong with one label; nil: nothing. Its value is 1 to MaxLabelBytes bytes of text in one
+// line.
 func CheckLabel(name, value string) error {
 	if err := LabelName.Check(name); err != nil {
 		return err

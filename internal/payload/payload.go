@@ -10,9 +10,9 @@
 //
 // # A reference never dangles
 //
-// A payload is durable when Write returns, so before anything that refers to it is sent or saved. Nothing deletes it within
-// limits.KeepPayload of the last Write or Keep; the Scheduler calls Keep for every reference before the save that makes it
-// the job's, and again as long as the job lives.
+// A payload is durable when Write returns, so before anything that refers to it is sent or saved. Nothing deletes it
+// within limits.KeepPayload of the last Write or Keep; the Scheduler calls Keep for every reference before the save
+// that makes it the job's, and again as long as the job lives.
 package payload
 
 import (
@@ -91,8 +91,8 @@ type Bytes interface {
 // Store keeps payloads. What is said of Bytes holds for all of it.
 type Store interface {
 	Bytes
-	// Keep makes sure that a payload is there with as many bytes as p says, and stays for limits.KeepPayload from now at
-	// least. ErrNotFound; ErrAltered if its length is another; ErrDenied.
+	// Keep makes sure that a payload is there with as many bytes as p says, and stays for limits.KeepPayload from now
+	// at least. ErrNotFound; ErrAltered if its length is another; ErrDenied.
 	Keep(ctx context.Context, job string, p makegood.Payload) error
 }
 

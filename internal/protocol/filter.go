@@ -35,8 +35,8 @@ func length(d time.Duration) string {
 	return d.String()
 }
 
-// ReadFilter reads what Values wrote. What is none of a filter's parameters it leaves out. The error is an *InvalidError
-// that names the parameter, or what contradicts what.
+// ReadFilter reads what Values wrote. What is none of a filter's parameters it leaves out. The error is an
+// *InvalidError that names the parameter, or what contradicts what.
 func ReadFilter(values url.Values) (f api.Filter, err error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		for _, value := range values[name] {
@@ -147,8 +147,8 @@ func setLabel(f *api.Filter, text string) error {
 	return nil
 }
 
-// Check refuses, with an *InvalidError, a filter that can match nothing: a name that no job, step or label can have, and
-// what contradicts itself.
+// Check refuses, with an *InvalidError, a filter that can match nothing: a name that no job, step or label can have,
+// and what contradicts itself.
 func CheckFilter(f api.Filter) error {
 	if wrong := wrong(f); wrong != "" {
 		return &api.InvalidError{Message: wrong}

@@ -1,5 +1,5 @@
-// Package protocol has what clients and servers of the API share, and no user's program calls: the parameters of a filter,
-// the facets, the reading of pages, the watching of a job, ids of jobs, and the outputs of a stack.
+// Package protocol has what clients and servers of the API share, and no user's program calls: the parameters of a
+// filter, the facets, the reading of pages, the watching of a job, ids of jobs, and the outputs of a stack.
 package protocol
 
 import (
@@ -97,7 +97,8 @@ func NewJobID(now time.Time) string {
 // WhoHeader is the header that carries what a caller says of who asks.
 const WhoHeader = "Makegood-Who"
 
-// Absent reports whether an agent outside has stopped asking for tasks for 30 seconds, and the time of its last request.
+// Absent reports whether an agent outside has stopped asking for tasks for 30 seconds, and the time of its last
+// request.
 func Absent(a api.Agent, now time.Time) (since time.Time, absent bool) {
 	if a.Polls == nil || a.Polls.Waiting > 0 {
 		return time.Time{}, false

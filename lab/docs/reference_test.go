@@ -103,8 +103,8 @@ func parsed(t *testing.T, name string) *ast.File {
 	return file
 }
 
-// drawLimits draws the constants of limits.go, of internal/limits and of internal/domain, with the values that the compiler
-// sees.
+// drawLimits draws the constants of limits.go, of internal/limits and of internal/domain, with the values that the
+// compiler sees.
 func drawLimits(t *testing.T) string {
 	internal := constantsOf(t, "../../internal/limits/*.go")
 	return "# Limits\n\nGenerated from `limits.go`, `internal/limits` and `internal/domain` by `go generate ./lab/docs`. What is over a limit is\n" +

@@ -292,8 +292,8 @@ var arrows = []arrow{
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
 var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/", "functions/", "onlambda", "command", "lab/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
-// constants is the folder that every package may import: it has limits and the rules of names and texts, and imports nothing
-// of ours. consequences is the folder that every package but these two may import: it imports nothing else.
+// constants is the folder that every package may import: it has limits and the rules of names and texts, and imports
+// nothing of ours. consequences is the folder that every package but these two may import: it imports nothing else.
 const (
 	constants    = "internal/limits"
 	consequences = "internal/domain"

@@ -140,7 +140,8 @@ func (p typedPackage) overMap(x ast.Expr) bool {
 	return is
 }
 
-// typed returns the packages of the sources with their types, each behind those that it imports. It takes no notice of mistakes: the compiler finds those.
+// typed returns the packages of the sources with their types, each behind those that it imports. It takes no notice of
+// mistakes: the compiler finds those.
 func typed(sources []source) []typedPackage {
 	known := map[string]*types.Package{}
 	load := importFunc(func(name string) (*types.Package, error) {

@@ -182,7 +182,8 @@ func TestWhatASchemaCanSayOfBadWorkflowsItSays(t *testing.T) {
 	}
 }
 
-// The pattern of durations is written twice, here and in makegood.ParseDuration; those of names come from limits.NameOf.
+// The pattern of durations is written twice, here and in makegood.ParseDuration; those of names come from
+// limits.NameOf.
 func TestTheSchemaTakesTheNamesAndDurationsThatAreTaken(t *testing.T) {
 	root := workflowSchema()
 	long := strings.Repeat("a", limits.MaxNameBytes)
