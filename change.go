@@ -2,9 +2,6 @@ package makegood
 
 import "time"
 
-// ChangesVersion is the version of Changes as JSON. Fields may be added to it without another one.
-const ChangesVersion = 1
-
 // Changes is what has changed of a job: a run of changes in the order of their numbers, with none left out between them.
 // It is published at least once, so that a run may begin with what was published before: whoever takes each number of a job
 // once, in order, has them all. It has no payloads.
@@ -26,8 +23,8 @@ type Change struct {
 	// Step is whose transition it is; empty: it is the job's. Undo: of the step's undo.
 	Step string `json:"step,omitempty"`
 	Undo bool   `json:"undo,omitempty"`
-	// From and To are states: StepStates of a step, ProcessStates of a job. A job may keep its state, and be paused or go on,
-	// or begin another round. From is empty in the first change of a job, which was not there before.
+	// From and To are states: a StepState of a step, a ProcessState of a job. A job may keep its state, and be paused
+	// or go on, or begin another round. From is empty in the first change of a job, which was not there before.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	// Attempt is the step's latest.
@@ -36,12 +33,12 @@ type Change struct {
 	Round  int  `json:"round,omitempty"`
 	Paused bool `json:"paused,omitempty"`
 	// Outcome says how the attempt, or the wait, ended that ended by this, where it did not simply go well: failed, silent,
-	// withdrawn, interrupted, refused, completed, settled. ErrorKind and Reason say why; Reason at most MaxChangeReasonBytes.
+	// withdrawn, interrupted, refused, completed, settled. ErrorKind and Reason say why; Reason at most 160 bytes.
 	Outcome   EntryKind `json:"outcome,omitempty"`
 	ErrorKind string    `json:"errorKind,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	// Lost is how many changes were not kept, the last of which had this number: nobody could be told for so long that there
-	// were more than MaxUnpublished, or the job was changed by who publishes nothing. What the job is now, the job says. All
+	// were more than 64, or the job was changed by who publishes nothing. What the job is now, the job says. All
 	// but Number and At is empty then.
 	Lost int `json:"lost,omitempty"`
 }

@@ -35,14 +35,6 @@ const (
 	EntryLate EntryKind = "late"
 )
 
-// EntryKinds are all of them.
-func EntryKinds() []EntryKind {
-	return []EntryKind{
-		EntryFailed, EntrySilent, EntryWithdrawn, EntryInterrupted, EntryRefused, EntryRequest, EntryCompleted, EntrySettled,
-		EntryTurned, EntryStopped, EntryRound, EntryHeld, EntryLate,
-	}
-}
-
 // Entry is a line of a job's history: something that did not simply go well, or that somebody asked for. In JSON what does
 // not belong to its kind is left out.
 type Entry struct {
@@ -74,7 +66,7 @@ type Entry struct {
 	Input      bool   `json:"input,omitempty"`
 	// Timeout is what a job got that was edited: a duration, or "none".
 	Timeout string `json:"timeout,omitempty"`
-	// As is what a step was settled as: one of SettledAs.
+	// As is what a step was settled as: StepDone, StepSkipped or StepNotDone.
 	As StepState `json:"as,omitempty"`
 }
 

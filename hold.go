@@ -1,7 +1,6 @@
 package makegood
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -13,24 +12,6 @@ const (
 	HoldAgent    HoldKind = "agent"
 	HoldWorkflow HoldKind = "workflow"
 )
-
-// HoldKinds are all of them.
-func HoldKinds() []HoldKind { return []HoldKind{HoldAgent, HoldWorkflow} }
-
-// Check says why a thing of this kind and name cannot be paused; nil: it can, if there is one.
-func (k HoldKind) Check(name string) error {
-	switch k {
-	case HoldAgent:
-		if WaitsByItself(name) {
-			return fmt.Errorf("agent %s cannot be paused: nothing is ever sent to it; pause the workflow", name)
-		}
-		return AgentName.Check(name)
-	case HoldWorkflow:
-		return WorkflowName.Check(name)
-	default:
-		return fmt.Errorf("%.40q cannot be paused: want one of %v", string(k), HoldKinds())
-	}
-}
 
 // Hold says that an agent or a workflow is paused as a whole, as people see it. In JSON every field is always there; null
 // means "not yet". Times are in UTC, RFC 3339.

@@ -136,8 +136,8 @@ type Progress struct {
 type StepError struct {
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
-	// Kind is the kind of error, an ErrorKind, as the agent gave it, or one of the engine's (KindTimeout and its like);
-	// empty: none was given.
+	// Kind is the kind of error, [a-z][a-z0-9_]{0,62}, as the agent gave it, or one of the engine's (KindTimeout and
+	// its like); empty: none was given.
 	Kind string `json:"kind"`
 	// Applied is "no" where it is known that the attempt had no effect, and "unknown" otherwise.
 	Applied Applied `json:"applied"`
@@ -152,10 +152,11 @@ const (
 	KindAnswer = "answer"
 	// KindTimeout: nothing was said by CompleteBy, or the agent ran out of time.
 	KindTimeout = "timeout"
-	// KindExpression: an expression of the step gave no value. See OwnMistake.
+	// KindExpression: an expression of the step gave no value. It is a mistake of whoever wrote the workflow, so the
+	// job stops where no route of the step is for it.
 	KindExpression = "expression"
 	// KindPanic: the agent's program, written in Go, has panicked. An agent in another language may give it for an exception that is
-	// a mistake in its program. See OwnMistake.
+	// a mistake in its program. The job stops where no route of the step is for it.
 	KindPanic = "panic"
 	// KindNotReady: a step was repeated, and was not ready in time.
 	KindNotReady = "not_ready"

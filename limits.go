@@ -4,163 +4,25 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
-// The limits of what users write and send. A value over a limit is refused with a message that names the limit. Package
-// internal/limits has the limits that no user meets.
+// The limits that a program can act on before it sends something. A value over a limit is refused with a message that
+// names the limit. The doc comments of fields name the other limits, and docs/reference/limits.md has all of them.
 const (
-	// MaxSteps is how many steps a workflow may have.
-	MaxSteps = 200
-	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.
-	MaxAttempts = 100
-	// MaxRetryFor is the longest Retry.For. At RetryPaces times Retry.Max it takes some 60 attempts, with full jitter, so MaxAttempts
-	// suffice; a longer one is refused unless it says how many attempts.
-	MaxRetryFor = 7 * 24 * time.Hour
-	RetryPaces  = 30
-	// MaxRounds is how many rounds a job may make by itself (onFailure: restart), the first one counted too.
-	MaxRounds = 100
-	// MaxRoutes is how many routes the onError of a step may have.
-	MaxRoutes = 20
-	// MaxRepeats is how often a step may succeed without being ready, and be repeated.
-	MaxRepeats = 10_000
-	// MaxNameBytes is how long the name of a workflow, a step, an agent or an action may be.
-	MaxNameBytes = 63
 	// MaxJobIDBytes is how long a job's id may be.
 	MaxJobIDBytes = 128
-	// MaxTenantBytes is how long the name of a tenant may be.
-	MaxTenantBytes = MaxNameBytes
-	// MaxLabels is how many labels a job may have, and MaxLabelBytes how long the value of one may be. The name of a label
-	// is a LabelName.
-	MaxLabels     = 8
-	MaxLabelBytes = 128
 	// MaxPayloadBytes is how large a job's input, a task's input and a step's output may each be, as JSON.
 	MaxPayloadBytes = 256 << 10
-	// MaxInputSchemaBytes bounds the JSON Schema of a workflow's input, as JSON.
-	MaxInputSchemaBytes = 64 << 10
 	// MaxLargePayloadBytes is how large what a Payload refers to may be: bytes of anything, kept apart from jobs and messages.
 	MaxLargePayloadBytes = 100 << 20
-	// MaxPayloadRefs is how many payloads one input or output may refer to, and MaxPayloadTypeBytes how long the type of one
-	// may be.
-	MaxPayloadRefs      = 100
-	MaxPayloadTypeBytes = 100
-	// MaxInlineBytes is how large an input or output may be and still live inside the job's hot item.
-	MaxInlineBytes = 256
-	// MaxOutputsBytes is how much of the outputs of other steps the expressions of a step may read together,
-	// as JSON; a value counts as 8 bytes at least. Only the paths that they name are read.
-	MaxOutputsBytes = 8 << 20
-	// MaxTaskSecrets is how many places for secrets the with of a step may have, and MaxSecretBytes how large the value
-	// of one may be (Secrets Manager: 64 KB).
-	MaxTaskSecrets = 50
-	MaxSecretBytes = 64 << 10
-	// MaxReasonBytes is how much of an error's text is kept.
-	MaxReasonBytes = 1024
-	// MaxRequestBytes is how long the name of a request or a completion may be.
-	MaxRequestBytes = 128
-	// MaxAgentTokenBytes is how long the token may be that an agent outside shows.
-	MaxAgentTokenBytes = 1024
-	// KeepPayload is how long a payload is kept that no job refers to. Its upload, the attempt that it is part of (MaxClaim) and
-	// the message that brings its reference (14 days on SQS) together take less.
-	KeepPayload = MaxClaim + 16*24*time.Hour
-	// MinKeepEffect is the least time for which a fence keeps what it knows of an effect (agent/dynamofence, agent/sqlitefence):
-	// twice as long as an attempt can last, so a person who repairs the job finds it.
-	MinKeepEffect = 90 * 24 * time.Hour
-	// MaxWhoBytes is how long the name may be that somebody gives as who asks.
-	MaxWhoBytes = 128
-	// MaxClaim is how long after its claim the CompleteBy of an attempt may lie, however often it is moved.
-	MaxClaim = 30 * 24 * time.Hour
 	// MaxProgressBytes is how large the progress may be that an agent reports, as JSON: its claim item stays within 1 KB, and
 	// a heartbeat one write unit.
 	MaxProgressBytes = 512
-	// MaxSentInputBytes is how large an input may be, in bytes, that stands among those of all steps of a job (SentInputs), and
-	// MaxSentInputs is how many of them an answer has. What is beyond that is given by its step alone.
-	MaxSentInputBytes = 4 << 10
-	MaxSentInputs     = 200
 	// MaxWait is how far ahead the deadline of a step that waits may lie, however often it is moved.
 	MaxWait = 365 * 24 * time.Hour
-	// MaxReminders is how many reminders a step that waits may have, and MaxAsked how many names are asked at once.
-	MaxReminders = 10
-	MaxAsked     = 10
-	// MaxChoices is how many answers an approval may offer, and MaxChoiceBytes how long each may be.
-	MaxChoices     = 10
-	MaxChoiceBytes = 64
-	// MaxQuestionBytes is how long the question of an approval may be.
-	MaxQuestionBytes = 4 << 10
-	// MinTimeout is the shortest timeout, startBy and wait; backoffs may be shorter.
-	MinTimeout = 10 * time.Millisecond
-	// MaxTimeout is how long an attempt may be silent at most: the longest heartbeat of a step, and the longest timeout of
-	// one without. With a heartbeat, the longest timeout is MaxClaim.
-	MaxTimeout = time.Hour
-	// MaxStartBy is the longest startBy.
-	MaxStartBy = 72 * time.Hour
-	// MaxBackoff is the longest retry.backoff, retry.max, and either wait of onFailure.
-	MaxBackoff = 30 * 24 * time.Hour
-	// MaxJobTimeout is the longest timeout of a job.
-	MaxJobTimeout = 365 * 24 * time.Hour
 	// MaxStartDelay is how far ahead the start of a job may lie.
 	MaxStartDelay = 365 * 24 * time.Hour
-	// MinScheduleEvery and MaxScheduleEvery bound the rate of a schedule.
-	MinScheduleEvery = 10 * time.Second
-	MaxScheduleEvery = 365 * 24 * time.Hour
-	// MaxSchedules is how many schedules a store keeps.
-	MaxSchedules = 1000
-	// MaxScheduleInputBytes is how large the input of a schedule may be as it is written, expressions and all.
-	MaxScheduleInputBytes = 16 << 10
-	// MaxMissed is how many missed fires of a schedule are made up for at most.
-	MaxMissed = 100
-	// MissedAfter is how late a fire may be before it counts as missed.
-	MissedAfter = 5 * time.Minute
-	// MaxUnpublished is how many changes a job keeps that nobody is known to have been told of. Of more the oldest become one,
-	// which says how many were lost.
-	MaxUnpublished = 64
-	// MaxChangeReasonBytes is how much of a reason a change says.
-	MaxChangeReasonBytes = 160
 )
-
-// The values that a workflow gets where it says nothing.
-const (
-	DefaultStartBy = 10 * Minute
-	DefaultTimeout = 30 * Second
-	DefaultBackoff = 1 * Second
-	DefaultMax     = 1 * Minute
-	DefaultEvery   = 10 * Second
-	DefaultFor     = 1 * Hour
-
-	// DefaultRetryFor is how long a step is tried again that does not say how often or how long, and DefaultUndoRetryFor its undo:
-	// longer than an ordinary outage of the service that it asks.
-	DefaultRetryFor     = 15 * Minute
-	DefaultUndoRetryFor = 1 * Hour
-	// DefaultApproval is how long an approval waits for its answer.
-	DefaultApproval = 7 * 24 * Hour
-	// DefaultRestartWait is how long a job that was undone waits before its next round (onFailure: restart).
-	DefaultRestartWait = 10 * Second
-)
-
-// Clip shortens a text to MaxReasonBytes at a character's edge, and replaces what no queue carries:
-// bytes that are not UTF-8, U+FFFE and U+FFFF.
-func Clip(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.NewReplacer("\uFFFE", "\uFFFD", "\uFFFF", "\uFFFD").Replace(text)
-	if len(text) <= MaxReasonBytes {
-		return text
-	}
-	cut := MaxReasonBytes - len("...")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
-}
-
-// CheckWho refuses what cannot be the name of who asks: more than MaxWhoBytes, or what is no text in one line.
-func CheckWho(who string) error {
-	switch {
-	case len(who) > MaxWhoBytes:
-		return fmt.Errorf("has %d bytes, the limit is %d", len(who), MaxWhoBytes)
-	case !utf8.ValidString(who) || strings.ContainsFunc(who, func(r rune) bool { return r < ' ' || 0x7f <= r && r < 0xa0 }):
-		return fmt.Errorf("%.40q is no text in one line", who)
-	}
-	return nil
-}
 
 // CheckJobID refuses what cannot be a job's id: anything but [A-Za-z0-9._:-]{1,128}, and "." and "..",
 // which cannot stand in the path of a URL.

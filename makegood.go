@@ -17,14 +17,6 @@ import (
 	"time"
 )
 
-// Instant returns t as Makegood keeps it: in UTC, without a monotonic reading, in whole milliseconds.
-func Instant(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return time.UnixMilli(t.UnixMilli()).UTC()
-}
-
 // Duration is a time.Duration that reads and writes itself as text: "30s", "1h30m".
 type Duration time.Duration
 
@@ -38,32 +30,6 @@ const (
 
 // NoTimeout is the timeout of a job that may take as long as it takes, where zero would say nothing.
 const NoTimeout Duration = -1
-
-// noTimeout is how NoTimeout is written.
-const noTimeout = "none"
-
-// TimeoutText writes the timeout of a job: a duration, or "none" for NoTimeout.
-func TimeoutText(d Duration) string {
-	if d < 0 {
-		return noTimeout
-	}
-	return d.String()
-}
-
-// ParseTimeout reads the timeout of a job: a duration from MinTimeout to MaxJobTimeout, or "none", which is NoTimeout.
-func ParseTimeout(text string) (Duration, error) {
-	if text == noTimeout {
-		return NoTimeout, nil
-	}
-	d, err := ParseDuration(text)
-	switch {
-	case err != nil:
-		return 0, err
-	case d.Std() < MinTimeout || d.Std() > MaxJobTimeout:
-		return 0, fmt.Errorf("it is %s: want from %s to %s, or %s", d, MinTimeout, MaxJobTimeout, noTimeout)
-	}
-	return d, nil
-}
 
 // Std returns d as the standard library's duration.
 func (d Duration) Std() time.Duration { return time.Duration(d) }

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Payload refers to bytes that are too large for a message: up to MaxLargePayloadBytes of anything, kept in the payload
@@ -18,20 +20,14 @@ type Payload struct {
 	// SHA256 is the hash of the bytes, as 64 hex digits in lower case, and Bytes how many they are.
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	// Type is what they are, as a media type such as application/pdf; empty: nobody said. At most MaxPayloadTypeBytes.
+	// Type is what they are, as a media type such as application/pdf; empty: nobody said. At most 100 bytes.
 	Type string `json:"type,omitempty"`
 	// By is the agent that wrote them; empty: whoever submitted the job did.
 	By string `json:"by,omitempty"`
 }
 
-// PayloadMark is the one member of the object that a Payload is in JSON.
-const PayloadMark = "$payload"
-
 // PayloadJSON is the Type of a payload that is JSON.
 const PayloadJSON = "application/json"
-
-// IsZero reports whether p refers to nothing.
-func (p Payload) IsZero() bool { return p == Payload{} }
 
 // String names the bytes in short, for people.
 func (p Payload) String() string {
@@ -49,27 +45,11 @@ func (p Payload) Check() error {
 		return fmt.Errorf("sha256 is %.80q: want 64 hex digits in lower case", p.SHA256)
 	case p.Bytes < 0 || p.Bytes > MaxLargePayloadBytes:
 		return fmt.Errorf("bytes is %d: want 0 to %d", p.Bytes, MaxLargePayloadBytes)
-	case p.By != "" && AgentName.Check(p.By) != nil:
-		return fmt.Errorf("by: %w", AgentName.Check(p.By))
+	case p.By != "" && limits.AgentName.Check(p.By) != nil:
+		return fmt.Errorf("by: %w", limits.AgentName.Check(p.By))
 	}
-	return CheckPayloadType(p.Type)
+	return limits.CheckPayloadType(p.Type)
 }
-
-// CheckPayloadType says what is wrong with the type of a payload; nil: nothing, as with none.
-func CheckPayloadType(text string) error {
-	if len(text) > MaxPayloadTypeBytes {
-		return fmt.Errorf("type has %d bytes, the limit is %d", len(text), MaxPayloadTypeBytes)
-	}
-	kind, _, _ := strings.Cut(text, ";")
-	of, sub, _ := strings.Cut(strings.TrimSpace(kind), "/")
-	if text != "" && (of == "" || sub == "" || strings.ContainsFunc(text, notASCII) || strings.ContainsAny(kind, " \"(),:<=>?@[\\]{}")) {
-		return fmt.Errorf("type is %q: want a media type such as application/pdf", text)
-	}
-	return nil
-}
-
-// notASCII: a media type is a header's value in many languages, and some read other bytes as they like.
-func notASCII(c rune) bool { return c < ' ' || c > '~' }
 
 // plainPayload is a Payload without its methods, in the order of canonical JSON.
 type plainPayload struct {
@@ -81,10 +61,10 @@ type plainPayload struct {
 
 // MarshalJSON writes p as the object that stands for it; nothing is null.
 func (p Payload) MarshalJSON() ([]byte, error) {
-	if p.IsZero() {
+	if p == (Payload{}) {
 		return []byte("null"), nil
 	}
-	return json.Marshal(map[string]plainPayload{PayloadMark: {By: p.By, Bytes: p.Bytes, SHA256: p.SHA256, Type: p.Type}})
+	return json.Marshal(map[string]plainPayload{limits.PayloadMark: {By: p.By, Bytes: p.Bytes, SHA256: p.SHA256, Type: p.Type}})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and refuses anything else.
@@ -95,11 +75,11 @@ func (p *Payload) UnmarshalJSON(text []byte) error {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
-		return fmt.Errorf("a payload is an object with the member %s: %w", PayloadMark, err)
+		return fmt.Errorf("a payload is an object with the member %s: %w", limits.PayloadMark, err)
 	}
-	inner, marked := object[PayloadMark]
+	inner, marked := object[limits.PayloadMark]
 	if !marked || len(object) != 1 {
-		return fmt.Errorf("a payload is an object with the one member %s, and this has %d: %.80q", PayloadMark, len(object), slices.Sorted(maps.Keys(object)))
+		return fmt.Errorf("a payload is an object with the one member %s, and this has %d: %.80q", limits.PayloadMark, len(object), slices.Sorted(maps.Keys(object)))
 	}
 	d := json.NewDecoder(bytes.NewReader(inner))
 	d.DisallowUnknownFields()
@@ -113,89 +93,12 @@ func (p *Payload) UnmarshalJSON(text []byte) error {
 		err = fmt.Errorf("%s is a JSON %s; a reference is what was given when the payload was written", what, mismatch.Value)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", PayloadMark, err)
+		return fmt.Errorf("%s: %w", limits.PayloadMark, err)
 	}
 	read := Payload{By: plain.By, Bytes: plain.Bytes, SHA256: plain.SHA256, Type: plain.Type}
 	if err = read.Check(); err != nil {
-		return fmt.Errorf("%s: %w", PayloadMark, err)
+		return fmt.Errorf("%s: %w", limits.PayloadMark, err)
 	}
 	*p = read
 	return nil
-}
-
-// errTooManyPayloads: a value refers to more payloads than any may.
-var errTooManyPayloads = fmt.Errorf("it refers to more than %d payloads", MaxPayloadRefs)
-
-// FindPayloads returns what a JSON value refers to, each once, in the order of the text of its hash. An object with a member
-// PayloadMark that is no reference is an error, and so are more than MaxPayloadRefs: nothing else may look like one.
-func FindPayloads(value json.RawMessage) ([]Payload, error) {
-	// Almost no value has any, and none of those is decoded; \u may write what looks otherwise.
-	if !bytes.Contains(value, []byte(PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {
-		return nil, nil
-	}
-	var decoded any
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.UseNumber()
-	if err := d.Decode(&decoded); err != nil {
-		return nil, err
-	}
-	found := map[Payload]bool{}
-	if err := findPayloads(decoded, "", found); err != nil {
-		return nil, err
-	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b Payload) int {
-		return strings.Compare(a.SHA256+a.By+a.Type, b.SHA256+b.By+b.Type)
-	}), nil
-}
-
-// findPayloads adds what a decoded value at a path refers to.
-func findPayloads(value any, path string, found map[Payload]bool) error {
-	switch value := value.(type) {
-	case map[string]any:
-		if _, marked := value[PayloadMark]; marked {
-			return findPayload(value, path, found)
-		}
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if err := findPayloads(value[name], path+"."+name, found); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for i, item := range value {
-			if err := findPayloads(item, fmt.Sprintf("%s[%d]", path, i), found); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func findPayload(object map[string]any, path string, found map[Payload]bool) error {
-	text, err := json.Marshal(object)
-	if err != nil {
-		return err
-	}
-	var p Payload
-	if err := json.Unmarshal(text, &p); err != nil {
-		if path == "" {
-			return err
-		}
-		return fmt.Errorf("at %.200s: %w", path, err)
-	}
-	if p.IsZero() {
-		return errors.New(PayloadMark + " is null")
-	}
-	if found[p] = true; len(found) > MaxPayloadRefs {
-		return errTooManyPayloads
-	}
-	return nil
-}
-
-// WholePayload reports whether a JSON value is nothing but a reference, and to what.
-func WholePayload(value json.RawMessage) (p Payload, whole bool) {
-	if !bytes.Contains(value, []byte(PayloadMark)) {
-		return Payload{}, false
-	}
-	err := json.Unmarshal(value, &p)
-	return p, err == nil && !p.IsZero()
 }

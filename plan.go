@@ -36,17 +36,6 @@ type PlannedStep struct {
 	FormerInput bool `json:"formerInput,omitempty"`
 }
 
-// Notes says in words what somebody should know of the step: SameKey and FormerInput.
-func (s PlannedStep) Notes() (notes []string) {
-	if s.SameKey {
-		notes = append(notes, "asks for another thing under the same key")
-	}
-	if s.FormerInput {
-		notes = append(notes, "is undone with the input that it had")
-	}
-	return notes
-}
-
 // StepFate is what becomes of a step of a job that is resubmitted.
 type StepFate string
 
@@ -58,8 +47,3 @@ const (
 	FateNew   StepFate = "new"   // the job has no such step yet
 	FateGone  StepFate = "gone"  // the job would not have it any more
 )
-
-// StepFates are all of them.
-func StepFates() []StepFate {
-	return []StepFate{FateStays, FateAgain, FateAhead, FateNew, FateGone}
-}

@@ -16,13 +16,13 @@ const AnyKind = "*"
 // ErrorRoute says what follows from errors of a kind. Of the routes of a step the first that is for an error counts; a
 // retry whose attempts are used up passes on to those behind it.
 type ErrorRoute struct {
-	// Kind is an ErrorKind, or AnyKind.
+	// Kind is a kind of error, [a-z][a-z0-9_]{0,62}, or AnyKind.
 	Kind string `json:"kind"`
 	// Do is what follows.
 	Do ErrorDo `json:"do"`
 	// Retry says how RouteRetry tries again; it counts all attempts of the step. What it leaves out is the step's.
 	Retry Retry `json:"retry,omitzero"`
-	// Output is that of a step that RouteSkip passes by: JSON of at most MaxInlineBytes. Empty: null.
+	// Output is that of a step that RouteSkip passes by: JSON of at most 256 bytes. Empty: null.
 	Output json.RawMessage `json:"output,omitempty"`
 }
 
@@ -117,66 +117,6 @@ func (d *ErrorDo) UnmarshalText(text []byte) error {
 	}
 }
 
-// isFor reports whether a route is for errors of a kind.
-func (r ErrorRoute) isFor(kind string) bool { return r.Kind == AnyKind || r.Kind == kind && kind != "" }
-
-// ownMistake is the route of errors that are a mistake of whoever wrote the workflow or the agent, and say nothing of what was
-// asked for: what went well before is not undone for them.
-var ownMistake = ErrorRoute{Do: ErrorDo{Action: RouteStop}}
-
-// OwnMistake reports whether an error of a kind is a mistake of whoever wrote the workflow or the agent: KindExpression and
-// KindPanic. A job whose step is given up for one stops, where no route of the step is for it.
-func OwnMistake(kind string) bool { return kind == KindExpression || kind == KindPanic }
-
-// Routes returns what follows from an error of a kind: the route that says how the step is tried again, and the one that
-// says what follows when it is given up. Nil: none does, and onFailure says so.
-func (s Step) Routes(kind string) (again, then *ErrorRoute) {
-	for i := range s.OnError {
-		r := &s.OnError[i]
-		switch {
-		case !r.isFor(kind):
-		case r.Do.Action != RouteRetry:
-			return again, r
-		case again == nil:
-			again = r
-		}
-	}
-	if OwnMistake(kind) {
-		stop := ownMistake
-		return again, &stop
-	}
-	return again, nil
-}
-
-// Before names the steps that come right before one: those that it needs, or those that may go to it.
-func (w Workflow) Before(s Step) []string {
-	if s.Only != OnlyOnError {
-		return s.Needs
-	}
-	var names []string
-	for _, other := range w.Steps {
-		if other.goesTo(s.Name) {
-			names = append(names, other.Name)
-		}
-	}
-	return names
-}
-
-func (s Step) goesTo(name string) bool {
-	// One suffices, in any order.
-	for _, do := range s.OnAnswer {
-		if do.Action == AnswerGoto && do.Step == name {
-			return true
-		}
-	}
-	for _, r := range s.OnError {
-		if r.Do.Action == RouteGoto && r.Do.Step == name {
-			return true
-		}
-	}
-	return false
-}
-
 // Repeat does a step again until it is ready: a success of which Until gives false is followed by another attempt after
 // Every. It is no failure, and its idempotency key is another one.
 type Repeat struct {
@@ -186,13 +126,6 @@ type Repeat struct {
 	Every Duration `json:"every"`
 	// For is how long after the first attempt another may begin. Default: 1h.
 	For Duration `json:"for"`
-	// Attempts is how many successes there may be; 1 to MaxRepeats. Default: MaxRepeats.
+	// Attempts is how many successes there may be; 1 to 10,000. Default: 10,000.
 	Attempts int `json:"attempts"`
-}
-
-func (r Repeat) withDefaults() *Repeat {
-	r.Every = or(r.Every, DefaultEvery)
-	r.For = or(r.For, DefaultFor)
-	r.Attempts = or(r.Attempts, MaxRepeats)
-	return &r
 }

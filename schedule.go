@@ -2,30 +2,29 @@ package makegood
 
 import (
 	"encoding/json"
-	"time"
 )
 
-// Schedule says when jobs of a workflow begin, again and again. Each fire makes the job NAME:TIME, with TIME in UTC, so a
-// fire that comes twice is the same job.
+// Schedule says when jobs of a workflow begin, again and again. Each fire makes the job NAME:TIME, with TIME in UTC
+// (RFC 3339, whole seconds), so a fire that comes twice is the same job.
 type Schedule struct {
-	// Name is a ScheduleName, unique where it is kept.
+	// Name is [a-z][a-z0-9-]{0,62} and unique where it is kept.
 	Name string `json:"name"`
 	// Workflow is the name of a workflow that is known where the schedule is kept.
 	Workflow string `json:"workflow"`
 	// Cron is five fields (minute, hour, day of the month, month, day of the week), or @hourly, @daily, @weekly,
 	// @monthly or @yearly.
 	Cron string `json:"cron,omitempty"`
-	// Every is a rate, in the place of Cron: MinScheduleEvery to MaxScheduleEvery, counted from 1970-01-01T00:00:00Z.
+	// Every is a rate, in the place of Cron: 10 seconds to 365 days, counted from 1970-01-01T00:00:00Z.
 	Every Duration `json:"every,omitzero"`
 	// Zone is the time zone of Cron, as Europe/Berlin; empty: UTC.
 	Zone string `json:"zone,omitempty"`
 	// Input is the input of the jobs: JSON whose strings may hold expressions "${ ... }" over .time, the time of the
 	// fire in UTC, and .schedule, the name. Empty: {"time": "${ .time }"}.
 	Input json.RawMessage `json:"input,omitempty"`
-	// Missed says what becomes of fires that are missed: those that are more than MissedAfter late, and all but the
+	// Missed says what becomes of fires that are missed: those that are more than 5 minutes late, and all but the
 	// latest where several are due at once. Default: MissedOne.
 	Missed Missed `json:"missed,omitempty"`
-	// AtMost is how many fires MissedAll makes up for, the latest ones: 1 to MaxMissed. Default: MaxMissed.
+	// AtMost is how many fires MissedAll makes up for, the latest ones: 1 to 100. Default: 100.
 	AtMost int `json:"atMost,omitempty"`
 	// Overlap says what becomes of a fire while the job of the fire before it is unfinished. Default: OverlapAllow.
 	Overlap Overlap `json:"overlap,omitempty"`
@@ -50,21 +49,3 @@ const (
 	OverlapSkip  Overlap = "skip"  // it is left out
 	OverlapQueue Overlap = "queue" // it waits for its end; what comes due meanwhile is missed
 )
-
-// WithDefaults returns s with everything filled in that it left out.
-func (s Schedule) WithDefaults() Schedule {
-	if s.Input == nil {
-		s.Input = json.RawMessage(`{"time":"${ .time }"}`)
-	}
-	s.Missed = or(s.Missed, MissedOne)
-	if s.Missed == MissedAll {
-		s.AtMost = or(s.AtMost, MaxMissed)
-	}
-	s.Overlap = or(s.Overlap, OverlapAllow)
-	return s
-}
-
-// FireID is the id of the job that a schedule makes at a time.
-func FireID(schedule string, fire time.Time) string {
-	return schedule + ":" + fire.UTC().Format(time.RFC3339)
-}

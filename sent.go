@@ -9,7 +9,7 @@ import (
 type SentInputs struct {
 	Job    string      `json:"job"`
 	Inputs []SentInput `json:"inputs"`
-	// More reports that the job has more of them than MaxSentInputs. Those are given by their step alone.
+	// More reports that the job has more than 200 of them. Those are given by their step alone.
 	More bool `json:"more"`
 }
 
@@ -22,8 +22,8 @@ type SentInput struct {
 	// Attempt is the latest attempt, and OpenedAt is when it was made; null: that is not known.
 	Attempt  int        `json:"attempt"`
 	OpenedAt *time.Time `json:"openedAt"`
-	// Value is the input, with "[secret NAME]" in the place of each secret; null where it has more than MaxSentInputBytes and was not asked
-	// for by its step, and where Problem says why there is none. Bytes is how large it is.
+	// Value is the input, with "[secret NAME]" in the place of each secret; null where it has more than 4 KiB and was
+	// not asked for by its step, and where Problem says why there is none. Bytes is how large it is.
 	Value json.RawMessage `json:"value"`
 	Bytes int             `json:"bytes"`
 	// Secrets names the secrets that its agent puts in.

@@ -1,10 +1,5 @@
 package makegood
 
-import (
-	"errors"
-	"fmt"
-)
-
 // Spent is what AWS has counted for a job, or for many, in units that have a price: Prices.Dollars. It is counted on a deployed
 // stack only: an engine in a process of yours asks nothing of AWS.
 //
@@ -50,28 +45,6 @@ func ListPrices() Prices {
 		Region: "us-east-1", Date: "2026-11-20",
 		MillionWrites: 0.625, MillionReads: 0.125, MillionRequests: 0.40, MillionInvocations: 0.20, GBSecond: 0.0000133334,
 	}
-}
-
-// Check refuses prices that say nothing of where and when they hold, and those that are negative.
-func (p Prices) Check() error {
-	if p.Region == "" || p.Date == "" {
-		return errors.New("prices must say their region and date")
-	}
-	for _, of := range []struct {
-		name  string
-		price float64
-	}{
-		{"millionWrites", p.MillionWrites},
-		{"millionReads", p.MillionReads},
-		{"millionRequests", p.MillionRequests},
-		{"millionInvocations", p.MillionInvocations},
-		{"gbSecond", p.GBSecond},
-	} {
-		if !(of.price >= 0) { // NaN is none, either.
-			return fmt.Errorf("%s is %v, want a price in dollars, 0 or more", of.name, of.price)
-		}
-	}
-	return nil
 }
 
 // Dollars returns what was spent costs at these prices.

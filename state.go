@@ -22,11 +22,6 @@ const (
 	JobCancelled ProcessState = "Cancelled"
 )
 
-// ProcessStates are all of them, in the order in which a reader meets them.
-func ProcessStates() []ProcessState {
-	return []ProcessState{JobPending, JobProcessing, JobProcessed, JobError, JobUndoing, JobUndone, JobCancelled}
-}
-
 // Finished reports whether a job in this state is at its end. Error is not: it waits for a person.
 func (s ProcessState) Finished() bool {
 	return s == JobProcessed || s == JobUndone || s == JobCancelled
@@ -49,11 +44,6 @@ const (
 	VerbRedo    Verb = "redo"    // undo what was done, and then begin again in a new round
 	VerbForward Verb = "forward" // go forward again, where nothing was undone yet
 )
-
-// Verbs are all of them.
-func Verbs() []Verb {
-	return []Verb{VerbCancel, VerbUndo, VerbResubmit, VerbPause, VerbResume, VerbReschedule, VerbEdit, VerbRedo, VerbForward}
-}
 
 // Applied says whether a failed attempt had its effect.
 type Applied string
@@ -93,11 +83,3 @@ const (
 
 // NotDone is no state: what a step is settled as of which nothing stands, whatever its attempts may have done. It stays where it is.
 const StepNotDone StepState = "notDone"
-
-// SettledAs are what a step can be settled as.
-func SettledAs() []StepState { return []StepState{StepDone, StepSkipped, StepNotDone} }
-
-// StepStates are all of them, in the order in which a reader meets them.
-func StepStates() []StepState {
-	return []StepState{StepNotStarted, StepDispatched, StepClaimed, StepWaiting, StepBackoff, StepDone, StepSkipped, StepFailed, StepWithdrawn, StepIrreversible}
-}

@@ -2,11 +2,7 @@ package makegood
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Submission asks for a job. The same ID with the same workflow and input is the same job, however often it is
@@ -22,9 +18,10 @@ type Submission struct {
 	StartAt time.Time
 	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
 	ReplyTo string
-	// Tenant is whom the job is for, a TenantName; empty: nobody in particular. Labels say more about it, by LabelNames; at
-	// most MaxLabels, none of an empty value. Jobs are found by them, and nothing else comes of them: they are no part of
-	// what distinguishes the content of two submissions, and those that were submitted first stand.
+	// Tenant is whom the job is for, [A-Za-z0-9][A-Za-z0-9._:-]{0,62}; empty: nobody in particular. Labels say more
+	// about it: at most 8, each with a name [a-z][a-z0-9_.-]{0,62} and a value of 1 to 128 bytes of text in one line.
+	// Jobs are found by them, and nothing else comes of them: they are no part of what distinguishes the content of two
+	// submissions, and those that were submitted first stand.
 	Tenant string
 	Labels map[string]string
 	// Traceparent is the span under which the job is submitted, as the W3C's header of that name has it: the job's trace goes on
@@ -32,39 +29,6 @@ type Submission struct {
 	// passed over. It is no part of what distinguishes the content of two submissions.
 	Traceparent string
 }
-
-// CheckLabels says what is wrong with the labels of a submission; nil: nothing.
-func CheckLabels(labels map[string]string) error {
-	if len(labels) > MaxLabels {
-		return fmt.Errorf("there are %d labels, the limit is %d", len(labels), MaxLabels)
-	}
-	first, wrong := "", error(nil)
-	for name, value := range labels { // In whatever order: of those that are wrong the first by its name is told of.
-		if err := CheckLabel(name, value); err != nil && (wrong == nil || name < first) {
-			first, wrong = name, err
-		}
-	}
-	return wrong
-}
-
-// CheckLabel says what is wrong with one label; nil: nothing. Its value is 1 to MaxLabelBytes bytes of text in one line.
-func CheckLabel(name, value string) error {
-	if err := LabelName.Check(name); err != nil {
-		return err
-	}
-	switch {
-	case value == "":
-		return fmt.Errorf("the label %s has no value", name)
-	case len(value) > MaxLabelBytes:
-		return fmt.Errorf("the value of the label %s has %d bytes, the limit is %d", name, len(value), MaxLabelBytes)
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, unprintable):
-		return fmt.Errorf("the value of the label %s is %.40q: want text in one line", name, value)
-	}
-	return nil
-}
-
-// unprintable reports whether a character is none that is seen, or cannot stand in a message of a queue.
-func unprintable(c rune) bool { return unicode.IsControl(c) || c == '\uFFFE' || c == '\uFFFF' }
 
 // Misfit is a place of an input that does not fit what its workflow says of it.
 type Misfit struct {

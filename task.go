@@ -18,7 +18,7 @@ type Task struct {
 	// Input is the value of the step's with. Where secrets belong they are left out, until the agent's runner has put
 	// them in, just before the agent works.
 	Input json.RawMessage
-	// Secrets are those that belong into Input; at most MaxTaskSecrets.
+	// Secrets are those that belong into Input; at most 50.
 	Secrets []TaskSecret `json:",omitempty"`
 	// Key is the idempotency key JOB/STEP/ROUND, with "/undo" behind it for an undo: the same over
 	// all attempts, to be passed on to the remote service.
@@ -58,10 +58,6 @@ type Task struct {
 	ReplyTo string
 }
 
-// Silence is how long the attempt may be silent before that counts as failure: its claim, and each heartbeat, sets
-// CompleteBy to that long from then.
-func (t Task) Silence() Duration { return or(t.Heartbeat, t.Timeout) }
-
 // TaskClaim says where the claim of an attempt is, and whose it is.
 type TaskClaim struct {
 	// LockedBy is who holds the attempt: the agent's instance, and a nonce that no other claim has.
@@ -79,7 +75,7 @@ type TaskSecret struct {
 	Path string
 	// At is how many characters (Unicode code points) of that text, as it came, stand before the secret.
 	At int
-	// Name is a SecretName.
+	// Name is that of the secret, [a-z][a-z0-9_]{0,62}.
 	Name string
 }
 

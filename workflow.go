@@ -10,10 +10,9 @@ import (
 
 // Workflow is the description of a kind of job: named steps, who does them, how long they may take,
 // how they are undone. It is data; a job keeps the one that it started with, by its hash.
-//
-// A Workflow that came through WithDefaults is complete: nothing in it is left to be guessed.
+// What it leaves out has the default that its field names.
 type Workflow struct {
-	// Name is a WorkflowName.
+	// Name is [a-z][a-z0-9-]{0,62}.
 	Name string `json:"name"`
 	// Timeout is how long the whole job may go forward; zero: as long as it takes. It never stops an undo.
 	Timeout Duration `json:"timeout,omitzero"`
@@ -22,23 +21,23 @@ type Workflow struct {
 	Expect Duration `json:"expect,omitzero"`
 	// OnFailure says what follows when a step is given up. Default: undo where any step has one, else stop.
 	OnFailure OnFailure `json:"onFailure"`
-	// Input is the JSON Schema (draft 2020-12) that the input of a job must fit, at most MaxInputSchemaBytes. Empty: any input
+	// Input is the JSON Schema (draft 2020-12) that the input of a job must fit, at most 64 KiB. Empty: any input
 	// does.
 	Input json.RawMessage `json:"input,omitempty"`
-	// Steps are in the order in which they were written; at most MaxSteps.
+	// Steps are in the order in which they were written; at most 200.
 	Steps []Step `json:"steps"`
 }
 
 // Step is one unit of work of a workflow.
 type Step struct {
-	// Name is a StepName and unique in its workflow.
+	// Name is [a-z][a-z0-9_]{0,62} and unique in its workflow.
 	Name string `json:"name"`
-	// Agent is whose queue gets the task, an AgentName; "http" is built in.
+	// Agent is whose queue gets the task, [A-Za-z][A-Za-z0-9_-]{0,62}; "http" is built in.
 	Agent string `json:"agent"`
-	// Action is what the agent is asked to do, an ActionName. Default: the step's name.
+	// Action is what the agent is asked to do, [A-Za-z][A-Za-z0-9_-]{0,62}. Default: the step's name.
 	Action string `json:"action"`
 	// Needs names the steps that must be done or skipped before this one starts. Nil means the step
-	// above (WithDefaults fills it in); empty means none.
+	// above; empty means none.
 	Needs []string `json:"needs"`
 	// Any: one of Needs suffices, the first that is done. The others go on, and end before the job does. Where none is done
 	// when all have ended, the step is skipped.
@@ -53,10 +52,11 @@ type Step struct {
 	// StartBy is how long a task may wait unclaimed before it is sent again. Default: 10m.
 	StartBy Duration `json:"startBy"`
 	// Timeout is CompleteBy of an attempt, counted from its claim. Default: 30s. With a Heartbeat it is how long the
-	// attempt may take in all, up to MaxClaim, which is then the default.
+	// attempt may take in all, up to 30 days, which is then the default.
 	Timeout Duration `json:"timeout"`
 	// Heartbeat is how long the agent may be silent while it works on an attempt: each heartbeat moves CompleteBy on to
-	// that long from then, never past Timeout. Zero: Timeout is that, and only MaxClaim bounds how often it is moved.
+	// that long from then, never past Timeout. Zero: Timeout is that, and only 30 days from the claim bound how often
+	// it is moved.
 	Heartbeat Duration `json:"heartbeat,omitzero"`
 	// Shared is the opposite of exclusive in a file, true for "exclusive: false", so that the zero value is the
 	// default: nobody claims, and an attempt may run more than once. So one that says that it has not applied
@@ -64,7 +64,7 @@ type Step struct {
 	Shared bool `json:"shared,omitempty"`
 	// Retry says how retryable failures are tried again.
 	Retry Retry `json:"retry"`
-	// OnError says what follows from errors of the step, not of its undo, by their kind; at most MaxRoutes. What none of
+	// OnError says what follows from errors of the step, not of its undo, by their kind; at most 20. What none of
 	// them is for ends as the workflow's OnFailure says.
 	OnError []ErrorRoute `json:"onError,omitempty"`
 	// OnAnswer says what follows from answers of an approval, by the answer, each one of its choices. Of an answer that it leaves
@@ -80,10 +80,10 @@ type Step struct {
 
 // WaitRules say who is told that a step waits to be completed, and what its deadline means.
 type WaitRules struct {
-	// Ask are registered names of who is told that it waits, when it begins; at most MaxAsked. They get its completion
+	// Ask are registered names of who is told that it waits, when it begins; at most 10. They get its completion
 	// token, and so may answer.
 	Ask []string `json:"ask,omitempty"`
-	// Remind says how long after it began they are reminded; at most MaxReminders, each later than the one before.
+	// Remind says how long after it began they are reminded; at most 10, each later than the one before.
 	Remind []Duration `json:"remind,omitempty"`
 	// Escalate, if set, says when others are asked, too, and reminded from then on.
 	Escalate *Escalate `json:"escalate,omitempty"`
@@ -99,7 +99,7 @@ type Escalate struct {
 
 // OnTimeout is what the deadline of a step that waits means: it is done, with an output.
 type OnTimeout struct {
-	// Output is JSON of at most MaxInlineBytes.
+	// Output is JSON of at most 256 bytes.
 	Output json.RawMessage `json:"output"`
 }
 
@@ -110,9 +110,6 @@ const (
 	// AgentApproval waits for an answer, one of several.
 	AgentApproval = "approval"
 )
-
-// WaitsByItself reports whether an agent is one of the built-in ones that nothing is ever sent to.
-func WaitsByItself(agent string) bool { return agent == AgentWait || agent == AgentApproval }
 
 // Undo is the compensation of a step. What it leaves out it takes from its step, but for the action. Timeout and
 // Heartbeat are one thing here: an undo that says either takes neither from its step.
@@ -132,14 +129,15 @@ type Undo struct {
 }
 
 // Retry is exponential backoff with full jitter: the n-th retry comes after a random part of
-// min(Max, Backoff * 2^(n-1)). It ends by whichever comes first, Attempts or For. One that says neither has DefaultRetryFor, or
-// DefaultUndoRetryFor for an undo whose step says neither, too; less where a short Max would take more than MaxAttempts.
+// min(Max, Backoff * 2^(n-1)). It ends by whichever comes first, Attempts or For. One that says neither has a For of
+// 15 minutes, or of 1 hour for an undo whose step says neither, too; less where a short Max would take more than 100
+// attempts.
 type Retry struct {
-	// Attempts counts the first one too; 1 to MaxAttempts. Default: MaxAttempts where For is given, too.
+	// Attempts counts the first one too; 1 to 100. Default: 100 where For is given, too.
 	Attempts int `json:"attempts"`
 	// For is how long after the first failure another attempt is made; the last comes when it is over, so the step outlives a
 	// shorter outage. Time without a chance to try is left out: a pause, an engine that was down, a task that no agent
-	// took. At most MaxRetryFor. Zero: as long as there are attempts, where Attempts is given.
+	// took. At most 7 days. Zero: as long as there are attempts, where Attempts is given.
 	For Duration `json:"for,omitzero"`
 	// Backoff is the longest wait before the first retry. Default: 1s.
 	Backoff Duration `json:"backoff"`
@@ -152,9 +150,9 @@ type Retry struct {
 type OnFailure struct {
 	Action FailureAction
 	// Wait is how long FailureWait waits before the step is granted fresh attempts, and FailureRestart before it begins
-	// the next round. The default of the latter is DefaultRestartWait.
+	// the next round. The default of the latter is 10 seconds.
 	Wait Duration
-	// Rounds is how many rounds FailureRestart makes at most, the first one counted too; 2 to MaxRounds.
+	// Rounds is how many rounds FailureRestart makes at most, the first one counted too; 2 to 100.
 	Rounds int
 }
 
@@ -228,134 +226,4 @@ func parseRestart(words []string) (OnFailure, error) {
 		o.Wait, err = ParseDuration(words[2])
 	}
 	return o, err
-}
-
-// HasUndo reports whether any step can be undone.
-func (w Workflow) HasUndo() bool {
-	for _, s := range w.Steps {
-		if s.CanUndo() {
-			return true
-		}
-	}
-	return false
-}
-
-// CanUndo reports whether the step has an undo that does something.
-func (s Step) CanUndo() bool { return s.Undo != nil && !s.Undo.None }
-
-// WithDefaults returns w with everything filled in that it left out. It changes nothing of w itself.
-func (w Workflow) WithDefaults() Workflow {
-	if w.OnFailure.Action == "" {
-		w.OnFailure.Action = FailureStop
-		if w.HasUndo() {
-			w.OnFailure.Action = FailureUndo
-		}
-	}
-	if w.OnFailure.Action == FailureRestart {
-		w.OnFailure.Wait = or(w.OnFailure.Wait, DefaultRestartWait)
-	}
-	steps := make([]Step, len(w.Steps))
-	for i, s := range w.Steps {
-		if s.Needs == nil {
-			s.Needs = []string{}
-			if i > 0 && s.Only == "" {
-				s.Needs = []string{w.Steps[i-1].Name}
-			}
-		}
-		steps[i] = s.withDefaults()
-	}
-	w.Steps = steps
-	return w
-}
-
-func (s Step) withDefaults() Step {
-	s.Action = or(s.Action, s.Name)
-	s.StartBy = or(s.StartBy, DefaultStartBy)
-	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
-	standard, undoing := Retry{For: DefaultRetryFor}, Retry{For: DefaultUndoRetryFor}
-	if WaitsByItself(s.Agent) {
-		standard = Retry{Attempts: 1} // Who did not answer is not asked again, unless the workflow says so.
-	}
-	if s.Retry.bounded() {
-		undoing = s.Retry
-	}
-	s.Retry = s.Retry.or(standard)
-	s.OnError = append([]ErrorRoute(nil), s.OnError...)
-	for i := range s.OnError {
-		if r := &s.OnError[i]; r.Do.Action == RouteRetry {
-			r.Retry = r.Retry.or(s.Retry)
-		}
-	}
-	if s.Repeat != nil {
-		s.Repeat = s.Repeat.withDefaults()
-	}
-	if !s.CanUndo() {
-		return s
-	}
-	u := *s.Undo
-	u.Agent = or(u.Agent, s.Agent)
-	if u.With == nil {
-		u.With = s.With
-	}
-	u.StartBy = or(u.StartBy, s.StartBy)
-	inherits := s.Heartbeat == 0 || u.Agent != HTTPAgent && !WaitsByItself(u.Agent) // these do not heartbeat
-	if u.Timeout == 0 && u.Heartbeat == 0 && inherits {
-		u.Timeout, u.Heartbeat = s.Timeout, s.Heartbeat
-	}
-	u.Timeout = or(u.Timeout, defaultTimeout(u.Heartbeat))
-	undoing.Backoff, undoing.Max = s.Retry.Backoff, max(s.Retry.Max, undoing.For/RetryPaces)
-	u.Retry = u.Retry.or(undoing)
-	s.Undo = &u
-	return s
-}
-
-// defaultTimeout is how long an attempt may take where nothing is said of it.
-func defaultTimeout(heartbeat Duration) Duration {
-	if heartbeat > 0 {
-		return Duration(MaxClaim)
-	}
-	return DefaultTimeout
-}
-
-// String says it in words: "for 15m, from 1s up to 1m".
-func (r Retry) String() string {
-	ends := fmt.Sprintf("%d attempts", r.Attempts)
-	if r.For > 0 {
-		ends = "for " + r.For.String()
-		if r.Attempts < MaxAttempts {
-			ends += fmt.Sprintf(", %d attempts", r.Attempts)
-		}
-	}
-	return fmt.Sprintf("%s, from %s up to %s", ends, r.Backoff, r.Max)
-}
-
-// bounded reports whether it says when it ends.
-func (r Retry) bounded() bool { return r.Attempts != 0 || r.For != 0 }
-
-// or fills in what is left out: when it ends is one thing, said here or there.
-func (r Retry) or(rest Retry) Retry {
-	var pace Duration
-	if r.bounded() {
-		pace = r.For / RetryPaces
-	} else {
-		r.Attempts, r.For = rest.Attempts, rest.For
-		if r.Max > 0 {
-			r.For = min(r.For, r.Max*RetryPaces)
-		}
-	}
-	r.Attempts = or(r.Attempts, MaxAttempts)
-	r.Backoff = or(or(r.Backoff, rest.Backoff), DefaultBackoff)
-	if r.Max == 0 {
-		// A backoff above the default maximum raises it: "backoff: 5m" alone is not a mistake. Neither is "for: 1d".
-		r.Max = max(or(rest.Max, DefaultMax), r.Backoff, pace)
-	}
-	return r
-}
-
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }

@@ -26,6 +26,8 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Handler does tasks. Agent is one; write another for an agent whose actions are not typed.
@@ -62,9 +64,9 @@ type route struct {
 }
 
 // New makes an agent. It panics on what is a mistake in the program: a name that is given
-// twice or not as makegood.AgentName and makegood.ActionName want it, an action without a function, no action at all.
+// twice, a name that is not [A-Za-z][A-Za-z0-9_-]{0,62}, an action without a function, no action at all.
 func New(name string, actions ...Action) *Agent {
-	checkName("agent.New", makegood.AgentName, name)
+	checkName("agent.New", limits.AgentName, name)
 	a := &Agent{name: name, routes: make(map[string]route)}
 	for _, action := range actions {
 		action.declare(func(name string, r route) { a.add(name, r) })
@@ -76,7 +78,7 @@ func New(name string, actions ...Action) *Agent {
 }
 
 func (a *Agent) add(name string, r route) {
-	checkName("agent "+a.name, makegood.ActionName, name)
+	checkName("agent "+a.name, limits.ActionName, name)
 	if _, taken := a.routes[name]; taken {
 		panic(fmt.Sprintf("agent %s: action %q is there twice", a.name, name))
 	}
@@ -86,7 +88,7 @@ func (a *Agent) add(name string, r route) {
 	a.routes[name] = r
 }
 
-func checkName(of string, rule makegood.NameOf, name string) {
+func checkName(of string, rule limits.NameOf, name string) {
 	if err := rule.Check(name); err != nil {
 		panic(fmt.Sprintf("%s: %v", of, err))
 	}
@@ -116,9 +118,9 @@ func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	if r.undo && task.Undo == nil {
 		return nil, refuse("action %q of agent %s undoes; it cannot be a step of its own", task.Action, a.name)
 	}
-	if _, there := attemptOf(ctx); !there {
+	if _, there := agentctx.Of(ctx); !there {
 		// A direct call, as in a test of an action.
-		ctx = NewContext(ctx, task, nil)
+		ctx = agentctx.NewContext(ctx, task, nil)
 	}
 	return r.handle(ctx, task, a.decode)
 }

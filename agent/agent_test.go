@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 )
 
 type order struct {
@@ -168,7 +169,7 @@ func TestOutsideAnAttemptNothingIsKnownAndNothingFails(t *testing.T) {
 	if got := agent.TaskOf(ctx); got.Job != "" || got.Attempt != 0 {
 		t.Errorf("task %+v, want none", got)
 	}
-	if got := agent.CompleteBy(ctx); !got.IsZero() {
+	if got := agentctx.CompleteBy(ctx); !got.IsZero() {
 		t.Errorf("CompleteBy %v, want none", got)
 	}
 	if err := agent.Heartbeat(ctx); err != nil {
@@ -182,7 +183,7 @@ func TestAnAgentKeepsTheLeaseOfItsRunner(t *testing.T) {
 		return booked{}, agent.Heartbeat(ctx)
 	}))
 	task := makegood.Task{Action: "book"}
-	_, err := a.Handle(agent.NewContext(t.Context(), task, withdrawn{}), task)
+	_, err := a.Handle(agentctx.NewContext(t.Context(), task, withdrawn{}), task)
 	if !errors.Is(err, agent.ErrWithdrawn) {
 		t.Errorf("got %v, want %v", err, agent.ErrWithdrawn)
 	}

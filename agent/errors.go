@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 var (
@@ -62,22 +64,22 @@ func RetryAfter(d time.Duration, err error) error {
 	return retryAfterError{err, d}
 }
 
-// Kind says what kind of error it is, a makegood.ErrorKind such as "card_declined": what onError of a step goes by. What is
-// no such name is no kind. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is nil.
+// Kind says what kind of error it is, [a-z][a-z0-9_]{0,62} such as "card_declined": what onError of a step goes by.
+// What is no such name is no kind. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is nil.
 func Kind(kind string, err error) error {
-	if err == nil || makegood.ErrorKind.Check(kind) != nil {
+	if err == nil || limits.ErrorKind.Check(kind) != nil {
 		return err
 	}
 	return kindError{err, kind}
 }
 
-// Failure reads what err says: its text, clipped to makegood.MaxReasonBytes, and its Kind, and whether it is
+// Failure reads what err says: its text, clipped to 1,024 bytes, and its Kind, and whether it is
 // Final, NotApplied and RetryAfter; a plain error is retryable, and leaves it unknown whether there was an
 // effect. Where several errors are joined or wrapped by one, one that is final suffices, the longest
 // RetryAfter stands, and nothing was applied only if each of them says so. err is not nil.
 func Failure(err error) makegood.StepError {
 	failure := makegood.StepError{
-		Message:    makegood.Clip(err.Error()),
+		Message:    limits.Clip(err.Error()),
 		Retryable:  !isFinal(err),
 		Applied:    makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(longestWait(err).Truncate(time.Millisecond)),
@@ -126,22 +128,7 @@ func longestWait(err error) time.Duration {
 // it, or until deadline: what that means says the workflow (waiting.onTimeout). A deadline that is further ahead than
 // makegood.MaxWait, or none at all, is that far ahead. Hand the token over before you return: who is quicker than this
 // answer is heeded, too.
-func Wait(deadline time.Time) error { return waitError{deadline} }
-
-type waitError struct{ deadline time.Time }
-
-func (e waitError) Error() string {
-	return "the step waits until " + e.deadline.UTC().Format(time.RFC3339)
-}
-
-// Waits reports whether err is what Wait returned, and the deadline that it was given.
-func Waits(err error) (deadline time.Time, ok bool) {
-	var w waitError
-	if !errors.As(err, &w) {
-		return time.Time{}, false
-	}
-	return w.deadline, true
-}
+func Wait(deadline time.Time) error { return agentctx.WaitError{Deadline: deadline} }
 
 func unwrap(err error) []error {
 	switch e := err.(type) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
@@ -70,15 +71,15 @@ func TestAMessageIsClippedToWhatAJobKeepsAndAQueueCarries(t *testing.T) {
 	pieces := []string{"a", "é", "界", "🙂", "\xff", "\uFFFE", "\uFFFF", "\n"}
 	for range 2000 {
 		var b strings.Builder
-		for b.Len() < makegood.MaxReasonBytes-20+random.IntN(40) {
+		for b.Len() < limits.MaxReasonBytes-20+random.IntN(40) {
 			b.WriteString(pieces[random.IntN(len(pieces))])
 		}
 		got := agent.Failure(errors.New(b.String())).Message
-		if len(got) > makegood.MaxReasonBytes || !utf8.ValidString(got) || strings.ContainsAny(got, "\uFFFE\uFFFF") {
+		if len(got) > limits.MaxReasonBytes || !utf8.ValidString(got) || strings.ContainsAny(got, "\uFFFE\uFFFF") {
 			t.Fatalf("seed %d: %d bytes of %q become %d bytes of %q", seed, b.Len(), b.String(), len(got), got)
 		}
-		if clean := strings.ToValidUTF8(b.String(), "\uFFFD"); len(clean) > makegood.MaxReasonBytes {
-			if !strings.HasSuffix(got, "...") || len(got) < makegood.MaxReasonBytes-3 {
+		if clean := strings.ToValidUTF8(b.String(), "\uFFFD"); len(clean) > limits.MaxReasonBytes {
+			if !strings.HasSuffix(got, "...") || len(got) < limits.MaxReasonBytes-3 {
 				t.Fatalf("seed %d: %d bytes were cut to %d, %q", seed, len(clean), len(got), got[len(got)-10:])
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 )
 
 type Reservation struct {
@@ -109,7 +110,7 @@ func ExampleProgress() {
 	}))
 
 	task := makegood.Task{Action: "import", Input: json.RawMessage("2")}
-	_, err := importer.Handle(agent.NewContext(context.Background(), task, printed{}), task)
+	_, err := importer.Handle(agentctx.NewContext(context.Background(), task, printed{}), task)
 	fmt.Println(err)
 	// Output:
 	// {"of":2,"page":1}
@@ -143,7 +144,7 @@ func ExampleHeartbeat() {
 	}))
 
 	task := makegood.Task{Action: "import", Input: json.RawMessage("3")}
-	_, err := importer.Handle(agent.NewContext(context.Background(), task, withdrawn{}), task)
+	_, err := importer.Handle(agentctx.NewContext(context.Background(), task, withdrawn{}), task)
 	fmt.Println(err)
 	// Output: page 1 of 3: withdrawn: nobody wants the result any more
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // KeepAlive heartbeats in the background until stop is called or ctx ends. It is for work that cannot say itself that it
@@ -14,15 +16,15 @@ import (
 // When the attempt is withdrawn, or over, ctx ends, with ErrWithdrawn or ErrOver as its cause. A heartbeat that fails is
 // tried again sooner. stop waits for the one that is under way; call it before the action returns.
 func KeepAlive(ctx context.Context) (stop func()) {
-	a, _ := attemptOf(ctx)
-	if a.lease == nil {
+	a, _ := agentctx.Of(ctx)
+	if a.Lease == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		a.keepAlive(ctx)
+		keepAlive(ctx, a)
 	}()
 	return func() {
 		cancel()
@@ -31,8 +33,8 @@ func KeepAlive(ctx context.Context) (stop func()) {
 }
 
 // keepAlive heartbeats three times while the attempt may be silent, so that one may fail.
-func (a attempt) keepAlive(ctx context.Context) {
-	every := max(a.task.Silence().Std()/3, makegood.MinTimeout)
+func keepAlive(ctx context.Context, a agentctx.Attempt) {
+	every := max(domain.Silence(a.Task).Std()/3, limits.MinTimeout)
 	next := time.NewTimer(every)
 	defer next.Stop()
 	for {
@@ -41,7 +43,7 @@ func (a attempt) keepAlive(ctx context.Context) {
 			return
 		case <-next.C:
 		}
-		err := a.lease.Heartbeat(ctx)
+		err := a.Lease.Heartbeat(ctx)
 		switch {
 		case err == nil:
 			next.Reset(every)

@@ -8,31 +8,16 @@ import (
 	"io"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
-
-// Payloads writes and reads large payloads of the job of a task, as the runner of an agent has them. Many goroutines may use
-// one at once.
-type Payloads interface {
-	// Write stores what from gives up to its end; see WritePayload.
-	Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error)
-	// Open reads n bytes from offset on, or all that follow with a negative n; see OpenPayload.
-	Open(ctx context.Context, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
-}
-
-type payloadsKey struct{}
-
-// WithPayloads returns a context in which an action finds large payloads. It is for what runs agents, and for tests of
-// actions.
-func WithPayloads(ctx context.Context, p Payloads) context.Context {
-	return context.WithValue(ctx, payloadsKey{}, p)
-}
 
 // ErrNoPayloads: the agent runs where there is no payload store.
 var ErrNoPayloads = errors.New("there is no payload store where this agent runs")
 
-func payloadsOf(ctx context.Context) (Payloads, error) {
-	if p, ok := ctx.Value(payloadsKey{}).(Payloads); ok && p != nil {
+func payloadsOf(ctx context.Context) (agentctx.Payloads, error) {
+	if p := agentctx.PayloadsOf(ctx); p != nil {
 		return p, nil
 	}
 	return nil, Final(ErrNoPayloads)
@@ -42,13 +27,13 @@ func payloadsOf(ctx context.Context) (Payloads, error) {
 // done in ctx, and returns the reference, which the output of the action can hold, anywhere. mediaType says what it is, such
 // as application/pdf; empty: nothing. When it returns the bytes are durable, and there once, however often they are written.
 // Only a bounded part of them is held in memory. An output that does not refer to them leaves them to expire
-// (makegood.KeepPayload).
+// (46 days).
 //
 // After an error nothing is stored. What would come again with every attempt (too much, no right to, no store) is final.
 func WritePayload(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
 	p, err := payloadsOf(ctx)
 	if err == nil {
-		err = Final(makegood.CheckPayloadType(mediaType))
+		err = Final(limits.CheckPayloadType(mediaType))
 	}
 	if err != nil {
 		return makegood.Payload{}, err
@@ -77,7 +62,7 @@ func OpenPayloadRange(ctx context.Context, p makegood.Payload, offset, n int64) 
 // and the payload cannot be read as JSON.
 func tell(ctx context.Context, output json.RawMessage, into any, decode decoder) error {
 	const what = "output of the step"
-	p, whole := makegood.WholePayload(output)
+	p, whole := domain.WholePayload(output)
 	anything := whole && takesAnything(into)
 	if anything && (p.Type != makegood.PayloadJSON || p.Bytes > limits.MaxDecodedPayloadBytes) {
 		return decode(what, output, into)
@@ -105,7 +90,7 @@ func inMemory(ctx context.Context, what string, value json.RawMessage, into any)
 	if _, takes := into.(*makegood.Payload); takes {
 		return value, nil
 	}
-	p, whole := makegood.WholePayload(value)
+	p, whole := domain.WholePayload(value)
 	switch {
 	case !whole:
 		return value, nil

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // AgentPlace is where an agent works.
@@ -68,19 +67,7 @@ type AgentLately struct {
 
 // Agents is how a program sees how agents stand, wherever they are, as Jobs is for jobs.
 type Agents interface {
-	// ListAgents returns the agents that tasks are sent to, by their names. Those that wait by themselves (makegood.WaitsByItself)
-	// are not among them.
+	// ListAgents returns the agents that tasks are sent to, by their names. The built-in agents that nothing is sent to
+	// (wait, approval) are not among them.
 	ListAgents(ctx context.Context) ([]Agent, error)
-}
-
-// Absent reports whether an agent outside has stopped asking for tasks for 30 seconds, and the time of its last request.
-func (a Agent) Absent(now time.Time) (since time.Time, absent bool) {
-	if a.Polls == nil || a.Polls.Waiting > 0 {
-		return time.Time{}, false
-	}
-	since = a.Polls.Since
-	if a.Polls.LastAt != nil {
-		since = *a.Polls.LastAt
-	}
-	return since, now.Sub(since) > limits.AbsentAfter
 }

@@ -17,7 +17,7 @@ type StepRef struct {
 	Round int
 	// Early: an answer that comes before the step waits is kept for when it does. Else it is refused.
 	Early bool
-	// Why is the reason that a person gives for an answer: at most makegood.MaxReasonBytes. A workflow may require it.
+	// Why is the reason that a person gives for an answer: at most 1,024 bytes. A workflow may require it.
 	Why string
 }
 
@@ -31,9 +31,9 @@ type SettleOptions struct {
 	NotDone bool
 	// Attempt, if it is not 0, must be the latest of the step, or of its undo: whoever looked at one settles no later one.
 	Attempt int
-	// Reason is why, at most makegood.MaxReasonBytes. Of what does not count as done it must be given.
+	// Reason is why, at most 1,024 bytes. Of what does not count as done it must be given.
 	Reason string
-	// Name is that of the asking, at most makegood.MaxRequestBytes of [A-Za-z0-9._:-]: the same name again is the same.
+	// Name is that of the asking, at most 128 of [A-Za-z0-9._:-]: the same name again is the same.
 	// Empty: one is made.
 	Name string
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,11 +25,6 @@ const (
 	ByReason Facet = "reason"
 )
 
-// Facets returns all that jobs can be counted by.
-func Facets() []Facet {
-	return []Facet{ByState, ByWorkflow, ByDefinition, ByAgent, ByTenant, ByStep, ByReason}
-}
-
 // Group is jobs that are alike in the facets by which they were counted.
 type Group struct {
 	// Values are theirs, in the order in which the facets were asked for; empty: none.
@@ -47,12 +41,9 @@ type Group struct {
 	// Counted is of how many of them it is known what they have cost on AWS, and Spent is what those have together.
 	Counted int            `json:"counted"`
 	Spent   makegood.Spent `json:"spent"`
-	// Hours are how many stopped in each of the last GroupHours hours, the oldest first.
+	// Hours are how many stopped in each of the last 12 hours, the oldest first.
 	Hours []int `json:"hours"`
 }
-
-// GroupHours is how many hours Group.Hours has.
-const GroupHours = 12
 
 // Groups are jobs as they were counted.
 type Groups struct {
@@ -68,42 +59,19 @@ type Groups struct {
 // CountAll counts all jobs of a list, however many requests that takes. It is not of one moment: what changes meanwhile is
 // counted as it was or as it is.
 func CountAll(ctx context.Context, jobs Reader, filter Filter, by ...Facet) (Groups, error) {
-	return Counted(func(cursor string) (Groups, error) { return jobs.Count(ctx, filter, by, cursor) })
-}
-
-// Counted counts on to the end, for whatever counts.
-func Counted(count func(cursor string) (Groups, error)) (Groups, error) {
 	all := Groups{Groups: []Group{}}
 	for {
-		more, err := count(all.Cursor)
+		more, err := jobs.Count(ctx, filter, by, all.Cursor)
 		if err != nil {
 			return Groups{}, err
 		}
-		if all.Merge(more); all.Cursor == "" {
+		if all.merge(more); all.Cursor == "" {
 			return all, nil
 		}
 	}
 }
 
-// CheckFacets refuses, with an *InvalidError, facets that there are not, none, and one twice.
-func CheckFacets(by []Facet) error {
-	if len(by) == 0 {
-		return &InvalidError{Message: fmt.Sprintf("by: want one or more of %v", Facets())}
-	}
-	for i, facet := range by {
-		if !slices.Contains(Facets(), facet) || slices.Contains(by[:i], facet) {
-			return &InvalidError{Message: fmt.Sprintf("by: %.40q: want one or more of %v, each once", facet, Facets())}
-		}
-	}
-	return nil
-}
-
-// Add counts a job with those that are like it. since is what Group says.
-func (g *Groups) Add(values []string, id string, since time.Time) {
-	g.Put(Group{Values: values, Jobs: 1, Since: since, Example: id, Latest: since, LatestExample: id, Hours: make([]int, GroupHours)})
-}
-
-// Put adds jobs that are alike, with those that are like them.
+// Put adds a group of jobs to the group that has the same values.
 func (g *Groups) Put(more Group) {
 	i, found := slices.BinarySearchFunc(g.Groups, more.Values, func(have Group, values []string) int { return slices.Compare(have.Values, values) })
 	if !found {
@@ -123,8 +91,8 @@ func (g *Groups) Put(more Group) {
 	}
 }
 
-// Merge adds what was counted after these.
-func (g *Groups) Merge(more Groups) {
+// merge adds the groups that were counted after these.
+func (g *Groups) merge(more Groups) {
 	for _, group := range more.Groups {
 		g.Put(group)
 	}

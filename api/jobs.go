@@ -7,11 +7,8 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -94,7 +91,7 @@ type Request struct {
 	Verb makegood.Verb
 	// Reason is why; it may be empty.
 	Reason string
-	// Name is the name of the request, at most makegood.MaxRequestBytes of [A-Za-z0-9._:-]; empty: one is made.
+	// Name is the name of the request, at most 128 of [A-Za-z0-9._:-]; empty: one is made.
 	Name string
 	// StartAt is the new start that Reschedule asks for.
 	StartAt time.Time
@@ -117,82 +114,4 @@ type Page struct {
 	Cursor string `json:"cursor"`
 	// Scanned: no index leads to such jobs, and others were read, and on a stack paid for, to find them.
 	Scanned bool `json:"scanned"`
-}
-
-// Pages returns the jobs of all pages, for a Reader of whatever source. An error ends it.
-func Pages(read func(cursor string) (Page, error)) iter.Seq2[Listed, error] {
-	return func(yield func(Listed, error) bool) {
-		for cursor := ""; ; {
-			page, err := read(cursor)
-			if err != nil {
-				yield(Listed{}, err)
-				return
-			}
-			for _, job := range page.Jobs {
-				if !yield(job, nil) {
-					return
-				}
-			}
-			if cursor = page.Cursor; cursor == "" {
-				return
-			}
-		}
-	}
-}
-
-// WaitFor is Wait by Watch and Get, for a Reader of whatever source.
-func WaitFor(ctx context.Context, jobs Reader, id string) (makegood.Job, error) {
-	for _, err := range jobs.Watch(ctx, id) {
-		if err != nil {
-			return makegood.Job{}, err
-		}
-	}
-	return jobs.Get(ctx, id)
-}
-
-// firstLook and longestLook are the pauses between two looks of Polled at a job.
-const firstLook, longestLook = 20 * time.Millisecond, time.Second
-
-// Polled is Watch by looking again and again, at growing intervals of at most a second while nothing changes.
-func Polled(ctx context.Context, id string, look func(context.Context, string) (makegood.Job, error)) iter.Seq2[makegood.Job, error] {
-	return func(yield func(makegood.Job, error) bool) {
-		pause, last := firstLook, ""
-		for {
-			job, err := look(ctx, id)
-			if err != nil {
-				yield(job, err)
-				return
-			}
-			if now := fingerprint(job); now != last {
-				pause, last = firstLook, now
-				if !yield(job, nil) {
-					return
-				}
-			}
-			if job.AtEnd() {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
-				return
-			case <-time.After(pause):
-			}
-			pause = min(2*pause, longestLook)
-		}
-	}
-}
-
-// fingerprint distinguishes two looks at a job.
-func fingerprint(job makegood.Job) string {
-	text, err := json.Marshal(job)
-	if err != nil {
-		panic(fmt.Sprintf("client: a job cannot be written: %v", err))
-	}
-	return string(text)
-}
-
-// NewJobID makes an id whose order is that of time: 12 hex digits of milliseconds, and 70 random bits.
-func NewJobID(now time.Time) string {
-	return fmt.Sprintf("%012x%s", now.UnixMilli(), strings.ToLower(rand.Text()[:14]))
 }

@@ -13,7 +13,7 @@ type Payloads interface {
 	// WritePayload reads from to its end and stores the bytes for a job, which may be submitted later: its id must be known
 	// before. It returns the reference, which may stand anywhere in an input. mediaType is a type such as application/pdf;
 	// empty: none. When it returns, the bytes are durable; they are deleted with the job, or, where no job refers to them,
-	// after makegood.KeepPayload. After an error either all bytes are stored or none, and the payload can be written again.
+	// after 46 days. After an error either all bytes are stored or none, and the payload can be written again.
 	WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error)
 	// OpenPayload reads the bytes of a payload of a job. The last Read returns io.EOF only if all bytes were read and their
 	// hash is that of the reference. The caller closes it. Errors: ErrNoPayload.

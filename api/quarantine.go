@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -65,19 +64,4 @@ type QuarantinePage struct {
 	Cursor string `json:"cursor"`
 	// Dropped is how many were dropped so far, the oldest first, because there was no room for more.
 	Dropped int64 `json:"dropped"`
-}
-
-// String says what a message is, as far as that is known.
-func (p PutAway) String() string {
-	what := p.Type
-	if what == "" {
-		what = fmt.Sprintf("%d bytes", len(p.Body))
-	}
-	if p.Job != "" {
-		what += " of job " + p.Job
-	}
-	if p.Step != "" {
-		what += fmt.Sprintf(", step %s, attempt %d", p.Step, p.Attempt)
-	}
-	return what
 }

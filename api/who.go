@@ -2,12 +2,9 @@ package api
 
 import "context"
 
-// WhoHeader is the header that carries what a caller says of who asks.
-const WhoHeader = "Makegood-Who"
-
 type whoKey struct{}
 
-// As returns a context whose requests say who asks: a name of at most makegood.MaxWhoBytes, kept with what they change
+// As returns a context whose requests say who asks: a name of at most 128 bytes, kept with what they change
 // where nobody can know better. It is what they say, and proves nothing: a stack keeps the ARN that signed instead, and an
 // engine whose Options.Caller is set what that returns.
 func As(ctx context.Context, who string) context.Context {

@@ -8,10 +8,10 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-var _ api.Agents = (*Client)(nil)
+var _ api.Agents = (*remote)(nil)
 
 // ListAgents is what Agents says.
-func (c *Client) ListAgents(ctx context.Context) ([]api.Agent, error) {
+func (c *remote) ListAgents(ctx context.Context) ([]api.Agent, error) {
 	var list struct{ Agents []api.Agent }
 	if _, err := c.call(ctx, http.MethodGet, "/api/agents", nil, nil, &list); err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)

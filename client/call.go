@@ -14,9 +14,9 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/problem"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -37,8 +37,8 @@ func encode(v any) ([]byte, error) {
 }
 
 // call asks until it is answered, for as long as there is patience, and reads the answer into out.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
-	if err := makegood.CheckWho(api.Who(ctx)); err != nil {
+func (c *remote) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
+	if err := limits.CheckWho(api.Who(ctx)); err != nil {
 		return 0, &api.InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
 	}
 	var body []byte
@@ -75,7 +75,7 @@ func pauses() backoff.BackOff {
 }
 
 // try asks once. An error that is not permanent is an *UnreachableError.
-func (c *Client) try(ctx context.Context, method, target string, body []byte, out any) (int, error) {
+func (c *remote) try(ctx context.Context, method, target string, body []byte, out any) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return 0, backoff.Permanent(&api.InvalidError{Message: err.Error()})
@@ -84,7 +84,7 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if who := api.Who(ctx); who != "" {
-		r.Header.Set(api.WhoHeader, who)
+		r.Header.Set(protocol.WhoHeader, who)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil && ctx.Err() != nil {
@@ -109,11 +109,11 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 }
 
 // problemOf returns the error that an answer stands for.
-func (c *Client) problemOf(answer *http.Response) error {
-	var p problem.Problem
+func (c *remote) problemOf(answer *http.Response) error {
+	var p protocol.Problem
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || json.Unmarshal(text, &p) != nil || p.Error == "" {
-		p = problem.Problem{Error: c.stranger(answer)}
+		p = protocol.Problem{Error: c.stranger(answer)}
 	}
 	switch status := answer.StatusCode; {
 	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
@@ -133,7 +133,7 @@ func (c *Client) problemOf(answer *http.Response) error {
 }
 
 // stranger says of an answer that is not the API's what may be wrong with the address.
-func (c *Client) stranger(answer *http.Response) string {
+func (c *remote) stranger(answer *http.Response) string {
 	if answer.StatusCode != http.StatusNotFound {
 		return "it answered " + answer.Status + ", and is perhaps not a Makegood"
 	}
@@ -142,7 +142,7 @@ func (c *Client) stranger(answer *http.Response) string {
 }
 
 // answered is the error of a problem that the API has, and not its caller.
-func (c *Client) answered(status int, p problem.Problem) error {
+func (c *remote) answered(status int, p protocol.Problem) error {
 	err := p.Err(status)
 	if err == nil {
 		err = errors.New(p.Error)
@@ -150,7 +150,7 @@ func (c *Client) answered(status int, p problem.Problem) error {
 	return &api.UnreachableError{URL: c.base.String(), Status: status, Err: err}
 }
 
-func (c *Client) unreachable(err error) error {
+func (c *remote) unreachable(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		// The URL is said once; the cause is what matters.

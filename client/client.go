@@ -25,21 +25,34 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
 const (
-	// DefaultPatience is how long a call is tried again, unless its context ends earlier.
-	DefaultPatience = 15 * time.Second
+	// defaultPatience is how long a call is tried again, unless its context ends earlier.
+	defaultPatience = 15 * time.Second
 	// tryTimeout is how long one try may take.
 	tryTimeout = 30 * time.Second
 	// listPage is how many jobs are asked for at a time.
 	listPage = 200
 )
 
-// Client talks to one API. Its methods may be called by many goroutines at once.
+// Client talks to one API. Its methods may be called by many goroutines at once. What it shares with an engine the
+// interfaces say; the others are its own.
 type Client struct {
+	api.Jobs
+	api.Schedules
+	api.Holds
+	api.Agents
+	api.Payloads
+	remote *remote
+}
+
+// remote is an API at an address: the connections to it, and how long it is waited for.
+type remote struct {
 	mark //lint:ignore U1000 it closes api.Reader
 	base *url.URL
 	http *http.Client
@@ -52,19 +65,19 @@ type Client struct {
 //lint:ignore U1000 embedded without its name
 type mark = sealed.By
 
-var _ api.Jobs = (*Client)(nil)
+var _ api.Jobs = (*remote)(nil)
 
 // Option changes a Client that New makes.
 type Option func(*Client)
 
 // WithHTTPClient makes the Client use h, and h's timeout, if it has one.
-func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.remote.http = h } }
 
-// WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all.
-func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
+// WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all. Default: 15 seconds.
+func WithPatience(d time.Duration) Option { return func(c *Client) { c.remote.patience = d } }
 
 // WithToken makes the Client show a token with each request to the API, as `makegood serve` wants one. It goes to the API alone.
-func WithToken(token string) Option { return func(c *Client) { c.token = token } }
+func WithToken(token string) Option { return func(c *Client) { c.remote.token = token } }
 
 // New makes a client of the API at baseURL, such as http://127.0.0.1:4777. It reaches out to nobody;
 // the error is that of a URL that is none.
@@ -73,14 +86,15 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the URL of an API: want one such as http://127.0.0.1:4777", baseURL)
 	}
-	c := &Client{base: base, http: newHTTP(), away: newAway(), patience: DefaultPatience}
+	r := &remote{base: base, http: newHTTP(), away: newAway(), patience: defaultPatience}
+	c := &Client{Jobs: r, Schedules: r, Holds: r, Agents: r, Payloads: r, remote: r}
 	for _, o := range options {
 		o(c)
 	}
-	if c.token != "" {
-		showing := *c.http
-		showing.Transport = bearer{token: c.token, next: c.http.Transport}
-		c.http = &showing
+	if r.token != "" {
+		showing := *r.http
+		showing.Transport = bearer{token: r.token, next: r.http.Transport}
+		r.http = &showing
 	}
 	return c, nil
 }
@@ -127,10 +141,10 @@ type submission struct {
 
 // Submit is what Jobs says. After a try whose answer was lost, Existed may speak of this submission itself. After an
 // *UnreachableError it is unknown whether the job is stored: submit it again, with the same id.
-func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
+func (c *remote) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
 	if s.ID == "" {
 		// Before the first try, so that all tries are one job.
-		s.ID = api.NewJobID(time.Now())
+		s.ID = protocol.NewJobID(time.Now())
 	}
 	body := submission(s)
 	body.Traceparent = telemetry.Under(ctx, s.Traceparent)
@@ -143,12 +157,12 @@ func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job makegoo
 }
 
 // Get reads a job with its input and outputs. Errors: ErrNotFound, *UnreachableError.
-func (c *Client) Get(ctx context.Context, id string) (makegood.Job, error) {
+func (c *remote) Get(ctx context.Context, id string) (makegood.Job, error) {
 	return c.get(ctx, id, nil)
 }
 
 // Look reads a job without its input and outputs. Errors: ErrNotFound, *UnreachableError.
-func (c *Client) Look(ctx context.Context, id string) (makegood.Job, error) {
+func (c *remote) Look(ctx context.Context, id string) (makegood.Job, error) {
 	return c.get(ctx, id, url.Values{"payloads": {"false"}})
 }
 
@@ -156,10 +170,10 @@ func (c *Client) Look(ctx context.Context, id string) (makegood.Job, error) {
 // 4 KB each, and 64 KB together. What is left out says how large it is. Errors: ErrNotFound,
 // *UnreachableError.
 func (c *Client) Outline(ctx context.Context, id string) (makegood.Job, error) {
-	return c.get(ctx, id, url.Values{"payloads": {"small"}})
+	return c.remote.get(ctx, id, url.Values{"payloads": {"small"}})
 }
 
-func (c *Client) get(ctx context.Context, id string, query url.Values) (job makegood.Job, err error) {
+func (c *remote) get(ctx context.Context, id string, query url.Values) (job makegood.Job, err error) {
 	if _, err := c.call(ctx, http.MethodGet, pathOf(id), query, nil, &job); err != nil {
 		return job, fmt.Errorf("get job %s: %w", id, err)
 	}
@@ -169,8 +183,8 @@ func (c *Client) get(ctx context.Context, id string, query url.Values) (job make
 func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
 // Page returns a page of a list: at most 200 jobs.
-func (c *Client) Page(ctx context.Context, filter api.Filter, cursor string) (page api.Page, err error) {
-	query := filter.Values()
+func (c *remote) Page(ctx context.Context, filter api.Filter, cursor string) (page api.Page, err error) {
+	query := protocol.FilterValues(filter)
 	query.Set("limit", strconv.Itoa(listPage))
 	if cursor != "" {
 		query.Set("cursor", cursor)
@@ -184,25 +198,25 @@ func (c *Client) Page(ctx context.Context, filter api.Filter, cursor string) (pa
 // Details returns a page of a list, as Page does, with the job itself in each (Listed.Job). limit is how many jobs it has at
 // most, 1 to 50.
 func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, limit int) (page api.Page, err error) {
-	query := filter.Values()
+	query := protocol.FilterValues(filter)
 	query.Set("limit", strconv.Itoa(limit))
 	query.Set("detail", "true")
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}
-	if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
+	if _, err := c.remote.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
 		return api.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
 	return page, nil
 }
 
 // List returns jobs, newest first, and reads on as far as its caller does. An error ends it.
-func (c *Client) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
-	return api.Pages(func(cursor string) (api.Page, error) { return c.Page(ctx, filter, cursor) })
+func (c *remote) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
+	return protocol.Pages(func(cursor string) (api.Page, error) { return c.Page(ctx, filter, cursor) })
 }
 
 // Workflows lists what jobs can be submitted to.
-func (c *Client) Workflows(ctx context.Context) ([]api.Workflow, error) {
+func (c *remote) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	var list struct {
 		Workflows []api.Workflow `json:"workflows"`
 	}
@@ -213,7 +227,7 @@ func (c *Client) Workflows(ctx context.Context) ([]api.Workflow, error) {
 }
 
 // Definition reads a definition by its hash, which is that of a job or of a Workflow. Errors: ErrNoDefinition, *UnreachableError.
-func (c *Client) Definition(ctx context.Context, hash string) (d api.Definition, err error) {
+func (c *remote) Definition(ctx context.Context, hash string) (d api.Definition, err error) {
 	if hash == "." || hash == ".." {
 		return api.Definition{}, fmt.Errorf("read definition %q: %w", hash, api.ErrNoDefinition) // no path holds it
 	}
@@ -229,14 +243,14 @@ func (c *Client) Publish(ctx context.Context, source []byte) (w api.Workflow, er
 	body := struct {
 		Source string `json:"source"`
 	}{string(source)}
-	if _, err := c.call(ctx, http.MethodPost, "/api/workflows", nil, body, &w); err != nil {
+	if _, err := c.remote.call(ctx, http.MethodPost, "/api/workflows", nil, body, &w); err != nil {
 		return w, fmt.Errorf("publish: %w", err)
 	}
 	return w, nil
 }
 
 // Request is what Jobs says.
-func (c *Client) Request(ctx context.Context, id string, r api.Request) (makegood.Job, error) {
+func (c *remote) Request(ctx context.Context, id string, r api.Request) (makegood.Job, error) {
 	return c.ask(ctx, id, r.Verb, askingOf(r))
 }
 
@@ -253,13 +267,13 @@ type asking struct {
 func askingOf(r api.Request) asking {
 	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input}
 	if r.Timeout != 0 {
-		a.Timeout = makegood.TimeoutText(r.Timeout)
+		a.Timeout = domain.TimeoutText(r.Timeout)
 	}
 	return a
 }
 
 // Plan is what Jobs says.
-func (c *Client) Plan(ctx context.Context, id string, r api.Request) (plan makegood.Plan, err error) {
+func (c *remote) Plan(ctx context.Context, id string, r api.Request) (plan makegood.Plan, err error) {
 	if r.Verb != makegood.VerbResubmit {
 		return plan, fmt.Errorf("plan job %s: %w", id, &api.InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.VerbResubmit)})
 	}
@@ -271,7 +285,7 @@ func (c *Client) Plan(ctx context.Context, id string, r api.Request) (plan makeg
 
 // Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
 // changed. Errors: ErrNotFound, *UnreachableError.
-func (c *Client) Offers(ctx context.Context, id string) (offers makegood.Offers, err error) {
+func (c *remote) Offers(ctx context.Context, id string) (offers makegood.Offers, err error) {
 	if _, err := c.call(ctx, http.MethodGet, pathOf(id)+"/verbs", nil, nil, &offers); err != nil {
 		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, err)
 	}
@@ -279,9 +293,9 @@ func (c *Client) Offers(ctx context.Context, id string) (offers makegood.Offers,
 }
 
 // SentInputs says what the steps of a job and their undos were asked: the inputs of their latest attempts, with marks in the place of
-// secrets. step names one, whose input is given whole; empty: all, those above makegood.MaxSentInputBytes without their values. Nothing is
+// secrets. step names one, whose input is given whole; empty: all, those above 4 KiB without their values. Nothing is
 // changed. Errors: ErrNotFound, *InvalidError, *UnreachableError.
-func (c *Client) SentInputs(ctx context.Context, id, step string) (all makegood.SentInputs, err error) {
+func (c *remote) SentInputs(ctx context.Context, id, step string) (all makegood.SentInputs, err error) {
 	query := url.Values{}
 	if step != "" {
 		query.Set("step", step)
@@ -292,7 +306,7 @@ func (c *Client) SentInputs(ctx context.Context, id, step string) (all makegood.
 	return all, nil
 }
 
-func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {
+func (c *remote) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {
 	// Before the first try, so that all tries are one request.
 	body.Request = cmp.Or(body.Request, newRequest())
 	var answer requested
@@ -316,8 +330,8 @@ func (r requested) job() makegood.Job {
 // Wait waits until a job is finished or in Error, and returns it with its payloads; without them, where they are
 // more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
 // *UnreachableError.
-func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	job, err := api.WaitFor(ctx, c, id)
+func (c *remote) Wait(ctx context.Context, id string) (makegood.Job, error) {
+	job, err := protocol.WaitFor(ctx, c, id)
 	var invalid *api.InvalidError
 	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
 		return c.Look(ctx, id)
@@ -328,6 +342,6 @@ func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
 // Watch returns a job without payloads each time something about it has changed, first as it is now,
 // and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
 // each other may be seen as one.
-func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
-	return api.Polled(ctx, id, c.Look)
+func (c *remote) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
+	return protocol.Polled(ctx, id, c.Look)
 }

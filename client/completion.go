@@ -55,23 +55,23 @@ func (s saying) at(p api.StepRef) saying {
 func newRequest() string { return strings.ToLower(rand.Text()) }
 
 // Complete is what Jobs says.
-func (c *Client) Complete(ctx context.Context, id string, at api.StepRef, output json.RawMessage) (makegood.Job, error) {
+func (c *remote) Complete(ctx context.Context, id string, at api.StepRef, output json.RawMessage) (makegood.Job, error) {
 	return c.say(ctx, "complete", id, at, saying{Output: output, Request: newRequest()}.at(at))
 }
 
 // Fail is what Jobs says.
-func (c *Client) Fail(ctx context.Context, id string, at api.StepRef, why makegood.StepError) (makegood.Job, error) {
+func (c *remote) Fail(ctx context.Context, id string, at api.StepRef, why makegood.StepError) (makegood.Job, error) {
 	return c.say(ctx, "fail", id, at, saying{Error: failureOf(why), Request: newRequest()}.at(at))
 }
 
 // Heartbeat is what Jobs says.
-func (c *Client) Heartbeat(ctx context.Context, id string, at api.StepRef, until time.Time) (makegood.Job, error) {
+func (c *remote) Heartbeat(ctx context.Context, id string, at api.StepRef, until time.Time) (makegood.Job, error) {
 	at.Early, at.Why = false, "" // There is nothing to keep.
 	return c.say(ctx, "heartbeat", id, at, saying{Deadline: until}.at(at))
 }
 
 // Settle is what Jobs says.
-func (c *Client) Settle(ctx context.Context, id string, at api.StepRef, s api.SettleOptions) (makegood.Job, error) {
+func (c *remote) Settle(ctx context.Context, id string, at api.StepRef, s api.SettleOptions) (makegood.Job, error) {
 	at.Early, at.Why = false, "" // There is nothing to keep.
 	as := makegood.StepDone
 	switch {
@@ -85,7 +85,7 @@ func (c *Client) Settle(ctx context.Context, id string, at api.StepRef, s api.Se
 	return c.say(ctx, "settle", id, at, saying{As: string(as), Attempt: s.Attempt, Output: s.Output, Reason: s.Reason, Request: cmp.Or(s.Name, newRequest())}.at(at))
 }
 
-func (c *Client) say(ctx context.Context, verb, id string, at api.StepRef, body saying) (makegood.Job, error) {
+func (c *remote) say(ctx context.Context, verb, id string, at api.StepRef, body saying) (makegood.Job, error) {
 	path := pathOf(id) + "/steps/" + url.PathEscape(at.Step) + "/" + verb
 	var answer requested
 	if _, err := c.call(ctx, http.MethodPost, path, nil, body, &answer); err != nil {
@@ -95,11 +95,11 @@ func (c *Client) say(ctx context.Context, verb, id string, at api.StepRef, body 
 }
 
 // Completion returns what whoever holds a completion token may do at this API.
-func (c *Client) Completion(token string) api.Completion { return holder{c, token} }
+func (c *remote) Completion(token string) api.Completion { return holder{c, token} }
 
 // holder holds a completion token.
 type holder struct {
-	client *Client
+	client *remote
 	token  string
 }
 

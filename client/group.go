@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // Totals returns how many jobs there are in each state, without reading them. A deployed stack does not know: an *InvalidError of
@@ -17,7 +18,7 @@ func (c *Client) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 	var all struct {
 		Totals map[makegood.ProcessState]int `json:"totals"`
 	}
-	if _, err := c.call(ctx, http.MethodGet, "/api/totals", nil, nil, &all); err != nil {
+	if _, err := c.remote.call(ctx, http.MethodGet, "/api/totals", nil, nil, &all); err != nil {
 		return nil, fmt.Errorf("totals of jobs: %w", err)
 	}
 	return all.Totals, nil
@@ -25,8 +26,8 @@ func (c *Client) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 
 // Count counts the jobs of a list by facets, as far as one request goes: see Groups.Cursor, which is the cursor of the
 // next. What Page says of cursors and filters holds.
-func (c *Client) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (groups api.Groups, err error) {
-	query := filter.Values()
+func (c *remote) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (groups api.Groups, err error) {
+	query := protocol.FilterValues(filter)
 	query.Set("by", joined(by))
 	return c.count(ctx, "/api/counts", query, cursor)
 }
@@ -34,10 +35,10 @@ func (c *Client) Count(ctx context.Context, filter api.Filter, by []api.Facet, c
 // Errors counts the jobs in Error by their workflow, the step at which they stopped, and the kind of its error, in this
 // order, as far as one request goes.
 func (c *Client) Errors(ctx context.Context, cursor string) (api.Groups, error) {
-	return c.count(ctx, "/api/errors", url.Values{}, cursor)
+	return c.remote.count(ctx, "/api/errors", url.Values{}, cursor)
 }
 
-func (c *Client) count(ctx context.Context, path string, query url.Values, cursor string) (groups api.Groups, err error) {
+func (c *remote) count(ctx context.Context, path string, query url.Values, cursor string) (groups api.Groups, err error) {
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}

@@ -16,11 +16,13 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/transfer"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
-var _ api.Payloads = (*Client)(nil)
+var _ api.Payloads = (*remote)(nil)
 
 const (
 	// maxTransfers is how often in a row a payload is sent, or read on, without a byte that came through.
@@ -47,7 +49,7 @@ type upload struct {
 // WritePayload is what Payloads says. What can be read again from its beginning (an io.Seeker) is hashed first, and sent again
 // where a line broke. An engine takes anything else as it comes, once; for a stack it is kept in a temporary file until it was
 // sent, above a megabyte.
-func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
+func (c *remote) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	p, err := c.writePayload(ctx, id, mediaType, from)
 	switch {
 	case errors.Is(err, payload.ErrTooLarge):
@@ -63,8 +65,8 @@ func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io
 	return p, nil
 }
 
-func (c *Client) writePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
-	if err := errors.Join(payload.Place{Job: id}.Check(), makegood.CheckPayloadType(mediaType)); err != nil {
+func (c *remote) writePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
+	if err := errors.Join(payload.Place{Job: id}.Check(), limits.CheckPayloadType(mediaType)); err != nil {
 		return makegood.Payload{}, &api.InvalidError{Message: err.Error()}
 	}
 	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
@@ -100,13 +102,13 @@ func lengthRequired(err error) bool {
 }
 
 // askToWrite asks where a payload is written.
-func (c *Client) askToWrite(ctx context.Context, id string, u upload) (d payloadDoor, err error) {
+func (c *remote) askToWrite(ctx context.Context, id string, u upload) (d payloadDoor, err error) {
 	_, err = c.call(ctx, http.MethodPost, pathOf(id)+"/payloads", nil, u, &d)
 	return d, err
 }
 
 // sendOnce sends the API itself what cannot be read twice.
-func (c *Client) sendOnce(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
+func (c *remote) sendOnce(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	limited := payload.Limit(from)
 	read := transfer.NewOnce(limited)
 	p, err := c.put(ctx, id, mediaType, read, -1)
@@ -122,7 +124,7 @@ func (c *Client) sendOnce(ctx context.Context, id, mediaType string, from io.Rea
 }
 
 // put sends the API itself the bytes of a payload.
-func (c *Client) put(ctx context.Context, id, mediaType string, body io.Reader, length int64) (p makegood.Payload, err error) {
+func (c *remote) put(ctx context.Context, id, mediaType string, body io.Reader, length int64) (p makegood.Payload, err error) {
 	r, err := c.request(ctx, http.MethodPut, pathOf(id)+"/payloads", body)
 	if err != nil {
 		return p, err
@@ -144,7 +146,7 @@ func (c *Client) put(ctx context.Context, id, mediaType string, body io.Reader, 
 }
 
 // send sends what can be read again, until it is there.
-func (c *Client) send(ctx context.Context, id string, u upload, source *transfer.Source) (makegood.Payload, error) {
+func (c *remote) send(ctx context.Context, id string, u upload, source *transfer.Source) (makegood.Payload, error) {
 	want := payload.Written{SHA256: u.SHA256, Bytes: u.Bytes}
 	err := c.again(ctx, func() error {
 		door, err := c.askToWrite(ctx, id, u)
@@ -174,7 +176,7 @@ func (c *Client) send(ctx context.Context, id string, u upload, source *transfer
 }
 
 // again does something until it is done, fails for good, or has failed maxTransfers times.
-func (c *Client) again(ctx context.Context, do func() error) error {
+func (c *remote) again(ctx context.Context, do func() error) error {
 	tries := uint(maxTransfers)
 	if c.patience == 0 {
 		tries = 1
@@ -198,19 +200,19 @@ func final(err error) error {
 }
 
 // request makes a request to the API, for as long as it takes until ctx ends: how long 100 MB take nobody knows.
-func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+func (c *remote) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, body)
 	if err != nil {
 		return nil, &api.InvalidError{Message: err.Error()}
 	}
 	if who := api.Who(ctx); who != "" {
-		r.Header.Set(api.WhoHeader, who)
+		r.Header.Set(protocol.WhoHeader, who)
 	}
 	return r, nil
 }
 
 // stream asks the API once. It follows nobody elsewhere, with what belongs to the API in its header.
-func (c *Client) stream(r *http.Request) (*http.Response, error) {
+func (c *remote) stream(r *http.Request) (*http.Response, error) {
 	patient := *c.http
 	patient.Timeout = 0
 	patient.CheckRedirect = followNobody
@@ -224,7 +226,7 @@ func (c *Client) stream(r *http.Request) (*http.Response, error) {
 func followNobody(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // OpenPayload is what Payloads says. What breaks off is read on from where it did.
-func (c *Client) OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error) {
+func (c *remote) OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error) {
 	r, err := c.open(ctx, id, p, 0, p.Bytes)
 	if err != nil {
 		return nil, err
@@ -233,7 +235,7 @@ func (c *Client) OpenPayload(ctx context.Context, id string, p makegood.Payload)
 }
 
 // OpenPayloadRange is what Payloads says.
-func (c *Client) OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
+func (c *remote) OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	if err := payload.CheckRange(p, offset, n); err != nil {
 		return nil, fmt.Errorf("open a payload of job %s: %w", id, &api.InvalidError{Message: err.Error()})
 	}
@@ -243,7 +245,7 @@ func (c *Client) OpenPayloadRange(ctx context.Context, id string, p makegood.Pay
 	return c.open(ctx, id, p, offset, n)
 }
 
-func (c *Client) open(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
+func (c *remote) open(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	d := download{c: c, ctx: ctx, id: id, p: p}
 	how := transfer.Asking{Ask: d.ask, Broken: func(err error) error { return c.unreachable(err) }, Tries: maxTransfers}
 	if c.patience == 0 {
@@ -258,7 +260,7 @@ func (c *Client) open(ctx context.Context, id string, p makegood.Payload, offset
 
 // download asks for a payload of a job.
 type download struct {
-	c   *Client
+	c   *remote
 	ctx context.Context
 	id  string
 	p   makegood.Payload

@@ -32,7 +32,7 @@ func newAway() *http.Client {
 }
 
 // awayRequest makes the request that a door is. No error has its URL: whoever reads that may make the request.
-func (c *Client) awayRequest(ctx context.Context, door payloadDoor, body io.Reader) (*http.Request, error) {
+func (c *remote) awayRequest(ctx context.Context, door payloadDoor, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, door.Method, door.URL, body)
 	if err != nil {
 		return nil, c.unreachable(errors.New("it leads to a payload store at what is no URL"))
@@ -54,7 +54,7 @@ func safe(u *url.URL) bool {
 }
 
 // putAway sends a payload through a door to a store.
-func (c *Client) putAway(ctx context.Context, door payloadDoor, body io.Reader, length int64) error {
+func (c *remote) putAway(ctx context.Context, door payloadDoor, body io.Reader, length int64) error {
 	r, err := c.awayRequest(ctx, door, body)
 	if err != nil {
 		return backoff.Permanent(err)
@@ -76,7 +76,7 @@ func (c *Client) putAway(ctx context.Context, door payloadDoor, body io.Reader, 
 }
 
 // goAway makes a request to a store.
-func (c *Client) goAway(r *http.Request) (*http.Response, error) {
+func (c *remote) goAway(r *http.Request) (*http.Response, error) {
 	answer, err := c.away.Do(r)
 	if err != nil {
 		var wrapped *url.Error
@@ -90,7 +90,7 @@ func (c *Client) goAway(r *http.Request) (*http.Response, error) {
 
 // refusedAway says what a store answered. Of its text only the code is said: S3 quotes the signature in it. A door that has
 // closed, or that something was there already behind, is worth another one, and so is what a store says of itself.
-func (c *Client) refusedAway(r *http.Request, answer *http.Response) error {
+func (c *remote) refusedAway(r *http.Request, answer *http.Response) error {
 	var said struct{ Code string }
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || xml.Unmarshal(text, &said) != nil || len(said.Code) > maxCode {

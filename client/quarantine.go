@@ -16,7 +16,7 @@ func (c *Client) Quarantine(ctx context.Context, cursor string) (page api.Quaran
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}
-	if _, err := c.call(ctx, http.MethodGet, "/api/quarantine", query, nil, &page); err != nil {
+	if _, err := c.remote.call(ctx, http.MethodGet, "/api/quarantine", query, nil, &page); err != nil {
 		return page, fmt.Errorf("quarantine: %w", err)
 	}
 	return page, nil
@@ -24,7 +24,7 @@ func (c *Client) Quarantine(ctx context.Context, cursor string) (page api.Quaran
 
 // QuarantinedMessage reads a message in quarantine, and what a replay would make of it. ErrNoMessage.
 func (c *Client) QuarantinedMessage(ctx context.Context, id string) (q api.Quarantined, err error) {
-	if _, err := c.call(ctx, http.MethodGet, quarantinedAt(id, ""), nil, nil, &q); err != nil {
+	if _, err := c.remote.call(ctx, http.MethodGet, quarantinedAt(id, ""), nil, nil, &q); err != nil {
 		return q, fmt.Errorf("message %s: %w", id, err)
 	}
 	return q, nil
@@ -33,7 +33,7 @@ func (c *Client) QuarantinedMessage(ctx context.Context, id string) (q api.Quara
 // ReplayQuarantined lets a message in quarantine do what it was sent for. It is deleted after what it led to is stored, so after
 // an *UnreachableError it may be asked for again; ErrNoMessage may then mean that it was done.
 func (c *Client) ReplayQuarantined(ctx context.Context, id string) (r api.Replayed, err error) {
-	if _, err := c.call(ctx, http.MethodPost, quarantinedAt(id, "/replay"), nil, struct{}{}, &r); err != nil {
+	if _, err := c.remote.call(ctx, http.MethodPost, quarantinedAt(id, "/replay"), nil, struct{}{}, &r); err != nil {
 		return r, fmt.Errorf("replay message %s: %w", id, err)
 	}
 	return r, nil
@@ -41,7 +41,7 @@ func (c *Client) ReplayQuarantined(ctx context.Context, id string) (r api.Replay
 
 // DropQuarantined deletes a message in quarantine. ErrNoMessage, which may mean that an earlier try did.
 func (c *Client) DropQuarantined(ctx context.Context, id string) error {
-	if _, err := c.call(ctx, http.MethodPost, quarantinedAt(id, "/drop"), nil, struct{}{}, &struct{}{}); err != nil {
+	if _, err := c.remote.call(ctx, http.MethodPost, quarantinedAt(id, "/drop"), nil, struct{}{}, &struct{}{}); err != nil {
 		return fmt.Errorf("drop message %s: %w", id, err)
 	}
 	return nil

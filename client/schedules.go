@@ -14,10 +14,10 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-var _ api.Schedules = (*Client)(nil)
+var _ api.Schedules = (*remote)(nil)
 
 // CreateSchedule is what Schedules says.
-func (c *Client) CreateSchedule(ctx context.Context, s makegood.Schedule) (stored api.Scheduled, err error) {
+func (c *remote) CreateSchedule(ctx context.Context, s makegood.Schedule) (stored api.Scheduled, err error) {
 	status, err := c.call(ctx, http.MethodPost, "/api/schedules", nil, s, &stored)
 	if err != nil {
 		return stored, fmt.Errorf("create schedule %s: %w", s.Name, err)
@@ -27,7 +27,7 @@ func (c *Client) CreateSchedule(ctx context.Context, s makegood.Schedule) (store
 }
 
 // ChangeSchedule is what Schedules says.
-func (c *Client) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev int64) (stored api.Scheduled, err error) {
+func (c *remote) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev int64) (stored api.Scheduled, err error) {
 	query := url.Values{}
 	if rev != 0 {
 		query.Set("rev", strconv.FormatInt(rev, 10))
@@ -39,7 +39,7 @@ func (c *Client) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev in
 }
 
 // GetSchedule reads a schedule.
-func (c *Client) GetSchedule(ctx context.Context, name string) (s api.Scheduled, err error) {
+func (c *remote) GetSchedule(ctx context.Context, name string) (s api.Scheduled, err error) {
 	if _, err := c.call(ctx, http.MethodGet, scheduleAt(name, ""), nil, nil, &s); err != nil {
 		return s, fmt.Errorf("get schedule %s: %w", name, err)
 	}
@@ -47,7 +47,7 @@ func (c *Client) GetSchedule(ctx context.Context, name string) (s api.Scheduled,
 }
 
 // ListSchedules returns all schedules by their names.
-func (c *Client) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
+func (c *remote) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
 	var list struct {
 		Schedules []api.Scheduled `json:"schedules"`
 	}
@@ -58,7 +58,7 @@ func (c *Client) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
 }
 
 // NextFires is what Schedules says.
-func (c *Client) NextFires(ctx context.Context, name string, count int) ([]time.Time, error) {
+func (c *remote) NextFires(ctx context.Context, name string, count int) ([]time.Time, error) {
 	var next struct {
 		Fires []time.Time `json:"fires"`
 	}
@@ -70,16 +70,16 @@ func (c *Client) NextFires(ctx context.Context, name string, count int) ([]time.
 }
 
 // PauseSchedule is what Schedules says.
-func (c *Client) PauseSchedule(ctx context.Context, name string) (api.Scheduled, error) {
+func (c *remote) PauseSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return c.askSchedule(ctx, name, "pause")
 }
 
 // ResumeSchedule is what Schedules says.
-func (c *Client) ResumeSchedule(ctx context.Context, name string) (api.Scheduled, error) {
+func (c *remote) ResumeSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return c.askSchedule(ctx, name, "resume")
 }
 
-func (c *Client) askSchedule(ctx context.Context, name, what string) (s api.Scheduled, err error) {
+func (c *remote) askSchedule(ctx context.Context, name, what string) (s api.Scheduled, err error) {
 	if _, err := c.call(ctx, http.MethodPost, scheduleAt(name, "/"+what), nil, struct{}{}, &s); err != nil {
 		return s, fmt.Errorf("%s schedule %s: %w", what, name, err)
 	}
@@ -87,7 +87,7 @@ func (c *Client) askSchedule(ctx context.Context, name, what string) (s api.Sche
 }
 
 // RunSchedule is what Schedules says. All tries of a call are one job.
-func (c *Client) RunSchedule(ctx context.Context, name string) (job string, err error) {
+func (c *remote) RunSchedule(ctx context.Context, name string) (job string, err error) {
 	body := struct {
 		Request string `json:"request"`
 	}{strings.ToLower(rand.Text())}
@@ -101,7 +101,7 @@ func (c *Client) RunSchedule(ctx context.Context, name string) (job string, err 
 }
 
 // RemoveSchedule is what Schedules says. After a try whose answer was lost it may find that there is none any more.
-func (c *Client) RemoveSchedule(ctx context.Context, name string, rev int64) error {
+func (c *remote) RemoveSchedule(ctx context.Context, name string, rev int64) error {
 	body := struct {
 		Rev int64 `json:"rev,omitempty"`
 	}{rev}

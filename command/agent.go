@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/stack"
 	"github.com/makegood-dev/makegood/onqueue"
 )
@@ -47,9 +48,9 @@ it was asked to stop, and some work was cut off.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runAgent(cmd, agents, args[0], o) },
 	}
 	cmd.Flags().StringVar(&o.Stack, "stack", os.Getenv(stack.Variable), "`name` of the deployed stack; also "+stack.Variable)
-	cmd.Flags().IntVar(&o.Concurrency, "concurrency", agent.DefaultConcurrency, fmt.Sprintf("how many attempts run at once, 1 to %d", agent.MaxConcurrency))
+	cmd.Flags().IntVar(&o.Concurrency, "concurrency", limits.DefaultAgentConcurrency, fmt.Sprintf("how many attempts run at once, 1 to %d", limits.MaxAgentConcurrency))
 	cmd.Flags().StringVar(&o.Health, "health", "", "`address`, HOST:PORT, at which GET /health says whether it takes tasks")
-	cmd.Flags().DurationVar(&o.Grace, "grace", agent.DefaultGrace, "how long what runs may go on after SIGTERM, from 1s")
+	cmd.Flags().DurationVar(&o.Grace, "grace", limits.DefaultGrace, "how long what runs may go on after SIGTERM, from 1s")
 	return cmd
 }
 
@@ -67,7 +68,7 @@ func runAgent(cmd *cobra.Command, agents []agent.Handler, name string, o onqueue
 	case runs == nil:
 		return exit(codeUsage, fmt.Errorf("no agent %q is linked into this command; linked are %s", name, linked(agents)))
 	case o.Concurrency < 1:
-		return exit(codeUsage, fmt.Errorf("--concurrency %d: want 1 to %d", o.Concurrency, agent.MaxConcurrency))
+		return exit(codeUsage, fmt.Errorf("--concurrency %d: want 1 to %d", o.Concurrency, limits.MaxAgentConcurrency))
 	case o.Grace < shortestGrace:
 		return exit(codeUsage, fmt.Errorf("--grace %v: want at least %v", o.Grace, shortestGrace))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/plain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // newAgents makes the verb that shows how agents stand.
@@ -87,7 +88,7 @@ func pollsOf(a api.Agent) string {
 }
 
 func stateOf(a api.Agent, now time.Time) string {
-	since, absent := a.Absent(now)
+	since, absent := protocol.Absent(a, now)
 	switch {
 	case a.Problem != "":
 		return "cannot be asked: " + plain.Line(a.Problem)

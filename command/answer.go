@@ -13,6 +13,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // answering is what answer says to each job.
@@ -103,10 +105,10 @@ func (a answering) one(ctx context.Context, c *client.Client, id, _ string) (mak
 
 // asks returns what a job says of the step, and of completing it: refused where it is not there.
 func (a answering) asks(offers makegood.Offers) (makegood.StepOffers, makegood.Offer) {
-	step, _ := offers.Step(a.at.Step, a.at.Undo)
-	complete, there := step.Of(makegood.AskComplete)
+	step, _ := domain.OffersOfStep(offers, a.at.Step, a.at.Undo)
+	complete, there := domain.StepOffer(step, domain.AskComplete)
 	if !there {
-		complete = makegood.Offer{Effect: makegood.OfferRefused, Reason: "step " + a.at.Step + " asks nothing now"}
+		complete = makegood.Offer{Effect: limits.OfferRefused, Reason: "step " + a.at.Step + " asks nothing now"}
 	}
 	return step, complete
 }
@@ -131,7 +133,7 @@ func (a answering) foresee(ctx context.Context, c *client.Client, id string) out
 	foreseen := outcome{Job: id, State: offers.ProcessState, Outcome: refused}
 	step, complete := a.asks(offers)
 	switch {
-	case complete.Effect == makegood.OfferAlready:
+	case complete.Effect == limits.OfferAlready:
 		foreseen.Outcome = duplicate
 	case !complete.Granted():
 		foreseen.Reason = complete.Reason

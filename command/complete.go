@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const (
@@ -32,7 +33,7 @@ func beginning(all []string, begun string) []string {
 // completeStates offers the states of jobs.
 func completeStates(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var all []string
-	for _, s := range makegood.ProcessStates() {
+	for _, s := range domain.ProcessStates() {
 		all = append(all, string(s))
 	}
 	return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp

@@ -18,6 +18,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -198,7 +200,7 @@ func pricesIn(file string) (prices makegood.Prices, err error) {
 	if err := decoder.Decode(&prices); err != nil {
 		return prices, err
 	}
-	return prices, prices.Check()
+	return prices, domain.CheckPrices(prices)
 }
 
 // read sums up the jobs of a list; read jobs are told.
@@ -219,14 +221,18 @@ func (c *costs) read(ctx context.Context, jobs api.Reader, filter api.Filter, li
 
 // count has whoever has the jobs sum them up.
 func (c *costs) count(ctx context.Context, jobs api.Reader, filter api.Filter, by api.Facet, told func(n int)) error {
-	groups, err := api.Counted(func(cursor string) (api.Groups, error) {
-		more, err := jobs.Count(ctx, filter, []api.Facet{by}, cursor)
-		c.All.Jobs += more.Jobs
+	var groups api.Groups
+	for more := true; more; more = groups.Cursor != "" {
+		page, err := jobs.Count(ctx, filter, []api.Facet{by}, groups.Cursor)
+		if err != nil {
+			return err
+		}
+		for _, g := range page.Groups {
+			groups.Put(g)
+		}
+		groups.Cursor = page.Cursor
+		c.All.Jobs += page.Jobs
 		told(c.All.Jobs)
-		return more, err
-	})
-	if err != nil {
-		return err
 	}
 	for _, g := range groups.Groups {
 		c.Rows = append(c.Rows, costRow{Of: g.Values[0], Jobs: g.Jobs, Counted: g.Counted, Spent: g.Spent})
@@ -279,7 +285,7 @@ func (c *costs) split(ctx context.Context, jobs api.Reader, filter api.Filter, t
 	}
 	agents := map[string]costRow{}
 	workflows := map[string]makegood.Workflow{}
-	for listed, err := range api.Pages(func(cursor string) (api.Page, error) { return all.Details(ctx, filter, cursor, costPage) }) {
+	for listed, err := range protocol.Pages(func(cursor string) (api.Page, error) { return all.Details(ctx, filter, cursor, costPage) }) {
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // share is what an agent has of a job.
@@ -53,7 +54,7 @@ func sharesOf(job makegood.Job, w makegood.Workflow) map[string]share {
 		s := shares[agent]
 		s.attempts += float64(attempts)
 		// Of one that waits, the time that it waited is nobody's work.
-		if !makegood.WaitsByItself(agent) && a.CompletedBy == nil && a.LastStartedAt != nil && a.FinishedAt != nil {
+		if !domain.WaitsByItself(agent) && a.CompletedBy == nil && a.LastStartedAt != nil && a.FinishedAt != nil {
 			s.atWork += max(0, a.FinishedAt.Sub(*a.LastStartedAt))
 		}
 		shares[agent] = s

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 type countOptions struct {
@@ -33,7 +34,7 @@ it counts is counted as it was or as it is.
 
 Of a stack, jobs are found as list finds them: a count that reads the whole table asks first, or needs --scan.
 
-Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`, api.Facets()),
+Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`, protocol.Facets()),
 		Example: `  makegood count
   makegood count --by workflow,state --since 24h
   makegood count --by agent --late
@@ -44,7 +45,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
 	o.found.add(cmd, &o.remote)
-	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(api.ByState)}, fmt.Sprintf("what they are counted `by`: %v", api.Facets()))
+	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(api.ByState)}, fmt.Sprintf("what they are counted `by`: %v", protocol.Facets()))
 	scanFlag(cmd, &o.scan)
 	completeFlag(cmd, "by", completeFacets)
 	return cmd
@@ -52,7 +53,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 
 func completeFacets(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var all []string
-	for _, facet := range api.Facets() {
+	for _, facet := range protocol.Facets() {
 		all = append(all, string(facet))
 	}
 	return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
@@ -67,8 +68,8 @@ func countJobs(cmd *cobra.Command, o countOptions) error {
 	for _, facet := range o.by {
 		by = append(by, api.Facet(facet))
 	}
-	if err := api.CheckFacets(by); err != nil {
-		return exit(codeUsage, fmt.Errorf("--by %s: want one or more of %v, each once", strings.Join(o.by, ","), api.Facets()))
+	if err := protocol.CheckFacets(by); err != nil {
+		return exit(codeUsage, fmt.Errorf("--by %s: want one or more of %v, each once", strings.Join(o.by, ","), protocol.Facets()))
 	}
 	if err := o.mayScan(cmd, o.data, filter, o.scan); err != nil {
 		return err

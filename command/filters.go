@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // filterFlags are the flags of list, and of every verb that may be asked of more than one job: what jobs can be found by.
@@ -102,7 +103,7 @@ func (f *filterFlags) read(typed ...filter.Word) (api.Filter, error) {
 		}
 		values.Add(word.Name, word.Read(word.Text, now))
 	}
-	found, err := api.ReadFilter(values)
+	found, err := protocol.ReadFilter(values)
 	if invalid, is := errors.AsType[*api.InvalidError](err); is {
 		return found, errors.New(invalid.Message)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 func FuzzReplies(f *testing.F) {
@@ -20,7 +20,7 @@ func FuzzReplies(f *testing.F) {
 			t.Errorf("got %d names of %d flags", len(replies), len(all))
 		}
 		for name, address := range replies {
-			if target, err := url.Parse(address); makegood.ReplyName.Check(name) != nil || err != nil || target.Host == "" {
+			if target, err := url.Parse(address); limits.ReplyName.Check(name) != nil || err != nil || target.Host == "" {
 				t.Errorf("%q was registered for %q", name, address)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
@@ -37,7 +38,7 @@ func wholeFlag(kind makegood.HoldKind) string { return "whole-" + string(kind) }
 
 // orAsAWhole lets a verb be asked of an agent or a workflow as a whole.
 func orAsAWhole(verb makegood.Verb, cmd *cobra.Command) *cobra.Command {
-	for _, kind := range makegood.HoldKinds() {
+	for _, kind := range domain.HoldKinds() {
 		cmd.Flags().String(wholeFlag(kind), "", fmt.Sprintf("the `%s` itself, and no jobs one by one", kind))
 	}
 	cmd.Long += wholeHelp
@@ -74,7 +75,7 @@ func whole(cmd *cobra.Command, args []string) (kind makegood.HoldKind, name stri
 		case strings.HasPrefix(f.Name, "whole-"):
 			kind, name = makegood.HoldKind(strings.TrimPrefix(f.Name, "whole-")), f.Value.String()
 			said++
-		case slices.Contains(makegood.HoldKinds(), makegood.HoldKind(f.Name)):
+		case slices.Contains(domain.HoldKinds(), makegood.HoldKind(f.Name)):
 			former++
 		case !slices.Contains(asAWhole, f.Name):
 			beside++
@@ -88,7 +89,7 @@ func whole(cmd *cobra.Command, args []string) (kind makegood.HoldKind, name stri
 	case said == 1 || former != 1 || beside > 0:
 		return kind, name, nil
 	}
-	for _, of := range makegood.HoldKinds() {
+	for _, of := range domain.HoldKinds() {
 		if flags.Changed(string(of)) {
 			kind, name = of, flags.Lookup(string(of)).Value.String()
 		}

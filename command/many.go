@@ -16,6 +16,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
@@ -255,12 +257,12 @@ func offered(ctx context.Context, c *client.Client, id, ask string) outcome {
 	if err != nil {
 		return outcomeOf(id, makegood.Job{}, err)
 	}
-	o, there := offers.Of(ask)
+	o, there := domain.OfferOf(offers, ask)
 	foreseen := outcome{Job: id, State: offers.ProcessState, Outcome: granted, Would: o.Effect}
 	switch {
-	case !there || o.Effect == makegood.OfferRefused:
+	case !there || o.Effect == limits.OfferRefused:
 		foreseen.Outcome, foreseen.Would, foreseen.Reason = refused, "", o.Reason
-	case o.Effect == makegood.OfferAlready:
+	case o.Effect == limits.OfferAlready:
 		foreseen.Outcome, foreseen.Would = duplicate, ""
 	}
 	return foreseen

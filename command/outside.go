@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // parseOutside reads --outside: names of agents in other processes, each with the file of its token, if it has one. Of the
@@ -53,8 +53,8 @@ func readToken(file string) (string, error) {
 	switch {
 	case len(text) == 0:
 		return "", fmt.Errorf("the token: %s is empty", file)
-	case len(text) > makegood.MaxAgentTokenBytes:
-		return "", fmt.Errorf("the token in %s has %d bytes, the limit is %d", file, len(text), makegood.MaxAgentTokenBytes)
+	case len(text) > limits.MaxAgentTokenBytes:
+		return "", fmt.Errorf("the token in %s has %d bytes, the limit is %d", file, len(text), limits.MaxAgentTokenBytes)
 	}
 	return string(text), nil
 }

@@ -17,7 +17,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/plain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // inputPlace is how payload get calls the input of a job; no step is called so that has one, since it comes first.
@@ -232,7 +234,7 @@ func atText(at string) string {
 
 // referencesIn finds the references in a value, in the order of their places.
 func referencesIn(value json.RawMessage, at string) []placed {
-	if p, whole := makegood.WholePayload(value); whole {
+	if p, whole := domain.WholePayload(value); whole {
 		return []placed{{at, p}}
 	}
 	var all []placed
@@ -313,7 +315,7 @@ func (o *submitOptions) readInput(cmd *cobra.Command) (json.RawMessage, error) {
 		return nil, exit(codeUsage, fmt.Errorf("--input: %w", err))
 	}
 	if o.id == "" {
-		o.id = api.NewJobID(time.Now())
+		o.id = protocol.NewJobID(time.Now())
 	}
 	p, err := upload(cmd, c, o.id, file, makegood.PayloadJSON)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/plain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/putaway"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
@@ -338,7 +339,7 @@ func printMessages(w io.Writer, all []putaway.Message) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tFROM\tWHAT\tSINCE\tREASON")
 	for _, l := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(l.Source), plain.Line(l.String()), l.SentAt.Format(time.RFC3339), plain.Line(l.Reason))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(l.Source), plain.Line(protocol.PutAwayText(l)), l.SentAt.Format(time.RFC3339), plain.Line(l.Reason))
 	}
 	return table.Flush()
 }
@@ -362,7 +363,7 @@ func (o *putAwayOptions) get(cmd *cobra.Command, b *opened) error {
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), api.Quarantined{PutAway: l, Replay: outcome})
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\nqueue: %s, from %s, since %s, %d deliveries\nreason: %s\nreplay: %s, %s\n\n%s\n", l.ID, plain.Line(l.String()), l.Queue,
+	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\nqueue: %s, from %s, since %s, %d deliveries\nreason: %s\nreplay: %s, %s\n\n%s\n", l.ID, plain.Line(protocol.PutAwayText(l)), l.Queue,
 		orDash(l.Source), l.SentAt.Format(time.RFC3339), l.Deliveries, plain.Line(l.Reason), outcome.Result, plain.Line(outcome.Why), plain.Text(l.Body))
 	return nil
 }
@@ -406,7 +407,7 @@ func (o *putAwayOptions) say(cmd *cobra.Command, l putaway.Message, outcome puta
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), done{l, outcome})
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s: %s, %s\n", l.ID, plain.Line(l.String()), outcome.Result, plain.Line(outcome.Why))
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s: %s, %s\n", l.ID, plain.Line(protocol.PutAwayText(l)), outcome.Result, plain.Line(outcome.Why))
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
@@ -21,8 +21,8 @@ func parseReplies(flags []string) (map[string]string, error) {
 	for _, flag := range flags {
 		name, address, _ := strings.Cut(flag, "=")
 		switch {
-		case makegood.ReplyName.Check(name) != nil:
-			return nil, fmt.Errorf("--reply %.70s: want NAME=URL, the name as %s", name, makegood.ReplyName.Pattern())
+		case limits.ReplyName.Check(name) != nil:
+			return nil, fmt.Errorf("--reply %.70s: want NAME=URL, the name as %s", name, limits.ReplyName.Pattern())
 		case !webhook.IsAddress(address):
 			return nil, fmt.Errorf("--reply %s: want NAME=URL, and a URL of http or https", name)
 		case replies[name] != "":

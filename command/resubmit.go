@@ -13,6 +13,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // newResubmit makes the verb that lets a job go on, perhaps by another definition or with another input.
@@ -112,7 +114,7 @@ func printPlan(w io.Writer, plan makegood.Plan) {
 		if len(s.Differs) > 0 {
 			line += "; differs in " + strings.Join(s.Differs, ", ")
 		}
-		for _, note := range s.Notes() {
+		for _, note := range domain.Notes(s) {
 			line += "; " + note
 		}
 		fmt.Fprintln(w, line)
@@ -128,7 +130,7 @@ func newEdit() *cobra.Command {
 		Use:   "edit ID... --timeout D",
 		Short: short,
 		Long: short + `: it may go forward that long from now on, or from its start if that is ahead, and, if it is in Error, from
-when it is resubmitted; also in later rounds, and under another definition. From ` + makegood.TimeoutText(makegood.Duration(makegood.MinTimeout)) + ` to ` + makegood.TimeoutText(makegood.Duration(makegood.MaxJobTimeout)) + `; none: as long as it takes.
+when it is resubmitted; also in later rounds, and under another definition. From ` + domain.TimeoutText(makegood.Duration(limits.MinTimeout)) + ` to ` + domain.TimeoutText(makegood.Duration(limits.MaxJobTimeout)) + `; none: as long as it takes.
 
 ` + grantedIn(makegood.VerbEdit) + manyHelp,
 		Example: `  makegood edit order-17 --timeout 2h --reason 'the bank is slow today'
@@ -138,7 +140,7 @@ when it is resubmitted; also in later rounds, and under another definition. From
 			if timeout == "" {
 				return exit(codeUsage, errors.New("--timeout is missing: how long it may go forward, or none"))
 			}
-			d, err := makegood.ParseTimeout(timeout)
+			d, err := domain.ParseTimeout(timeout)
 			if err != nil {
 				return exit(codeUsage, fmt.Errorf("--timeout: %w", err))
 			}

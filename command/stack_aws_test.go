@@ -23,11 +23,12 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -122,7 +123,7 @@ func (s *deployedStack) doors(t *testing.T) map[string]string {
 	t.Helper()
 	starts := functionsOf(t, "door")
 	urls := map[string]string{}
-	for door, output := range map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput} {
+	for door, output := range map[httpapi.Door]string{httpapi.Submit: protocol.SubmitOutput, httpapi.Read: protocol.ReadOutput, httpapi.Operate: protocol.OperateOutput} {
 		f := starts(s, string(door), "MAKEGOOD_DOOR="+string(door), "MAKEGOOD_REPLIES=shop=replies-shop")
 		server := httptest.NewServer(f.URL(standin.Region, map[string]lambdahost.Key{
 			"test": {Secret: "test", ARN: operatorARN}, "reader": {Secret: "reads", ARN: readerARN, Denied: door != httpapi.Read},
@@ -263,7 +264,7 @@ func (s *deployedStack) fail(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 	seen := j.CompleteBy
-	j.ProcessState, j.Reason, j.CompleteBy = makegood.JobError, "no more goods", makegood.Instant(time.Now().Add(limits.FarKey))
+	j.ProcessState, j.Reason, j.CompleteBy = makegood.JobError, "no more goods", domain.Instant(time.Now().Add(limits.FarKey))
 	j.Steps[0].Forward = job.Activity{State: job.Failed, Attempt: 1, Tries: 1, FailureCount: 1}
 	if err := s.store.Save(t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
 		t.Fatal(err)

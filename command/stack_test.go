@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
@@ -129,7 +129,7 @@ func TestWhatIsSaidOverridesTheEnvironment(t *testing.T) {
 
 // Who cannot be reached is named, with what to do next: a process, a stack, or one that has answered and is in trouble.
 func TestWhoCannotBeReachedIsNamed(t *testing.T) {
-	const process, deployed = "http://127.0.0.1:4777", "https://shop" + doors.HostSuffix
+	const process, deployed = "http://127.0.0.1:4777", "https://shop" + protocol.HostSuffix
 	for _, c := range []struct {
 		url    string
 		status int

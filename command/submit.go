@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 type submitOptions struct {
@@ -76,7 +77,7 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 	flags.StringVar(&o.startAt, "start-at", "", "the same as --at: a `time` as in RFC 3339")
 	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of who is told of the job's changes")
 	flags.StringVar(&o.tenant, "tenant", "", "`name` of whom the job is for: it is found by that")
-	flags.StringArrayVar(&o.labels, "label", nil, fmt.Sprintf("`NAME=VALUE` by which it is found, too; several times, at most %d", makegood.MaxLabels))
+	flags.StringArrayVar(&o.labels, "label", nil, fmt.Sprintf("`NAME=VALUE` by which it is found, too; several times, at most %d", limits.MaxLabels))
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
 	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("of a file at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check a file, and submit nothing")
@@ -134,7 +135,7 @@ func readLabels(given []string) (map[string]string, error) {
 		}
 		labels[name] = value
 	}
-	return labels, makegood.CheckLabels(labels)
+	return labels, limits.CheckLabels(labels)
 }
 
 // startTime reads --at.

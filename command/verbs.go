@@ -18,9 +18,11 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/plain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
@@ -57,7 +59,7 @@ func userAtHost() string {
 	if host, err := os.Hostname(); err == nil && name != "" {
 		name += "@" + host
 	}
-	if makegood.CheckWho(name) != nil {
+	if limits.CheckWho(name) != nil {
 		return ""
 	}
 	return name
@@ -130,7 +132,7 @@ func failed(cmd *cobra.Command, err error) error {
 		return exit(codeFailed, deployed)
 	case errors.As(err, &unreachable) && unreachable.Status != 0:
 		return exit(codeFailed, fmt.Errorf("%w\nthe request may be made again without harm; the log of what answered says more", err))
-	case errors.As(err, &unreachable) && strings.HasSuffix(unreachable.URL, doors.HostSuffix):
+	case errors.As(err, &unreachable) && strings.HasSuffix(unreachable.URL, protocol.HostSuffix):
 		return exit(codeFailed, fmt.Errorf("%w\nit is not known what became of the request; it may be made again without harm", err))
 	case errors.As(err, &unreachable):
 		return exit(codeFailed, fmt.Errorf("%w\nis `%s dev` running? --addr names it, or %s", err, cmd.Root().Name(), addrVariable))
@@ -230,7 +232,7 @@ func newVerbs() []*cobra.Command {
 // grantedIn says what the table of verbs says.
 func grantedIn(verb makegood.Verb) string {
 	var lines []string
-	for _, s := range makegood.ProcessStates() {
+	for _, s := range domain.ProcessStates() {
 		rule := machine.RuleFor(verb, s)
 		line := fmt.Sprintf("  %-11s %s", s, rule.Effect)
 		if rule.Reason != "" {

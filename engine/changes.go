@@ -7,8 +7,9 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// ErrNoChanges: neither Options.Changes nor Options.LiveChanges is set, so nothing is kept of what changes.
-var ErrNoChanges = errors.New("changes are not kept: set Options.Changes or Options.LiveChanges")
+// ErrNoChanges: neither Options.Notify.Changes nor Options.Notify.LiveChanges is set, so nothing is kept of what
+// changes.
+var ErrNoChanges = errors.New("changes are not kept: set Options.Notify.Changes or Options.Notify.LiveChanges")
 
 // Change is a change of a job as it is shown to those who look on.
 type Change struct {
@@ -22,7 +23,7 @@ type Change struct {
 
 // WatchChanges returns the changes of all jobs as they happen, until ctx ends, or the engine is closed; then the channel is closed. It holds nobody up: up to
 // 1000 changes wait for who is slow, and of more the next that is shown says how many were Missed. After a restart some may
-// be shown again. Whoever may miss none sets Options.Changes.
+// be shown again. Whoever may miss none sets Options.Notify.Changes.
 func (e *Engine) WatchChanges(ctx context.Context) (<-chan Change, error) {
 	hub := e.inner.Hub()
 	if hub == nil {

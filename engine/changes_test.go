@@ -74,7 +74,7 @@ func TestEveryChangeReachesWhoHearsOfThem(t *testing.T) {
 		d := &diary{refuses: 1, ended: make(chan struct{})}
 		eng, err := engine.Open(t.Context(), engine.Options{
 			Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}}, Agents: []agent.Handler{hotel()},
-			Changes: d.write, Logger: slog.New(slog.DiscardHandler),
+			Notify: engine.Notify{Changes: d.write}, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestChangesSurviveTheEngine(t *testing.T) {
 	open := func(d *diary) *engine.Engine {
 		eng, err := engine.Open(t.Context(), engine.Options{
 			Dir: dir, Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}}, Agents: []agent.Handler{hotel()},
-			Changes: d.write, Logger: slog.New(slog.DiscardHandler),
+			Notify: engine.Notify{Changes: d.write}, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const transfer = `
@@ -111,7 +112,7 @@ func TestAStepIsCompletedInTheProcessAsOverHTTP(t *testing.T) {
 		say(d.Complete(t.Context(), id, api.StepRef{Step: "No Such"}, nil))
 		say(d.Complete(t.Context(), "nobody", at, nil))
 		say(d.Fail(t.Context(), id, at, makegood.StepError{}))
-		say(d.Fail(t.Context(), id, at, makegood.StepError{Message: strings.Repeat("x", makegood.MaxReasonBytes+1)}))
+		say(d.Fail(t.Context(), id, at, makegood.StepError{Message: strings.Repeat("x", limits.MaxReasonBytes+1)}))
 		say(d.Complete(t.Context(), id, at, json.RawMessage(`"`+strings.Repeat("x", makegood.MaxPayloadBytes)+`"`)))
 		j, err := d.Complete(t.Context(), id, at, json.RawMessage(`{"to": "bank"}`))
 		if err != nil || j.ProcessState != makegood.JobProcessed {
@@ -156,9 +157,11 @@ func TestAnApprovalByLink(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	defer server.Close()
 	r := run(t, engine.Options{
-		Workflows:     fstest.MapFS{"c.yaml": {Data: []byte(contract)}},
-		Ask:           map[string]func(context.Context, engine.Question) error{"boss": func(_ context.Context, q engine.Question) error { asked <- q; return nil }},
-		CompletionURL: "http://" + server.Listener.Addr().String() + "/answers/",
+		Workflows: fstest.MapFS{"c.yaml": {Data: []byte(contract)}},
+		Notify: engine.Notify{
+			Questions: map[string]func(context.Context, engine.Question) error{"boss": func(_ context.Context, q engine.Question) error { asked <- q; return nil }},
+			AnswerURL: "http://" + server.Listener.Addr().String() + "/answers/",
+		},
 	})
 	defer r.close(t)
 	server.Config.Handler = http.StripPrefix("/answers", r.CompletionHandler())
@@ -223,8 +226,8 @@ func TestAnApprovalByLink(t *testing.T) {
 
 func TestALinkBeginsWithAURL(t *testing.T) {
 	for _, text := range []string{"shop.example", "ftp://shop.example", "https://", "https://shop.example?x=1", "https://a:b@shop.example", "://"} {
-		_, err := engine.Open(t.Context(), engine.Options{CompletionURL: text})
-		if err == nil || !strings.Contains(err.Error(), "Options.CompletionURL: ") {
+		_, err := engine.Open(t.Context(), engine.Options{Notify: engine.Notify{AnswerURL: text}})
+		if err == nil || !strings.Contains(err.Error(), "Options.Notify.AnswerURL: ") {
 			t.Errorf("%s: got %v, want it refused", text, err)
 		}
 	}

@@ -38,9 +38,6 @@ import (
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// MinRetention is the shortest that Options.Retention may be.
-const MinRetention = embedded.MinRetention
-
 // Errors of Run.
 var (
 	// ErrRunning: another Run of the same engine has not returned. It goes on as if nobody had asked.
@@ -49,20 +46,13 @@ var (
 	ErrClosed = embedded.ErrClosed
 )
 
-const (
-	// DefaultConcurrency is how many attempts of an agent run at once where Options.Concurrency does not name it.
-	DefaultConcurrency = embedded.DefaultConcurrency
-	// MaxConcurrency is how many may.
-	MaxConcurrency = embedded.MaxConcurrency
-)
-
 // Concurrency is how many attempts run at once in an engine; what is beyond that waits, unclaimed. Undos are counted by
 // themselves: beside as many steps there may run as many undos, so that no step keeps an undo waiting, however long it takes.
 // Agents outside take as many tasks as they say.
 type Concurrency struct {
-	// All is how many of all agents together, 1 to MaxConcurrency. Zero: as many as of each agent.
+	// All is how many of all agents together, 1 to 10,000. Zero: as many as of each agent.
 	All int
-	// Agents is how many of an agent, by its name, 1 to MaxConcurrency. Of one that is not named: DefaultConcurrency.
+	// Agents is how many of an agent, by its name, 1 to 10,000. Of one that is not named: 64.
 	Agents map[string]int
 }
 
@@ -77,7 +67,7 @@ type Options struct {
 	Workflows fs.FS
 	// Agents do the steps, beside the built-in http.
 	Agents []agent.Handler
-	// Concurrency is how many attempts of Agents run at once. The zero value: DefaultConcurrency of each.
+	// Concurrency is how many attempts of Agents run at once. The zero value: 64 of each.
 	Concurrency Concurrency
 	// Secrets gives what ${ secret("name") } in a workflow asks for, just before an agent of Agents works: never stored, never
 	// logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
@@ -85,38 +75,10 @@ type Options struct {
 	// Outside are agents that do their steps in other processes, in any language: they come to Handler, or AgentHandler, for
 	// their tasks.
 	Outside []Outside
-	// Retention is how long a job is kept after its end, at least MinRetention, 24 hours. Zero: for ever.
+	// Retention is how long a job is kept after its end, at least 24 hours. Zero: for ever.
 	Retention time.Duration
-	// Operator is told of each job that comes into Error, once a day of those that stay there, and of each that will not be done
-	// when its workflow expects it. An error, a panic, or a
-	// crash means that it is told again; it recognises a second telling by Job and Seq. It has 5 seconds, at whose end its
-	// context ends: then nobody waits for it any more, and Logger names it in an ERROR. With 16 calls that do not return it is
-	// called once a minute, and at last once an hour, until one returns. Nil: Logger hears of it.
-	Operator func(context.Context, Notice) error
-	// AgentSilent is told that tasks of an agent wait and nobody claims them. Nil: Logger hears of it.
-	AgentSilent func(ctx context.Context, agent string) error
-	// Alerts are for people, in place of Operator and AgentSilent. The zero value: there are none.
-	Alerts Alerts
-	// Listeners are those whom a submission may name as ReplyTo: each is told of every change of ProcessState of the
-	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for 24 hours; each has
-	// the time that Operator has.
-	Listeners map[string]func(context.Context, Notice) error
-	// Changes is handed every change of every job and of each of its steps (docs/changes.md): at least once, those of a job in the
-	// order of their numbers, one call at a time. An error, a panic or a crash means that they are handed over again; each call
-	// has 10 seconds, and one that has not returned 5 seconds later is given up as one of Operator is: then the next call may
-	// run beside it. However slow it is, no job waits for it: of a job of which more than makegood.MaxUnpublished wait,
-	// a change says how many were lost. Nil: nothing is kept for it.
-	Changes func(context.Context, makegood.Changes) error
-	// LiveChanges lets WatchChanges show changes as they happen, also without Changes.
-	LiveChanges bool
-	// Ask are those whom a workflow may name as who is asked to complete a step that waits (waiting.ask): each is told when it
-	// begins to wait, and reminded, at least once. One that fails is tried again with backoff, until the step waits no more;
-	// each has the time that Operator has. What they are told lets them answer: it is to be written to no log.
-	Ask map[string]func(context.Context, Question) error
-	// CompletionURL is what begins the links of those who are asked: the URL under which CompletionHandler, or Handler, is
-	// reached by them, such as https://shop.example/answers. Its host may be asked for without being one of Hosts. Empty: who
-	// is asked gets the completion token, and no link.
-	CompletionURL string
+	// Notify says who is told of jobs, of agents, of changes and of questions. The zero value: nobody but Logger.
+	Notify Notify
 	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
 	// as a page whose own name was made to lead to this machine would send them.
 	Hosts []string
@@ -130,25 +92,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Alerts tell people, by a webhook, what Operator and AgentSilent tell programs: a hundred jobs that stop for one reason are one
-// alert, which says what to look at and what to type (docs/alarms.md). What could not be delivered is told again a minute later.
-type Alerts struct {
-	// Webhook is the URL to which alerts are posted, in the form that Slack's incoming webhooks take. It is a secret: at most its
-	// scheme and host are ever shown.
-	Webhook string
-	// PageURL is where people reach Handler, such as https://jobs.shop.example: alerts link to the page there. Empty: they do not.
-	PageURL string
-	// RunbookURL is a runbook of yours, with the headings of docs/alarms.md. Empty: that.
-	RunbookURL string
-}
-
 // Outside is an agent that runs in other processes. A task that one of them has taken is its own until its time has run
 // out: its claim is on the disk before the task is given, and a restart of the engine does not end it.
 type Outside struct {
 	// Name is the agent's name in workflows, which may ask it for anything.
 	Name string
 	// Token is what a request must show in order to speak as this agent: "Authorization: Bearer TOKEN". At most
-	// makegood.MaxAgentTokenBytes. Empty: whoever reaches the handler may.
+	// 1,024 bytes. Empty: whoever reaches the handler may.
 	Token string
 }
 
@@ -292,18 +242,18 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
 		Concurrency: embedded.Concurrency(o.Concurrency),
 		Dir:         o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Telemetry: o.Telemetry,
-		Changes: o.Changes, Live: o.LiveChanges,
-		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
+		Changes: o.Notify.Changes, Live: o.Notify.LiveChanges,
+		Replies: slices.Sorted(maps.Keys(o.Notify.Listeners)), Listener: listeners(o.Notify.Listeners),
 		Link:  o.link(),
-		Asked: slices.Sorted(maps.Keys(o.Ask)), Asker: askers(o.Ask),
+		Asked: slices.Sorted(maps.Keys(o.Notify.Questions)), Asker: askers(o.Notify.Questions),
 	}
 	for _, a := range o.Outside {
 		c.Outside = append(c.Outside, embedded.Outside(a))
 	}
 	switch {
-	case o.Alerts.Webhook != "":
+	case o.Notify.Alerts.Webhook != "":
 		c.Notifier = o.alerts()
-	case o.Operator != nil || o.AgentSilent != nil:
+	case o.Notify.Operator != nil || o.Notify.AgentSilent != nil:
 		c.Notifier = operator{o}
 	}
 	return c
@@ -359,7 +309,7 @@ func (e *Engine) Handler() http.Handler { return e.handler }
 func (e *Engine) AgentHandler() http.Handler { return e.outside }
 
 // CompletionHandler answers the part of the HTTP API that whoever holds the completion token of a step needs, and no
-// other: the page of a link (Options.CompletionURL), and POST /api/completions/. The token alone lets them in, and only to
-// that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to yourself. A log of
-// requests before it has the links: leave their paths out of it.
+// other: the page of a link (Options.Notify.AnswerURL), and POST /api/completions/. The token alone lets them in, and
+// only to that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to
+// yourself. A log of requests before it has the links: leave their paths out of it.
 func (e *Engine) CompletionHandler() http.Handler { return e.answers }

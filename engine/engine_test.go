@@ -22,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/engine/folder"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const letter = `
@@ -170,7 +171,7 @@ func reschedules(t *testing.T, jobs api.Jobs) {
 		t.Fatal(err)
 	}
 	for _, ahead := range []time.Duration{3 * time.Hour, time.Hour, time.Hour} {
-		want := makegood.Instant(now.Add(ahead))
+		want := domain.Instant(now.Add(ahead))
 		job, err := jobs.Request(t.Context(), id, api.Request{Verb: makegood.VerbReschedule, StartAt: want})
 		if err != nil || job.StartAt == nil || !job.StartAt.Equal(want) || !job.CompleteBy.Equal(want) || job.ProcessState != makegood.JobPending {
 			t.Fatalf("%T: %s ahead: got %+v, %v, want its start and its key at %v", jobs, ahead, job, err, want)
@@ -325,8 +326,10 @@ func refused(t *testing.T, jobs api.Jobs) string {
 func TestWhoIsToBeToldIsTold(t *testing.T) {
 	alerts, told := make(chan engine.Notice, 1), make(chan engine.Notice, 10)
 	eng := run(t, engine.Options{
-		Operator:  func(_ context.Context, n engine.Notice) error { alerts <- n; return nil },
-		Listeners: map[string]func(context.Context, engine.Notice) error{"shop": func(_ context.Context, n engine.Notice) error { told <- n; return nil }},
+		Notify: engine.Notify{
+			Operator:  func(_ context.Context, n engine.Notice) error { alerts <- n; return nil },
+			Listeners: map[string]func(context.Context, engine.Notice) error{"shop": func(_ context.Context, n engine.Notice) error { told <- n; return nil }},
+		},
 	})
 	defer eng.close(t)
 	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`""`), ReplyTo: "shop"}); err != nil {
@@ -357,7 +360,7 @@ func TestPeopleAreAlerted(t *testing.T) {
 		texts <- m.Text
 	}))
 	defer hook.Close()
-	eng := run(t, engine.Options{Alerts: engine.Alerts{Webhook: hook.URL, PageURL: "https://jobs.example/", RunbookURL: "https://wiki.example/run"}})
+	eng := run(t, engine.Options{Notify: engine.Notify{Alerts: engine.Alerts{Webhook: hook.URL, PageURL: "https://jobs.example/", RunbookURL: "https://wiki.example/run"}}})
 	defer eng.close(t)
 	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`""`)}); err != nil {
 		t.Fatal(err)

@@ -14,28 +14,30 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkListeners(o), checkAsk(o), checkCompletionURL(o.CompletionURL), checkAlerts(o))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkListeners(o), checkQuestions(o), checkAnswerURL(o.Notify.AnswerURL), checkAlerts(o))
 }
 
-// checkCompletionURL refuses what no link can begin with.
-func checkCompletionURL(text string) error {
+// checkAnswerURL refuses what no link can begin with.
+func checkAnswerURL(text string) error {
 	if text == "" {
 		return nil
 	}
 	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("Options.CompletionURL: %q is no URL that a link can begin with: want one such as https://shop.example/answers", text)
+		return fmt.Errorf("Options.Notify.AnswerURL: %q is no URL that a link can begin with: want one such as https://shop.example/answers", text)
 	}
 	return nil
 }
 
 // hosts are the names under which requests may ask.
 func (o Options) hosts() []string {
-	if u, err := url.Parse(o.CompletionURL); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(o.Notify.AnswerURL); err == nil && u.Hostname() != "" {
 		return append(slices.Clone(o.Hosts), u.Hostname())
 	}
 	return o.Hosts
@@ -43,10 +45,12 @@ func (o Options) hosts() []string {
 
 // link makes the links of those who are asked; nil: there are none.
 func (o Options) link() func(token string) string {
-	if o.CompletionURL == "" {
+	if o.Notify.AnswerURL == "" {
 		return nil
 	}
-	return func(token string) string { return strings.TrimSuffix(o.CompletionURL, "/") + httpapi.LinkPath(token) }
+	return func(token string) string {
+		return strings.TrimSuffix(o.Notify.AnswerURL, "/") + httpapi.LinkPath(token)
+	}
 }
 
 func checkDir(dir string) error {
@@ -75,8 +79,8 @@ func checkAgents(agents []agent.Handler) error {
 
 func checkConcurrency(o Options) error {
 	var wrong []error
-	if all := o.Concurrency.All; all < 0 || all > MaxConcurrency {
-		wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of all agents, want 1 to %d, or 0: as many as of each", all, MaxConcurrency))
+	if all := o.Concurrency.All; all < 0 || all > embedded.MaxConcurrency {
+		wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of all agents, want 1 to %d, or 0: as many as of each", all, embedded.MaxConcurrency))
 	}
 	if checkAgents(o.Agents) != nil {
 		return errors.Join(wrong...) // Not all of them have names.
@@ -86,8 +90,8 @@ func checkConcurrency(o Options) error {
 		here = append(here, a.Name())
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Concurrency.Agents)) {
-		if n := o.Concurrency.Agents[name]; n < 1 || n > MaxConcurrency {
-			wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of agent %q, want 1 to %d", n, name, MaxConcurrency))
+		if n := o.Concurrency.Agents[name]; n < 1 || n > embedded.MaxConcurrency {
+			wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of agent %q, want 1 to %d", n, name, embedded.MaxConcurrency))
 		}
 		if !slices.Contains(here, name) {
 			wrong = append(wrong, fmt.Errorf("Options.Concurrency: no agent %q is among Options.Agents; there are %s", name, strings.Join(here, ", ")))
@@ -101,8 +105,8 @@ func checkOutside(o Options) error {
 	var wrong []error
 	for _, a := range o.Outside {
 		names = append(names, a.Name)
-		if len(a.Token) > makegood.MaxAgentTokenBytes {
-			wrong = append(wrong, fmt.Errorf("Options.Outside: the token of %q has %d bytes, the limit is %d", a.Name, len(a.Token), makegood.MaxAgentTokenBytes))
+		if len(a.Token) > limits.MaxAgentTokenBytes {
+			wrong = append(wrong, fmt.Errorf("Options.Outside: the token of %q has %d bytes, the limit is %d", a.Name, len(a.Token), limits.MaxAgentTokenBytes))
 		}
 	}
 	if err := agentrun.CheckOutside(names, o.Agents); err != nil {
@@ -111,15 +115,19 @@ func checkOutside(o Options) error {
 	return errors.Join(wrong...)
 }
 
-func checkListeners(o Options) error { return checkNamed("Options.Listeners", o.Listeners) }
+func checkListeners(o Options) error {
+	return checkNamed("Options.Notify.Listeners", o.Notify.Listeners)
+}
 
-func checkAsk(o Options) error { return checkNamed("Options.Ask", o.Ask) }
+func checkQuestions(o Options) error {
+	return checkNamed("Options.Notify.Questions", o.Notify.Questions)
+}
 
 // checkNamed refuses those who are told under a name that cannot be, or who are nil.
 func checkNamed[T any](option string, told map[string]func(context.Context, T) error) error {
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(told)) {
-		if err := makegood.ReplyName.Check(name); err != nil {
+		if err := limits.ReplyName.Check(name); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", option, err))
 		}
 		if told[name] == nil {

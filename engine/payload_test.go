@@ -22,6 +22,8 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const reportWorkflow = `
@@ -202,7 +204,7 @@ func TestAnOutputThatIsTooLargeForAMessageGoesByReference(t *testing.T) {
 	if err != nil || job.ProcessState != makegood.JobProcessed || string(job.Steps[1].Output) != "20000" {
 		t.Fatalf("got %s (%s), %v, %+v", job.ProcessState, job.Reason, err, job.Steps)
 	}
-	p, whole := makegood.WholePayload(job.Steps[0].Output)
+	p, whole := domain.WholePayload(job.Steps[0].Output)
 	if !whole || p.By != "clerk" || p.Type != makegood.PayloadJSON || p.Bytes < makegood.MaxPayloadBytes {
 		t.Errorf("the output is %.100s", job.Steps[0].Output)
 	}
@@ -232,7 +234,7 @@ func TestWhatRefersToNothingIsRefused(t *testing.T) {
 		longer := mine
 		longer.Bytes = 2
 		for what, input := range map[string]any{
-			"not there": missing, "another job's": map[string]any{"a": mine}, "another length": longer, "no reference": map[string]any{makegood.PayloadMark: 1},
+			"not there": missing, "another job's": map[string]any{"a": mine}, "another length": longer, "no reference": map[string]any{limits.PayloadMark: 1},
 		} {
 			text, err := json.Marshal(input)
 			if err != nil {

@@ -14,20 +14,20 @@ import (
 
 // checkAlerts refuses alerts that could not be sent, or whose links would lead nowhere.
 func checkAlerts(o Options) error {
-	a := o.Alerts
+	a := o.Notify.Alerts
 	switch {
 	case a == Alerts{}:
 		return nil
 	case a.Webhook == "":
-		return errors.New("Options.Alerts.Webhook is empty: want the URL to which alerts are posted")
+		return errors.New("Options.Notify.Alerts.Webhook is empty: want the URL to which alerts are posted")
 	case !webhook.IsAddress(a.Webhook):
-		return errors.New("Options.Alerts.Webhook: the URL cannot be read: want http or https, and a host") // It is a secret.
-	case o.Operator != nil || o.AgentSilent != nil:
-		return errors.New("Options.Alerts: Operator and AgentSilent are told instead, want one or the other")
+		return errors.New("Options.Notify.Alerts.Webhook: the URL cannot be read: want http or https, and a host") // It is a secret.
+	case o.Notify.Operator != nil || o.Notify.AgentSilent != nil:
+		return errors.New("Options.Notify.Alerts: Operator and AgentSilent are told instead, want one or the other")
 	}
 	for name, text := range map[string]string{"PageURL": a.PageURL, "RunbookURL": a.RunbookURL} {
 		if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "") {
-			return fmt.Errorf("Options.Alerts.%s: %q is no URL that a link can begin with: want one such as https://jobs.shop.example", name, text)
+			return fmt.Errorf("Options.Notify.Alerts.%s: %q is no URL that a link can begin with: want one such as https://jobs.shop.example", name, text)
 		}
 	}
 	return nil
@@ -35,17 +35,17 @@ func checkAlerts(o Options) error {
 
 // flags have the command ask this engine; empty: where it is reached is not known.
 func (o Options) flags() string {
-	if o.Alerts.PageURL == "" {
+	if o.Notify.Alerts.PageURL == "" {
 		return ""
 	}
-	return "--addr " + strings.TrimSuffix(o.Alerts.PageURL, "/")
+	return "--addr " + strings.TrimSuffix(o.Notify.Alerts.PageURL, "/")
 }
 
 // alerts tells the webhook and, without the reasons of jobs, the log.
 func (o Options) alerts() notify.Notifier {
-	where := notify.Where{Name: o.where(), Page: strings.TrimSuffix(o.Alerts.PageURL, "/"), Runbook: o.Alerts.RunbookURL}
+	where := notify.Where{Name: o.where(), Page: strings.TrimSuffix(o.Notify.Alerts.PageURL, "/"), Runbook: o.Notify.Alerts.RunbookURL}
 	where.Flags = o.flags()
-	to := []notify.Alerter{notify.AlertLog{Logger: o.logger()}, webhook.Webhook{URL: o.Alerts.Webhook}}
+	to := []notify.Alerter{notify.AlertLog{Logger: o.logger()}, webhook.Webhook{URL: o.Notify.Alerts.Webhook}}
 	return notify.All(groupnotify.New(groupnotify.Config{To: to, Places: groupnotify.NewPlaces(), Where: func() notify.Where { return where }}))
 }
 
@@ -54,18 +54,18 @@ type operator struct{ options Options }
 
 // Announce is what notify.Notifier says.
 func (o operator) Announce(ctx context.Context, n notify.Notice) error {
-	if o.options.Operator == nil || !n.ForOperator() {
+	if o.options.Notify.Operator == nil || !n.ForOperator() {
 		return notify.Log{Logger: o.options.logger()}.Announce(ctx, n)
 	}
-	return o.options.Operator(ctx, noticeOf(n))
+	return o.options.Notify.Operator(ctx, noticeOf(n))
 }
 
 // AgentSilent is what notify.Notifier says.
 func (o operator) AgentSilent(ctx context.Context, agent string) error {
-	if o.options.AgentSilent == nil {
+	if o.options.Notify.AgentSilent == nil {
 		return notify.Log{Logger: o.options.logger()}.AgentSilent(ctx, agent)
 	}
-	return o.options.AgentSilent(ctx, agent)
+	return o.options.Notify.AgentSilent(ctx, agent)
 }
 
 // listeners tells who is registered under the name that a job replies to.

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -102,7 +103,7 @@ func (p *python) wants(want any, function string, arguments ...any) {
 func TestClaimsAndHeartbeatsInPythonAreThoseOfGo(t *testing.T) {
 	w := newWorld(t)
 	p := w.python(t)
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	until := now.Add(limits.MaxClaimDelay)
 	slot := store.Slot{Agent: "payments", Job: "j", Birth: "b", Step: "s"}
 	task := func(job string, attempt int) json.RawMessage {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sample/services"
@@ -121,7 +122,7 @@ func TestAScheduleMakesOneJobHoweverManyTellOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	id := makegood.FireID(stored.Name, stored.Next)
+	id := domain.FireID(stored.Name, stored.Next)
 	if j := w.appears(t, id); j.CreatedAt.Before(stored.Next) {
 		t.Errorf("%s was made at %v, before its time", id, j.CreatedAt)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -22,7 +23,7 @@ func (r *Running) LoseClaim(step string) {
 	}
 	slot := store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
 	found, err := r.w.inner.Close(context.Background(), slot, store.Closing{
-		Attempt: task.Attempt, Now: time.Now().Add(makegood.MaxClaim), Until: task.ClaimUntil,
+		Attempt: task.Attempt, Now: time.Now().Add(limits.MaxClaim), Until: task.ClaimUntil,
 	})
 	if err != nil {
 		r.t.Fatalf("LoseClaim: %v", err)

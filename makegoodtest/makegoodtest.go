@@ -71,8 +71,8 @@ import (
 const (
 	// JobID is the id of the job of every run.
 	JobID = "job"
-	// DefaultWithin is how long a job may take where its Case says nothing.
-	DefaultWithin = 24 * time.Hour
+	// defaultWithin is how long a job may take where its Case says nothing.
+	defaultWithin = 24 * time.Hour
 )
 
 // Case is a job to be tested: a workflow, an input and the services.
@@ -87,7 +87,7 @@ type Case struct {
 	// must give new ones each time.
 	Services func() Services
 	// Within is how long the job may take, in the time that is skipped. Of much more than the default, the Supervisor looks
-	// round less often than twice a second. Default: DefaultWithin.
+	// round less often than twice a second. Default: 24 hours.
 	Within time.Duration
 }
 
@@ -199,7 +199,7 @@ func (c Case) compiled() (*workflowfile.Compiled, json.RawMessage, error) {
 
 func (c Case) within() time.Duration {
 	if c.Within == 0 {
-		return DefaultWithin
+		return defaultWithin
 	}
 	return c.Within
 }

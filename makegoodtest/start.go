@@ -25,7 +25,7 @@ type Running struct {
 //	synctest.Test(t, func(t *testing.T) {
 //		job := makegoodtest.Start(t, order)
 //		job.AdvanceTime(time.Minute)
-//		job.Cancel()
+//		if err := job.Request(makegood.VerbCancel); err != nil { ... }
 //		if end := job.Wait(); end.ProcessState != makegood.JobCancelled { ... }
 //	})
 //
@@ -63,14 +63,6 @@ func (r *Running) Job() Job {
 		r.t.Fatal(err)
 	}
 	return job
-}
-
-// Cancel asks for the job to be cancelled, as its submitter may; the test fails where that is refused.
-func (r *Running) Cancel() {
-	r.t.Helper()
-	if err := r.Request(makegood.VerbCancel); err != nil {
-		r.t.Fatal(err)
-	}
 }
 
 // Request asks something of the job, as an operator does, and lets happen what follows at once. The error

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/makegoodtest"
 )
 
@@ -92,7 +93,7 @@ func TestAJobThatWaitsForHoursEndsAtOnce(t *testing.T) {
 
 // An output that does not fit into the job is given as well.
 func TestALargeOutputIsGiven(t *testing.T) {
-	large := strings.Repeat("x", 2*makegood.MaxInlineBytes)
+	large := strings.Repeat("x", 2*limits.MaxInlineBytes)
 	c := makegoodtest.Case{
 		YAML:  []byte("name: copy\nsteps:\n  - {name: copy, agent: copier}\n"),
 		Input: large,
@@ -130,7 +131,9 @@ func TestAdvanceTimeGoesExactlySoFar(t *testing.T) {
 				t.Errorf("attempt %d began %s after the start", a.Attempt, a.At)
 			}
 		}
-		job.Cancel()
+		if err := job.Request(makegood.VerbCancel); err != nil {
+			t.Fatal(err)
+		}
 		if end := job.Wait(); end.ProcessState != makegood.JobCancelled || !strings.HasSuffix(end.Order(), "cancel_flight") {
 			t.Errorf("got %s after %s", end.ProcessState, end.Order())
 		}

@@ -174,7 +174,9 @@ func TestAJobThatWaitsIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := makegoodtest.Start(t, makegoodtest.Case{YAML: page(t, "cooling"), Services: shopping(nil)})
 		job.AdvanceTime(2 * day)
-		job.Cancel()
+		if err := job.Request(makegood.VerbCancel); err != nil {
+			t.Fatal(err)
+		}
 		if end := job.Wait(); end.ProcessState != makegood.JobCancelled || end.Order() != "order cancel" {
 			t.Errorf("it is %s after %s", end.ProcessState, end.Order())
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -102,7 +103,7 @@ func (d *door) held(g agentdoor.TaskGiven, expires time.Time) (agentrun.Held, er
 		return agentrun.Held{}, err
 	}
 	large, err := d.payloadsOf(task, g.LockedBy)
-	claim := job.Claim{Attempt: task.Attempt, LockedBy: g.LockedBy, StartedAt: makegood.Instant(g.StartedAt), CompleteBy: makegood.Instant(g.CompleteBy)}
+	claim := job.Claim{Attempt: task.Attempt, LockedBy: g.LockedBy, StartedAt: domain.Instant(g.StartedAt), CompleteBy: domain.Instant(g.CompleteBy)}
 	return agentrun.Held{
 		Task: task, Claim: claim, Expires: expires, Reply: d.reply, Large: large,
 		Heartbeat: func(ctx context.Context, progress json.RawMessage) (time.Duration, error) {
@@ -113,7 +114,7 @@ func (d *door) held(g agentdoor.TaskGiven, expires time.Time) (agentrun.Held, er
 
 // heartbeat is what agentrun.Held wants of one. One that hangs leaves time for others.
 func (d *door) heartbeat(ctx context.Context, task makegood.Task, lockedBy string, progress json.RawMessage) (time.Duration, error) {
-	within, cancel := context.WithTimeout(ctx, min(answerWithin, max(shortAnswer, task.Silence().Std()/4)))
+	within, cancel := context.WithTimeout(ctx, min(answerWithin, max(shortAnswer, domain.Silence(task).Std()/4)))
 	defer cancel()
 	var taken agentdoor.HeartbeatTaken
 	err := d.post(within, "heartbeats", agentdoor.Heartbeat{

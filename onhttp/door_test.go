@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
@@ -211,7 +212,7 @@ func TestATaskComesWithItsClaim(t *testing.T) {
 		if err != nil || len(taken) != 1 {
 			t.Fatalf("got %d tasks, %v", len(taken), err)
 		}
-		want := job.Claim{Attempt: 1, LockedBy: "outside:x", StartedAt: makegood.Instant(from), CompleteBy: makegood.Instant(from.Add(time.Minute))}
+		want := job.Claim{Attempt: 1, LockedBy: "outside:x", StartedAt: domain.Instant(from), CompleteBy: domain.Instant(from.Add(time.Minute))}
 		if got := taken[0]; !reflect.DeepEqual(got.Claim, want) || !got.Expires.Equal(from.Add(80*time.Second)) {
 			t.Errorf("got %+v until %v, want %+v until 80 s from %v", got.Claim, got.Expires, want, from)
 		}

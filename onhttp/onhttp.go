@@ -30,6 +30,7 @@ import (
 
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/secret"
 )
 
@@ -39,12 +40,12 @@ type Options struct {
 	URL string
 	// Token is what the engine asks this agent for; empty: nothing.
 	Token string
-	// Concurrency is how many attempts run at once. 1 to agent.MaxConcurrency. Default: agent.DefaultConcurrency. Nothing is taken that could not begin.
+	// Concurrency is how many attempts run at once. 1 to 1,000. Default: 64. Nothing is taken that could not begin.
 	Concurrency int
 	// Instance names this process where people see who holds a claim: 1 to 128 of A-Z a-z 0-9 . _ : -. Default: "go-" and 128
 	// random bits.
 	Instance string
-	// Grace is how long work may go on after ctx has ended. At most agent.MaxGrace. Default: agent.DefaultGrace.
+	// Grace is how long work may go on after ctx has ended. At most 30 days. Default: 30 seconds.
 	Grace time.Duration
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
@@ -62,8 +63,8 @@ type working struct {
 }
 
 func (o working) complete() (working, error) {
-	o.Concurrency = cmp.Or(o.Concurrency, agent.DefaultConcurrency)
-	o.Grace = cmp.Or(o.Grace, agent.DefaultGrace)
+	o.Concurrency = cmp.Or(o.Concurrency, limits.DefaultAgentConcurrency)
+	o.Grace = cmp.Or(o.Grace, limits.DefaultGrace)
 	o.Instance = cmp.Or(o.Instance, "go-"+rand.Text())
 	if o.Logger == nil {
 		o.Logger = slog.Default()

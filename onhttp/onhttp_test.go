@@ -19,6 +19,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -57,7 +59,7 @@ func doorOf(t *testing.T, answers http.HandlerFunc) *door {
 }
 
 func taskOf(agentName string) makegood.Task {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	return makegood.Task{
 		Job: "j", Workflow: "w", Step: "lift", Round: 1, Attempt: 1, Agent: agentName, Action: "lift", Input: json.RawMessage(`{}`),
 		Key: "j/lift/1", SentAt: now, StartBy: now.Add(time.Hour), Timeout: makegood.Minute, ReplyTo: "events", Birth: "b", Token: "1.t",
@@ -91,7 +93,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		`"http://h#x" is not the URL`:      func(o *working) { o.URL = "http://h#x" },
 		"concurrency 1001 is out of range": func(o *working) { o.Concurrency = 1001 },
 		"concurrency -1 is out of range":   func(o *working) { o.Concurrency = -1 },
-		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = agent.MaxGrace + time.Second },
+		"grace 720h0m1s is out of range":   func(o *working) { o.Grace = limits.MaxGrace + time.Second },
 		"grace -1ns is out of range":       func(o *working) { o.Grace = -1 },
 		`instance "a b": want`:             func(o *working) { o.Instance = "a b" },
 		"the agent at 0 is nil":            func(o *working) { o.Agent = nil },

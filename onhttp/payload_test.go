@@ -18,6 +18,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // What one step writes another reads, from whatever it is written; a part is read as a part.
@@ -74,7 +75,7 @@ func TestLargeValuesAreWrittenAndReadByThemselves(t *testing.T) {
 	}
 	p.done(job)
 	for _, s := range job.Steps {
-		if ref, whole := makegood.WholePayload(s.Output); !whole || ref.By != "press" || ref.Type != makegood.PayloadJSON {
+		if ref, whole := domain.WholePayload(s.Output); !whole || ref.By != "press" || ref.Type != makegood.PayloadJSON {
 			t.Errorf("step %s: got %.100s, want a payload", s.Name, s.Output)
 		}
 	}

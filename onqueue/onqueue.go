@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
@@ -36,9 +37,9 @@ type Options struct {
 	// Stack is the name of the stack; CloudFormation is asked where its table and queues are. MAKEGOOD_TABLE and
 	// MAKEGOOD_QUEUE_PREFIX, where they are set, stand instead, and CloudFormation is not asked.
 	Stack string
-	// Concurrency is how many attempts run at once. 1 to agent.MaxConcurrency. Default: agent.DefaultConcurrency. Nothing is received that could not begin.
+	// Concurrency is how many attempts run at once. 1 to 1,000. Default: 64. Nothing is received that could not begin.
 	Concurrency int
-	// Grace is how long work may go on after ctx has ended. At most agent.MaxGrace. Default: agent.DefaultGrace.
+	// Grace is how long work may go on after ctx has ended. At most 30 days. Default: 30 seconds.
 	Grace time.Duration
 	// Health is the address, HOST:PORT, at which GET /health answers 200 while tasks are taken, and 503 when the queue
 	// could not be reached for a minute or the process is stopping; empty: nowhere.
@@ -51,8 +52,8 @@ type Options struct {
 }
 
 func (o Options) complete() (Options, error) {
-	o.Concurrency = cmp.Or(o.Concurrency, agent.DefaultConcurrency)
-	o.Grace = cmp.Or(o.Grace, agent.DefaultGrace)
+	o.Concurrency = cmp.Or(o.Concurrency, limits.DefaultAgentConcurrency)
+	o.Grace = cmp.Or(o.Grace, limits.DefaultGrace)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -120,7 +121,7 @@ func (w *world) starts(h handler) (p *poller, stop func() error) {
 }
 
 func (w *world) task(step string, attempt int) makegood.Task {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	return makegood.Task{
 		Job: "j", Workflow: "w", Step: step, Round: 1, Attempt: attempt, Agent: "studio", Action: step, Input: json.RawMessage(`{}`),
 		Key: "j/" + step + "/1", SentAt: now, StartBy: now.Add(10 * time.Minute), Timeout: 24 * makegood.Hour, Heartbeat: makegood.Minute,

@@ -42,10 +42,10 @@ import (
 const (
 	// MaxItems is how many items of the agent's own fit into a transaction: the 100 that DynamoDB takes, and two of the fence's.
 	MaxItems = 98
-	// DefaultKey is the partition key of the table of effects where Config says nothing.
-	DefaultKey = "PK"
-	// DefaultExpiresAt is the attribute of its TimeToLive where Config says nothing.
-	DefaultExpiresAt = "ExpiresAt"
+	// defaultKey is the partition key of the table of effects where Config says nothing.
+	defaultKey = "PK"
+	// defaultExpiresAt is the attribute of its TimeToLive where Config says nothing.
+	defaultExpiresAt = "ExpiresAt"
 	// sortEffect is the sort key of effects, in a table that has one.
 	sortEffect = "effect"
 )
@@ -75,11 +75,11 @@ type Client interface {
 // Config is what a Fence is made of. Client and Effects must be set.
 type Config struct {
 	Client Client
-	// Effects is the table that the effects' items go into. Key is its partition key, a text; default: DefaultKey. Sort is its
+	// Effects is the table that the effects' items go into. Key is its partition key, a text; default: PK. Sort is its
 	// sort key, a text, if it has one.
 	Effects, Key, Sort string
-	// Keep is how long an effect's item is kept, at least makegood.MinKeepEffect; zero: for ever. ExpiresAt is the attribute
-	// of the table's TimeToLive for it; default: DefaultExpiresAt. A step that is tried again, or undone, after that is one
+	// Keep is how long an effect's item is kept, at least 90 days; zero: for ever. ExpiresAt is the attribute
+	// of the table's TimeToLive for it; default: ExpiresAt. A step that is tried again, or undone, after that is one
 	// that never happened here.
 	Keep      time.Duration
 	ExpiresAt string
@@ -105,7 +105,7 @@ func New(c Config) (*Fence, error) {
 	if err := fenced.CheckKeep(c.Keep); err != nil {
 		return nil, fmt.Errorf("dynamofence: %w", err)
 	}
-	c.Key, c.ExpiresAt = cmp.Or(c.Key, DefaultKey), cmp.Or(c.ExpiresAt, DefaultExpiresAt)
+	c.Key, c.ExpiresAt = cmp.Or(c.Key, defaultKey), cmp.Or(c.ExpiresAt, defaultExpiresAt)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

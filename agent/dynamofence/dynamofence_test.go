@@ -19,6 +19,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/dynamofence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 type receipt struct{ ID string }
@@ -59,7 +61,9 @@ func line(id string) types.TransactWriteItem {
 	}}
 }
 
-func in(task makegood.Task) context.Context { return agent.NewContext(context.Background(), task, nil) }
+func in(task makegood.Task) context.Context {
+	return agentctx.NewContext(context.Background(), task, nil)
+}
 
 // pay claims the attempt, if nobody has a later one, and writes a line.
 func (b *bank) pay(task makegood.Task) (receipt, error) {
@@ -443,7 +447,7 @@ func TestAnEffectIsKeptAsLongAsIsSaid(t *testing.T) {
 	b := newBank(t)
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	fence, err := dynamofence.New(dynamofence.Config{
-		Client: b.tables, Effects: "effects", Keep: makegood.MinKeepEffect, Now: func() time.Time { return now },
+		Client: b.tables, Effects: "effects", Keep: limits.MinKeepEffect, Now: func() time.Time { return now },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -452,7 +456,7 @@ func TestAnEffectIsKeptAsLongAsIsSaid(t *testing.T) {
 	if _, err := fence.Transact(in(forward(1)), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprint(now.Add(makegood.MinKeepEffect).Unix() + 1)
+	want := fmt.Sprint(now.Add(limits.MinKeepEffect).Unix() + 1)
 	if got := asText(b.items["effects effect#j/pay/1#b "]["ExpiresAt"]); got != want {
 		t.Errorf("expires at %q, want %s", got, want)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/dynamofence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // repeated returns the attempt that does the n-th repetition of the step, and undoOf the undo of a step that was repeated twice.
@@ -113,7 +115,7 @@ func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 		b := newBank(t)
 		now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 		fence, err := dynamofence.New(dynamofence.Config{
-			Client: b.tables, Effects: "effects", Keep: makegood.MinKeepEffect, Now: func() time.Time { return now },
+			Client: b.tables, Effects: "effects", Keep: limits.MinKeepEffect, Now: func() time.Time { return now },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -126,12 +128,12 @@ func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		now = now.Add(makegood.MinKeepEffect)
+		now = now.Add(limits.MinKeepEffect)
 		if err := b.refund(backward(2, outcome)); err != nil {
 			t.Fatal(err)
 		}
 		mark := b.items["effects effect#j/pay/1#b "]
-		if got, want := asText(mark["ExpiresAt"]), fmt.Sprint(now.Add(makegood.MinKeepEffect).Unix()+1); got != want {
+		if got, want := asText(mark["ExpiresAt"]), fmt.Sprint(now.Add(limits.MinKeepEffect).Unix()+1); got != want {
 			t.Errorf("happened %v: the mark expires at %s, want %s", happened, got, want)
 		}
 		if asText(mark["Attempt"]) != "2" || asText(mark["LockedBy"]) != "i:2" || asText(mark["At"]) != fmt.Sprint(now.UnixMilli()) {
@@ -149,7 +151,7 @@ func TestAnUndoThatAnswersWaitIsRefused(t *testing.T) {
 	err := dynamofence.Undo(in(backward(2, makegood.OutcomeDone)), b.fence, func(receipt) ([]types.TransactWriteItem, error) {
 		return []types.TransactWriteItem{line("back")}, agent.Wait(time.Now())
 	})
-	if _, waits := agent.Waits(err); waits || agent.Failure(err).Retryable || !strings.Contains(err.Error(), "agent.Wait") {
+	if _, waits := agentctx.Waits(err); waits || agent.Failure(err).Retryable || !strings.Contains(err.Error(), "agent.Wait") {
 		t.Errorf("got %v, which waits: %v, want a final failure that says why", err, waits)
 	}
 	b.want(1)
@@ -166,7 +168,7 @@ func TestAnEffectStandsWhileItsStepWaits(t *testing.T) {
 		return agent.Wait(time.Now().Add(time.Duration(task.Attempt) * time.Hour))
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
-		if _, waits := agent.Waits(ask(forward(attempt))); !waits {
+		if _, waits := agentctx.Waits(ask(forward(attempt))); !waits {
 			t.Errorf("attempt %d does not wait", attempt)
 		}
 		b.want(1)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 )
 
 // A transaction that could not be committed is an error, and its effect did not happen: the next attempt makes it.
@@ -25,7 +25,7 @@ func TestAnEffectThatCouldNotBeCommittedIsAnError(t *testing.T) {
 		}
 	}
 	enter := func(attempt int) error {
-		_, err := sqlitefence.Do(agent.NewContext(context.Background(), forward(attempt), nil), l.fence, func(tx *sql.Tx) (int, error) {
+		_, err := sqlitefence.Do(agentctx.NewContext(context.Background(), forward(attempt), nil), l.fence, func(tx *sql.Tx) (int, error) {
 			_, err := tx.Exec(`INSERT INTO entry(account) VALUES(1)`)
 			return 1, err
 		})
@@ -80,7 +80,7 @@ func TestWhatWasUndoneIsNotSaidToBeDone(t *testing.T) {
 	if err := l.refund(backward(2, makegood.OutcomeDone)); err != nil {
 		t.Fatal(err)
 	}
-	ctx := agent.NewContext(t.Context(), forward(3), nil)
+	ctx := agentctx.NewContext(t.Context(), forward(3), nil)
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
 		t.Fatal(err)

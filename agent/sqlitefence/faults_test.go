@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // exec changes the database as another hand does.
@@ -48,7 +49,7 @@ func (l *ledger) indexes() (names []string) {
 // What expires is found by an index, in both tables. Where nothing expires, there is none, which each effect would
 // write.
 func TestWhatExpiresHasAnIndex(t *testing.T) {
-	for keep, want := range map[time.Duration][]string{0: nil, makegood.MinKeepEffect: {"makegood_attempts_at", "makegood_effects_at"}} {
+	for keep, want := range map[time.Duration][]string{0: nil, limits.MinKeepEffect: {"makegood_attempts_at", "makegood_effects_at"}} {
 		l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), keep)
 		if err := l.fence.Setup(t.Context()); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,7 @@ func TestEachEffectIsUndoneInATransactionOfItsOwn(t *testing.T) {
 		}
 	}
 	var in []*sql.Tx
-	err := sqlitefence.Undo(agent.NewContext(t.Context(), undoOf(2, 4, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
+	err := sqlitefence.Undo(agentctx.NewContext(t.Context(), undoOf(2, 4, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
 		if slices.Contains(in, tx) {
 			t.Error("two are undone in one transaction")
 		}
@@ -89,7 +90,7 @@ func TestWhatWasStoredIsReadAsItWas(t *testing.T) {
 	}
 	within := func(attempt int, do func(ctx context.Context, tx *sql.Tx) error) {
 		t.Helper()
-		ctx := agent.NewContext(t.Context(), forward(attempt), nil)
+		ctx := agentctx.NewContext(t.Context(), forward(attempt), nil)
 		tx, err := l.db.BeginTx(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -140,15 +141,15 @@ func TestADatabaseThatFailsIsToldOf(t *testing.T) {
 		}, func(l *ledger) error { _, err := l.pay(other(2)); return err }},
 		"delete what has expired: ": {func(l *ledger) {
 			l.exec(`CREATE TRIGGER held BEFORE DELETE ON makegood_attempts BEGIN SELECT RAISE(ABORT, 'held'); END`)
-			l.now = l.now.Add(3 * makegood.MinKeepEffect)
+			l.now = l.now.Add(3 * limits.MinKeepEffect)
 		}, func(l *ledger) error { _, err := l.pay(other(2)); return err }},
 		"delete what has expired: SQL": {func(l *ledger) {
 			l.exec(`CREATE TRIGGER held BEFORE DELETE ON makegood_effects BEGIN SELECT RAISE(ABORT, 'held'); END`)
-			l.now = l.now.Add(3 * makegood.MinKeepEffect)
+			l.now = l.now.Add(3 * limits.MinKeepEffect)
 		}, func(l *ledger) error { _, err := l.pay(other(2)); return err }},
 	} {
 		t.Run(says, func(t *testing.T) {
-			l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), makegood.MinKeepEffect)
+			l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), limits.MinKeepEffect)
 			if _, err := l.pay(forward(1)); err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +190,7 @@ func TestTablesThatCannotBeMadeAreMadeLater(t *testing.T) {
 func TestAnEffectThatEndsItsTransactionIsAnError(t *testing.T) {
 	l := ownFile(t)
 	failed := errors.New("failed")
-	_, err := sqlitefence.Do(agent.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
+	_, err := sqlitefence.Do(agentctx.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
 		if _, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES('x', 5)`); err != nil {
 			return receipt{}, err
 		}
@@ -210,9 +211,9 @@ func TestAFenceNeedsADatabase(t *testing.T) {
 		good   bool
 	}{
 		"no database":    {sqlitefence.Config{}, false},
-		"kept too short": {sqlitefence.Config{DB: l.db, Keep: makegood.MinKeepEffect - 1}, false},
+		"kept too short": {sqlitefence.Config{DB: l.db, Keep: limits.MinKeepEffect - 1}, false},
 		"kept for ever":  {sqlitefence.Config{DB: l.db}, true},
-		"kept for long":  {sqlitefence.Config{DB: l.db, Keep: makegood.MinKeepEffect}, true},
+		"kept for long":  {sqlitefence.Config{DB: l.db, Keep: limits.MinKeepEffect}, true},
 	} {
 		if f, err := sqlitefence.New(c.config); (err == nil) != c.good || (f != nil) != c.good {
 			t.Errorf("%s: got %v, %v", name, f, err)

@@ -60,7 +60,7 @@ var (
 type Config struct {
 	// DB is the database that the effects are in, with a driver of the caller's.
 	DB *sql.DB
-	// Keep is how long what the fence knows of an effect is kept, at least makegood.MinKeepEffect; zero: for ever. A step that
+	// Keep is how long what the fence knows of an effect is kept, at least 90 days; zero: for ever. A step that
 	// is tried again, or undone, after that is one that never happened here.
 	Keep time.Duration
 	// Now returns the time that is kept with effects. Default: time.Now.

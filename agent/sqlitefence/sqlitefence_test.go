@@ -16,7 +16,9 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -73,7 +75,7 @@ func (l *ledger) pay(task makegood.Task) (receipt, error) {
 }
 
 func (l *ledger) payOr(task makegood.Task, fails error) (receipt, error) {
-	return sqlitefence.Do(agent.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx) (receipt, error) {
+	return sqlitefence.Do(agentctx.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx) (receipt, error) {
 		if _, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES(?, 5)`, task.Job); err != nil {
 			return receipt{}, err
 		}
@@ -82,7 +84,7 @@ func (l *ledger) payOr(task makegood.Task, fails error) (receipt, error) {
 }
 
 func (l *ledger) refund(task makegood.Task) error {
-	return sqlitefence.Undo(agent.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
+	return sqlitefence.Undo(agentctx.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
 		if done.Attempt == 0 {
 			return errors.New("the undo was not told what was done")
 		}
@@ -198,7 +200,7 @@ func TestAnUndoThatFailsHasUndoneNothing(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	task := backward(2, makegood.OutcomeDone)
-	err := sqlitefence.Undo(agent.NewContext(t.Context(), task, nil), l.fence, func(tx *sql.Tx, _ receipt) error {
+	err := sqlitefence.Undo(agentctx.NewContext(t.Context(), task, nil), l.fence, func(tx *sql.Tx, _ receipt) error {
 		_, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES('j', -5)`)
 		return errors.Join(broken, err)
 	})
@@ -214,7 +216,7 @@ func TestAnUndoThatFailsHasUndoneNothing(t *testing.T) {
 
 func TestAnOutputAboveItsLimitIsRefusedWithNothingWritten(t *testing.T) {
 	l := ownFile(t)
-	_, err := sqlitefence.Do(agent.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
+	_, err := sqlitefence.Do(agentctx.NewContext(t.Context(), forward(1), nil), l.fence, func(tx *sql.Tx) (receipt, error) {
 		_, err := tx.Exec(`INSERT INTO ledger(step, amount) VALUES('j', 5)`)
 		return receipt{Note: strings.Repeat("n", makegood.MaxPayloadBytes)}, err
 	})
@@ -231,7 +233,7 @@ func TestEffectsExpireAfterTheirTimeAndNoSooner(t *testing.T) {
 	if _, err := sqlitefence.New(sqlitefence.Config{}); err == nil {
 		t.Error("a fence without a database: got no error")
 	}
-	l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), makegood.MinKeepEffect)
+	l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), limits.MinKeepEffect)
 	pay := func(n int) {
 		task := forward(1)
 		task.Job, task.Key = fmt.Sprint("j", n), fmt.Sprintf("j%d/pay/1", n)
@@ -242,7 +244,7 @@ func TestEffectsExpireAfterTheirTimeAndNoSooner(t *testing.T) {
 	for n := range 6 {
 		pay(n)
 	}
-	l.now = l.now.Add(makegood.MinKeepEffect)
+	l.now = l.now.Add(limits.MinKeepEffect)
 	pay(6)
 	l.kept(7, 7)
 	l.now = l.now.Add(time.Millisecond)
@@ -401,7 +403,7 @@ func TestAnEffectAndItsUndoComeToNothing(t *testing.T) {
 // In a transaction of the user's own.
 func TestTheFenceInATransactionOfTheCallers(t *testing.T) {
 	l := ownFile(t)
-	ctx := agent.NewContext(t.Context(), forward(1), nil)
+	ctx := agentctx.NewContext(t.Context(), forward(1), nil)
 	if err := l.fence.Setup(ctx); err != nil {
 		t.Fatal(err)
 	}

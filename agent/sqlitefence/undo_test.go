@@ -14,6 +14,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // repeated returns the attempt that does the n-th repetition of the step, and undoOf the undo of a step that was repeated n times.
@@ -33,7 +35,7 @@ func undoOf(repeats, attempt int, outcome makegood.Outcome) makegood.Task {
 
 // undone returns the attempts that an undo was called for, in that order. The undo of attempt fails fails.
 func (l *ledger) undone(task makegood.Task, fails int) (attempts []int, err error) {
-	err = sqlitefence.Undo(agent.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
+	err = sqlitefence.Undo(agentctx.NewContext(context.Background(), task, nil), l.fence, func(tx *sql.Tx, done receipt) error {
 		if done.Attempt == fails {
 			return errors.New("broken")
 		}
@@ -135,7 +137,7 @@ func TestAnEffectThatAnswersWaitIsRefused(t *testing.T) {
 	wait := agent.Wait(time.Now().Add(time.Hour))
 	refused := func(what string, err error) {
 		t.Helper()
-		_, waits := agent.Waits(err)
+		_, waits := agentctx.Waits(err)
 		if f := agent.Failure(err); waits || f.Retryable || f.Applied != makegood.AppliedNo || !strings.Contains(f.Message, "agent.Wait") {
 			t.Errorf("%s: got %v, which waits: %v, want a final failure that applied nothing and says why", what, err, waits)
 		}
@@ -146,7 +148,7 @@ func TestAnEffectThatAnswersWaitIsRefused(t *testing.T) {
 	if _, err = l.pay(forward(2)); err != nil {
 		t.Fatal(err)
 	}
-	err = sqlitefence.Undo(agent.NewContext(t.Context(), backward(3, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
+	err = sqlitefence.Undo(agentctx.NewContext(t.Context(), backward(3, makegood.OutcomeDone), nil), l.fence, func(tx *sql.Tx, _ receipt) error {
 		_, err := tx.Exec(`DELETE FROM ledger`)
 		return errors.Join(wait, err)
 	})
@@ -157,7 +159,7 @@ func TestAnEffectThatAnswersWaitIsRefused(t *testing.T) {
 // What a fence keeps expires so long after the undo, and not after the effect: the mark is there for each retry.
 func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 	for _, happened := range []bool{true, false} {
-		l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), makegood.MinKeepEffect)
+		l := openLedger(t, filepath.Join(t.TempDir(), "own.db"), limits.MinKeepEffect)
 		outcome := makegood.OutcomeUnknown
 		if happened {
 			outcome = makegood.OutcomeDone
@@ -165,13 +167,13 @@ func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l.now = l.now.Add(makegood.MinKeepEffect)
+		l.now = l.now.Add(limits.MinKeepEffect)
 		if err := l.refund(backward(2, outcome)); err != nil {
 			t.Fatal(err)
 		}
 		_, undone := l.lines()
 		for attempt := 3; attempt <= 4; attempt++ {
-			l.now = l.now.Add(makegood.MinKeepEffect / 2)
+			l.now = l.now.Add(limits.MinKeepEffect / 2)
 			other := forward(1)
 			other.Job, other.Key = fmt.Sprint("k", attempt), fmt.Sprintf("k%d/pay/1", attempt)
 			if _, err := l.pay(other); err != nil { // And what has expired is swept.
@@ -201,7 +203,7 @@ func TestAnEffectStandsWhileItsStepWaits(t *testing.T) {
 		return agent.Wait(time.Now().Add(time.Duration(task.Attempt) * time.Hour))
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
-		if _, waits := agent.Waits(ask(forward(attempt))); !waits {
+		if _, waits := agentctx.Waits(ask(forward(attempt))); !waits {
 			t.Errorf("attempt %d does not wait", attempt)
 		}
 		l.want(1, 5)

@@ -20,20 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
-
-// The outputs of a stack that say where its doors are.
-const (
-	SubmitOutput  = "SubmitUrl"
-	ReadOutput    = "ReadUrl"
-	OperateOutput = "OperateUrl"
-	// CompleteOutput is there where the stack has links (CompletionLinks).
-	CompleteOutput = "CompleteUrl"
-)
-
-// HostSuffix ends the URL by which a *api.UnreachableError names a stack: https://shop-prod.stack. Requests go
-// to the doors, each with its own address.
-const HostSuffix = ".stack"
 
 // ErrNoDoors: the stack is there, and has not the doors that a stack of this version has.
 var ErrNoDoors = errors.New("its outputs name no doors")
@@ -57,9 +45,9 @@ func Find(ctx context.Context, c aws.Config, stack string) (Addresses, error) {
 			outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 		}
 	}
-	at := Addresses{Submit: outputs[SubmitOutput], Read: outputs[ReadOutput], Operate: outputs[OperateOutput], Complete: outputs[CompleteOutput]}
+	at := Addresses{Submit: outputs[protocol.SubmitOutput], Read: outputs[protocol.ReadOutput], Operate: outputs[protocol.OperateOutput], Complete: outputs[protocol.CompleteOutput]}
 	if at.Submit == "" || at.Read == "" || at.Operate == "" {
-		return at, fmt.Errorf("%w: want %s, %s and %s", ErrNoDoors, SubmitOutput, ReadOutput, OperateOutput)
+		return at, fmt.Errorf("%w: want %s, %s and %s", ErrNoDoors, protocol.SubmitOutput, protocol.ReadOutput, protocol.OperateOutput)
 	}
 	return at, nil
 }
@@ -91,5 +79,5 @@ func New(c Config, options ...client.Option) (*client.Client, error) {
 		}
 		t.doors[name] = parsed
 	}
-	return client.New("https://"+url.PathEscape(c.Stack)+HostSuffix, append([]client.Option{client.WithHTTPClient(t.client())}, options...)...)
+	return client.New("https://"+url.PathEscape(c.Stack)+protocol.HostSuffix, append([]client.Option{client.WithHTTPClient(t.client())}, options...)...)
 }

@@ -21,8 +21,10 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 )
 
@@ -111,7 +113,7 @@ func TestEachCallGoesToItsDoor(t *testing.T) {
 	_, listErr := c.Workflows(ctx)
 	_, publishErr := c.Publish(ctx, []byte("name: x"))
 	errs := []error{err, getErr, listErr, publishErr}
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		_, err := c.Request(ctx, "a:b", api.Request{Verb: verb, Reason: "why"}) // The server here knows no rule, so no time is needed.
 		errs = append(errs, err)
 		want = append(want, "operate POST /api/jobs/a:b/"+string(verb))
@@ -178,7 +180,7 @@ func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 		s.err = err
 		var unreachable *api.UnreachableError
 		_, got := s.client(t, account("ADA", "secret"), client.WithPatience(0)).Get(t.Context(), "j")
-		if !errors.As(got, &unreachable) || unreachable.URL != "https://shop"+doors.HostSuffix || !strings.Contains(got.Error(), want) {
+		if !errors.As(got, &unreachable) || unreachable.URL != "https://shop"+protocol.HostSuffix || !strings.Contains(got.Error(), want) {
 			t.Errorf("%v: got %v, want that it cannot be reached, with %q", err, got, want)
 		}
 	}
@@ -262,7 +264,7 @@ func TestAConfigurationThatCannotKnockIsRefused(t *testing.T) {
 
 // The doors are found in the outputs of the stack; one without them says so.
 func TestTheDoorsAreFoundInTheOutputs(t *testing.T) {
-	outputs := map[string]string{doors.SubmitOutput: "https://s/", doors.ReadOutput: "https://r/", doors.OperateOutput: "https://o/", "TableName": "jobs"}
+	outputs := map[string]string{protocol.SubmitOutput: "https://s/", protocol.ReadOutput: "https://r/", protocol.OperateOutput: "https://o/", "TableName": "jobs"}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/xml")
 		fmt.Fprint(w, `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>shop</StackName><Outputs>`)
@@ -278,7 +280,7 @@ func TestTheDoorsAreFoundInTheOutputs(t *testing.T) {
 	if want := (doors.Addresses{Submit: "https://s/", Read: "https://r/", Operate: "https://o/"}); err != nil || at != want {
 		t.Errorf("got %+v, %v, want %+v", at, err, want)
 	}
-	delete(outputs, doors.ReadOutput)
+	delete(outputs, protocol.ReadOutput)
 	if _, err := doors.Find(t.Context(), c, "shop"); !errors.Is(err, doors.ErrNoDoors) {
 		t.Errorf("got %v, want %v", err, doors.ErrNoDoors)
 	}

@@ -81,7 +81,7 @@ func New(c Config) (*Submitter, error) {
 }
 
 // Items returns the writes that store a job, for a transaction of the caller's: one, and a second for an
-// input of more than makegood.MaxInlineBytes. ID must be given. The workflow's definition is read from the
+// input of more than 256 bytes. ID must be given. The workflow's definition is read from the
 // table. Errors: *api.InvalidError; any other may pass.
 func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types.TransactWriteItem, error) {
 	input, err := json.Marshal(sub.Input)

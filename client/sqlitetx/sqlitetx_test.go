@@ -22,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/client/sqlitetx"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -136,7 +137,7 @@ func TestTheJobIsThereIfAndOnlyIfTheOrderIs(t *testing.T) {
 			t.Errorf("the order was rolled back, and its job is there: %+v", j)
 		}
 		input, err := json.Marshal(large)
-		if err != nil || len(input) <= makegood.MaxInlineBytes {
+		if err != nil || len(input) <= limits.MaxInlineBytes {
 			t.Fatalf("the input is to be a large one: %d bytes, %v", len(input), err)
 		}
 	})

@@ -97,7 +97,7 @@ func work(ctx context.Context, dir string, t *table, from, to int) (map[string]i
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	eng, err := engine.Open(ctx, engine.Options{
-		Dir: filepath.Join(dir, "engine"), Workflows: workflows, Agents: []agent.Handler{shop()}, Changes: t.take, Logger: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(dir, "engine"), Workflows: workflows, Agents: []agent.Handler{shop()}, Notify: engine.Notify{Changes: t.take}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -71,8 +72,8 @@ func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress j
 	if err != nil || !held {
 		return over, err
 	}
-	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)                      // Where the clock was set back, the store leaves it as it is.
-	claim.Progress = job.Progress{Value: string(progress), At: makegood.Instant(now)} // One that says nothing takes no other's place.
+	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)                    // Where the clock was set back, the store leaves it as it is.
+	claim.Progress = job.Progress{Value: string(progress), At: domain.Instant(now)} // One that says nothing takes no other's place.
 	completeBy, err := d.config.Store.Heartbeat(ctx, slotOf(task), claim, task.ClaimUntil)
 	stands := Standing{Held: Mine, CompleteBy: completeBy, Left: max(0, completeBy.Sub(now))}
 	switch {

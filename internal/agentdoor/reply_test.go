@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -64,7 +64,7 @@ func TestAHeartbeatOfTheHolderRenewsItsClaim(t *testing.T) {
 		stands, err := w.heartbeat(mine, `"half"`)
 		check(w.t, err)
 		w.wants("it is held", stands, agentdoor.Standing{Held: agentdoor.Mine, CompleteBy: given.Claim.CompleteBy.Add(40 * time.Second), Left: time.Minute})
-		w.wants("its progress", w.found("lift").Progress, job.Progress{Value: `"half"`, At: makegood.Instant(time.Now())})
+		w.wants("its progress", w.found("lift").Progress, job.Progress{Value: `"half"`, At: domain.Instant(time.Now())})
 		time.Sleep(10 * time.Second)
 		_, err = w.heartbeat(mine, "")
 		check(w.t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -167,13 +168,13 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 		return nil, err
 	}
 	began, now := time.Now(), d.config.Now()
-	budget := task.Silence().Std()
+	budget := domain.Silence(task).Std()
 	if task.Shared {
 		budget = min(budget, task.CompleteBy.Sub(now))
 	}
 	t := &Task{
 		Body:    record.Body,
-		Claim:   job.Claim{Attempt: task.Attempt, StartedAt: makegood.Instant(now), CompleteBy: makegood.Instant(now.Add(budget))},
+		Claim:   job.Claim{Attempt: task.Attempt, StartedAt: domain.Instant(now), CompleteBy: domain.Instant(now.Add(budget))},
 		expires: began.Add(budget),
 		job:     task.Job,
 		reply:   job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token},

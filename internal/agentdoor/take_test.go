@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -56,7 +57,7 @@ func TestWhatIsLeftOfATaskDoesNotFollowTheWallClock(t *testing.T) {
 	within(t, func(w *world) {
 		w.clock = time.Hour
 		given := w.takes("lift", func(task *makegood.Task) { task.ClaimUntil = task.ClaimUntil.Add(time.Hour) })
-		w.wants("its start", given.Claim.StartedAt, makegood.Instant(time.Now().Add(time.Hour)))
+		w.wants("its start", given.Claim.StartedAt, domain.Instant(time.Now().Add(time.Hour)))
 		w.wants("what is left", given.Left(), time.Minute)
 	})
 }

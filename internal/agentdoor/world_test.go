@@ -18,6 +18,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload/mempayload"
@@ -114,7 +115,7 @@ func (w *world) is(what string, err, want error) {
 
 // task makes the task of a step of job j that is done by the crane, and may take a minute.
 func (w *world) task(step string, change ...func(*makegood.Task)) makegood.Task {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	task := makegood.Task{
 		Job: "j", Workflow: "w", Step: step, Round: 1, Attempt: 3, Agent: "crane", Action: "lift", Input: json.RawMessage(`{}`),
 		Key: "j/" + step + "/1", SentAt: now, StartBy: now.Add(time.Hour), Timeout: makegood.Minute, ReplyTo: "events", Birth: "b",

@@ -13,7 +13,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -25,7 +27,7 @@ func succeed(context.Context, makegood.Task) (json.RawMessage, error) {
 
 func TestAnAttemptIsClaimedWorkedOnAndRepliedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := makegood.Instant(time.Now())
+		began := domain.Instant(time.Now())
 		var w *world
 		w = newWorld(t, func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 			claim := w.table.slot("j/pay")
@@ -35,7 +37,7 @@ func TestAnAttemptIsClaimedWorkedOnAndRepliedTo(t *testing.T) {
 			if deadline, _ := ctx.Deadline(); !deadline.Equal(began.Add(9 * time.Second)) {
 				t.Errorf("the context ends at %v, want a second before CompleteBy", deadline)
 			}
-			if got := agent.CompleteBy(ctx); !got.Equal(claim.CompleteBy) {
+			if got := agentctx.CompleteBy(ctx); !got.Equal(claim.CompleteBy) {
 				t.Errorf("CompleteBy %v, want %v", got, claim.CompleteBy)
 			}
 			if got := agent.TaskOf(ctx); got.Key != "j/pay/1" {
@@ -78,7 +80,7 @@ func TestAFailureIsRepliedWithWhatIsKnownOfIt(t *testing.T) {
 		{"final", fails(agent.Final(agent.NotApplied(errors.New("no such thing")))), job.StepError{Message: "no such thing", Applied: makegood.AppliedNo}},
 		{"wait", fails(agent.RetryAfter(time.Minute, errors.New("busy"))), job.StepError{Message: "busy", Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute}},
 		{"control characters", fails(errors.New("\x00\x1b\uFFFE")), job.StepError{Message: "\x00\x1b\uFFFD", Retryable: true, Applied: makegood.AppliedUnknown}},
-		{"panic", func(context.Context, makegood.Task) (json.RawMessage, error) { panic("boom") }, job.StepError{Message: "panic: boom (at agentrun/agentrun_test.go:81)", Retryable: true, Kind: makegood.KindPanic, Applied: makegood.AppliedUnknown}},
+		{"panic", func(context.Context, makegood.Task) (json.RawMessage, error) { panic("boom") }, job.StepError{Message: "panic: boom (at agentrun/agentrun_test.go:83)", Retryable: true, Kind: makegood.KindPanic, Applied: makegood.AppliedUnknown}},
 		{"exit", func(context.Context, makegood.Task) (json.RawMessage, error) { runtime.Goexit(); return nil, nil }, job.StepError{Message: "the agent ended its goroutine", Retryable: true, Applied: makegood.AppliedUnknown}},
 		{"output that is no JSON", gives(`{"a":`), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
 		{"output that is no UTF-8", gives("\"\xff\""), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},

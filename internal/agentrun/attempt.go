@@ -17,7 +17,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -317,9 +319,9 @@ func (a *attempt) call() (worked result) {
 	task.Claim = a.claimed()
 	ctx := telemetry.Continue(a.lease, task.Traceparent)
 	if p := a.payloadsOf(); p != nil {
-		ctx = agent.WithPayloads(ctx, p)
+		ctx = agentctx.WithPayloads(ctx, p)
 	}
-	worked.output, worked.err = a.handler.Handle(agent.NewContext(ctx, task, discreet{a.lease, hider}), task)
+	worked.output, worked.err = a.handler.Handle(agentctx.NewContext(ctx, task, discreet{a.lease, hider}), task)
 	return worked
 }
 
@@ -350,15 +352,15 @@ func (d discreet) Progress(ctx context.Context, value json.RawMessage) error {
 
 // stopped reports whether an error says nothing but that the agent was told to stop.
 func stopped(err error) bool {
-	_, waits := agent.Waits(err)
+	_, waits := agentctx.Waits(err)
 	return !waits && agent.Failure(err).Retryable
 }
 
 // outcome puts what the agent returned into words.
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
-	if deadline, waits := agent.Waits(err); waits {
-		return job.StepWaiting{Reply: a.replies(), Deadline: makegood.Instant(deadline)}
+	if deadline, waits := agentctx.Waits(err); waits {
+		return job.StepWaiting{Reply: a.replies(), Deadline: domain.Instant(deadline)}
 	}
 	if err == nil {
 		err = checkOutput(worked.output)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Check refuses agents of a user's own that could never be asked: nil, badly named, given twice, or under the name of the
@@ -21,11 +23,11 @@ func Check(handlers []agent.Handler) error {
 			continue
 		}
 		name := h.Name()
-		err := makegood.AgentName.Check(name)
+		err := limits.AgentName.Check(name)
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)
-		case name == makegood.HTTPAgent || makegood.WaitsByItself(name):
+		case name == makegood.HTTPAgent || domain.WaitsByItself(name):
 			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
 		case seen[name]:
 			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))
@@ -35,13 +37,14 @@ func Check(handlers []agent.Handler) error {
 	return errors.Join(wrong...)
 }
 
-// CheckRun refuses the concurrency and the grace time of a run that agent.MaxConcurrency or agent.MaxGrace forbids.
+// CheckRun refuses the concurrency and the grace time of a run that limits.MaxAgentConcurrency or limits.MaxGrace
+// forbids.
 func CheckRun(concurrency int, grace time.Duration) error {
 	switch {
-	case concurrency < 1 || concurrency > agent.MaxConcurrency:
-		return fmt.Errorf("concurrency %d is out of range: 1 to %d", concurrency, agent.MaxConcurrency)
-	case grace < 0 || grace > agent.MaxGrace:
-		return fmt.Errorf("grace %v is out of range: 0 to %v", grace, agent.MaxGrace)
+	case concurrency < 1 || concurrency > limits.MaxAgentConcurrency:
+		return fmt.Errorf("concurrency %d is out of range: 1 to %d", concurrency, limits.MaxAgentConcurrency)
+	case grace < 0 || grace > limits.MaxGrace:
+		return fmt.Errorf("grace %v is out of range: 0 to %v", grace, limits.MaxGrace)
 	}
 	return nil
 }
@@ -57,7 +60,7 @@ func CheckOutside(names []string, here []agent.Handler) error {
 		}
 	}
 	for _, name := range names {
-		err := makegood.AgentName.Check(name)
+		err := limits.AgentName.Check(name)
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -184,7 +185,7 @@ func TestASharedTaskThatIsTooLateIsDropped(t *testing.T) {
 		} {
 			w := newWorld(t, succeed)
 			w.wantFailed(w.handle(t.Context(), w.task("pay", shared, func(task *makegood.Task) {
-				task.CompleteBy = makegood.Instant(time.Now().Add(left))
+				task.CompleteBy = domain.Instant(time.Now().Add(left))
 			})))
 			w.wantCounters(want...)
 			if want[5] == 1 {
@@ -211,7 +212,7 @@ func TestASkewedClockCostsAClaimedAttemptNothing(t *testing.T) {
 				}), func() time.Time { return time.Now().Add(skew) })
 				w.wantFailed(w.handle(t.Context(), w.task("pay")))
 				w.wantCounters(1, 0, 0, 1, 0, 0, 0)
-				if got, want := w.table.slot("j/pay").CompleteBy, makegood.Instant(began.Add(skew+10*time.Second)); !got.Equal(want) {
+				if got, want := w.table.slot("j/pay").CompleteBy, domain.Instant(began.Add(skew+10*time.Second)); !got.Equal(want) {
 					t.Errorf("stored CompleteBy %v, want %v", got, want)
 				}
 			})

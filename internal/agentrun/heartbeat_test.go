@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -27,12 +28,12 @@ func TestAnAttemptLivesByItsHeartbeatsUntilItsTimeout(t *testing.T) {
 		w = newWorld(t, func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 			began = time.Now()
 			for ctx.Err() == nil {
-				silence := time.Until(agent.CompleteBy(ctx))
+				silence := time.Until(agentctx.CompleteBy(ctx))
 				if left := time.Until(began.Add(task.Timeout.Std())); silence > min(time.Minute, left) {
 					t.Fatalf("after %v silence may last %v, want %v at most", time.Since(began), silence, min(time.Minute, left))
 				}
-				if stored := w.table.slot("j/pay").CompleteBy; !stored.Equal(agent.CompleteBy(ctx)) {
-					t.Fatalf("CompleteBy is %v, and stored as %v", agent.CompleteBy(ctx), stored)
+				if stored := w.table.slot("j/pay").CompleteBy; !stored.Equal(agentctx.CompleteBy(ctx)) {
+					t.Fatalf("CompleteBy is %v, and stored as %v", agentctx.CompleteBy(ctx), stored)
 				}
 				select {
 				case <-ctx.Done():
@@ -108,7 +109,7 @@ func TestAHeartbeatThatFailedIsNotHeldAgainstTheNext(t *testing.T) {
 			if err := agent.Heartbeat(ctx); err != nil {
 				t.Errorf("the second heartbeat: %v", err)
 			}
-			if left := time.Until(agent.CompleteBy(ctx)); left != time.Minute {
+			if left := time.Until(agentctx.CompleteBy(ctx)); left != time.Minute {
 				t.Errorf("%v left, want a minute", left)
 			}
 			return nil, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -57,15 +58,15 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 
 // newHeldLease takes over the clock of an attempt that was claimed elsewhere. No time of day of the other clock is used.
 func newHeldLease(ctx context.Context, now func() time.Time, h Held) *lease {
-	silence := h.Task.Silence().Std()
+	silence := domain.Silence(h.Task).Std()
 	l := &lease{
 		now: now, task: h.Task, margin: min(maxMargin, silence/10), claim: h.Claim,
-		completeBy: makegood.Instant(now().Add(time.Until(h.Expires))), expires: h.Expires, extended: h.Expires.Add(-silence),
+		completeBy: domain.Instant(now().Add(time.Until(h.Expires))), expires: h.Expires, extended: h.Expires.Add(-silence),
 	}
 	l.move = func(ctx context.Context, _ time.Time) (completeBy, expires time.Time, err error) {
 		left, began, err := l.say(ctx, h.Heartbeat)
 		expires = earlier(began.Add(left), l.lapses)
-		return makegood.Instant(now().Add(time.Until(expires))), expires, err
+		return domain.Instant(now().Add(time.Until(expires))), expires, err
 	}
 	l.start(ctx)
 	return l

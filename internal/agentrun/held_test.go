@@ -10,7 +10,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -27,7 +29,7 @@ type heldTask struct {
 
 func newHeld(t *testing.T, change ...func(*makegood.Task)) *heldTask {
 	h := &heldTask{t: t}
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	h.Task = makegood.Task{
 		Job: "j", Workflow: "w", Step: "pay", Round: 1, Attempt: 2, Agent: "shop", Action: "pay", Input: json.RawMessage(`{}`), Key: "k",
 		SentAt: now, StartBy: now, Timeout: 10 * makegood.Second, ReplyTo: "events", Birth: "b", Token: "1.t", ClaimUntil: now,
@@ -37,7 +39,7 @@ func newHeld(t *testing.T, change ...func(*makegood.Task)) *heldTask {
 	}
 	// The engine's clock is an hour late, and nobody looks at it.
 	h.Claim = job.Claim{Attempt: 2, LockedBy: "outside:x", StartedAt: now.Add(-time.Hour), CompleteBy: now.Add(10*time.Second - time.Hour)}
-	h.Expires = time.Now().Add(h.Task.Silence().Std())
+	h.Expires = time.Now().Add(domain.Silence(h.Task).Std())
 	h.Heartbeat = func(_ context.Context, progress json.RawMessage) (time.Duration, error) {
 		h.progress = append(h.progress, string(progress))
 		return 10 * time.Second, nil
@@ -108,7 +110,7 @@ func TestAHeartbeatIsKeptWhereTheClaimIs(t *testing.T) {
 				if ended = agent.Progress(ctx, "on"); ended != nil {
 					return nil, ended
 				}
-				if by := agent.CompleteBy(ctx); by.After(began.Add(25 * time.Second)) {
+				if by := agentctx.CompleteBy(ctx); by.After(began.Add(25 * time.Second)) {
 					t.Errorf("CompleteBy is %v after it began", by.Sub(began))
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -19,7 +20,7 @@ type payloads struct {
 	at    payload.Place
 }
 
-var _ agent.Payloads = payloads{}
+var _ agentctx.Payloads = payloads{}
 
 // Write stores bytes for the job, under the agent's name.
 func (p payloads) Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
@@ -60,7 +61,7 @@ func hopeless(err error) error {
 }
 
 // payloadsOf returns where the attempt writes and reads large payloads.
-func (a *attempt) payloadsOf() agent.Payloads {
+func (a *attempt) payloadsOf() agentctx.Payloads {
 	if a.large == nil {
 		return nil
 	}

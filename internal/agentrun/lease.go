@@ -12,6 +12,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -56,7 +58,7 @@ type lease struct {
 
 var (
 	_ context.Context = (*lease)(nil)
-	_ agent.Lease     = (*lease)(nil)
+	_ agentctx.Lease  = (*lease)(nil)
 )
 
 // lockedBy names a claim: the instance, and a nonce. A shared task is not claimed.
@@ -71,19 +73,19 @@ func (r *Runner) lockedBy(task makegood.Task) string {
 // that is written says when it began.
 func newLease(batch context.Context, claims store.Claims, now func() time.Time, task makegood.Task, lockedBy string) *lease {
 	started, wall := time.Now(), now()
-	budget := task.Silence().Std()
+	budget := domain.Silence(task).Std()
 	if task.Shared {
 		// Both the moment that the Scheduler waits for, and no longer than an attempt may take by
 		// our own clock, in case theirs and ours disagree.
 		budget = min(budget, task.CompleteBy.Sub(wall))
 	}
-	completeBy := makegood.Instant(wall.Add(budget))
+	completeBy := domain.Instant(wall.Add(budget))
 	l := &lease{
 		claims: claims, now: now, task: task,
 		slot:   store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step},
-		margin: min(maxMargin, task.Silence().Std()/10),
+		margin: min(maxMargin, domain.Silence(task).Std()/10),
 		claim: job.Claim{
-			Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: makegood.Instant(wall), CompleteBy: completeBy,
+			Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: domain.Instant(wall), CompleteBy: completeBy,
 		},
 		completeBy: completeBy, expires: started.Add(budget), extended: started,
 	}
@@ -179,8 +181,8 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 func (l *lease) Progress(ctx context.Context, value json.RawMessage) error {
 	l.heartbeat.Lock()
 	defer l.heartbeat.Unlock()
-	l.progress = job.Progress{Value: string(value), At: makegood.Instant(l.now())}
-	return l.extendAfter(ctx, rest(l.task.Silence()))
+	l.progress = job.Progress{Value: string(value), At: domain.Instant(l.now())}
+	return l.extendAfter(ctx, rest(domain.Silence(l.task)))
 }
 
 // lost reports whether the attempt is over, by asking where its claim is kept: an agent that says so may be wrong, and then
@@ -244,7 +246,7 @@ func (l *lease) joined(beside int, pauses backoff.BackOff) {
 func (l *lease) moveStored(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error) {
 	claim := l.claim
 	claim.Beside = 0 // It says so already.
-	expires = earlier(began.Add(l.task.Silence().Std()), l.lapses)
+	expires = earlier(began.Add(domain.Silence(l.task).Std()), l.lapses)
 	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
 	claim.Progress = l.progress
 	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {

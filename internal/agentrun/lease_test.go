@@ -11,8 +11,11 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // At the margin the context ends as one that ran out of time does, and so do those made from it;
@@ -84,7 +87,7 @@ func TestAnAgentThatDoesNotStopIsGivenUpByName(t *testing.T) {
 			return nil, nil
 		})
 		task := w.task("pay")
-		task.Timeout = makegood.Duration(makegood.MaxTimeout)
+		task.Timeout = makegood.Duration(limits.MaxTimeout)
 		w.wantFailed(w.handle(ctx, task), "0")
 		if took := time.Since(stopped); took != agentrun.StopPatience {
 			t.Errorf("given up after %v, want %v", took, agentrun.StopPatience)
@@ -222,7 +225,7 @@ func TestBeingStoppedIsNotReportedAsAFailure(t *testing.T) {
 // Three heartbeats carry an attempt of 10 s over 25 s. Context, claim and CompleteBy move together.
 func TestAHeartbeatMovesTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := makegood.Instant(time.Now())
+		began := domain.Instant(time.Now())
 		var w *world
 		w = newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
 			child, cancel := context.WithCancel(ctx)
@@ -232,9 +235,9 @@ func TestAHeartbeatMovesTheDeadline(t *testing.T) {
 				if err := agent.Heartbeat(child); err != nil {
 					t.Fatalf("heartbeat after %v: %v", time.Since(began), err)
 				}
-				want := makegood.Instant(time.Now().Add(10 * time.Second))
-				if got := w.table.slot("j/pay").CompleteBy; !got.Equal(want) || !agent.CompleteBy(ctx).Equal(want) {
-					t.Errorf("CompleteBy is stored as %v, told as %v, want %v", got, agent.CompleteBy(ctx), want)
+				want := domain.Instant(time.Now().Add(10 * time.Second))
+				if got := w.table.slot("j/pay").CompleteBy; !got.Equal(want) || !agentctx.CompleteBy(ctx).Equal(want) {
+					t.Errorf("CompleteBy is stored as %v, told as %v, want %v", got, agentctx.CompleteBy(ctx), want)
 				}
 				if got, _ := child.Deadline(); !got.Equal(want.Add(-time.Second)) {
 					t.Errorf("the context's deadline is %v, want a second before %v", got, want)
@@ -306,7 +309,7 @@ func TestAWithdrawnAttemptEndsWhenItsTimeIsUp(t *testing.T) {
 			if err := agent.Heartbeat(ctx); !errors.Is(err, agent.ErrWithdrawn) {
 				t.Errorf("heartbeat: %v, want withdrawn", err)
 			}
-			if got := agent.CompleteBy(ctx); got.Sub(makegood.Instant(began)) != 10*time.Second {
+			if got := agentctx.CompleteBy(ctx); got.Sub(domain.Instant(began)) != 10*time.Second {
 				t.Errorf("CompleteBy is %v after the claim, want 10s", got.Sub(began))
 			}
 			time.Sleep(3 * time.Second)

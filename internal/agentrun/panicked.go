@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // maxPanicFrames is how many calls are looked at for the one that panicked.
@@ -16,8 +17,8 @@ const maxPanicFrames = 64
 
 // panicked is the error of an agent that has panicked with a value. It is called where that was recovered.
 func panicked(value any) error {
-	text, at := makegood.Clip(fmt.Sprintf("panic: %v", value)), panickedAt()
-	if over := len(text) + len(at) - makegood.MaxReasonBytes; over > 0 {
+	text, at := limits.Clip(fmt.Sprintf("panic: %v", value)), panickedAt()
+	if over := len(text) + len(at) - limits.MaxReasonBytes; over > 0 {
 		// A long text is cut, and not the line behind it.
 		text = strings.ToValidUTF8(text[:len(text)-over-len("...")], "") + "..."
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/secret"
 )
 
@@ -21,7 +22,7 @@ func readable(err error, hider secret.Hider) (plain error) {
 			plain = agent.Kind(makegood.KindPanic, hider.Error(fmt.Errorf("panic: the agent's error, a %T, cannot be read: %v%s", err, value, panickedAt())))
 		}
 	}()
-	if deadline, waits := agent.Waits(err); waits {
+	if deadline, waits := agentctx.Waits(err); waits {
 		return agent.Wait(deadline)
 	}
 	f := agent.Failure(hider.Error(err))

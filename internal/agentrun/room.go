@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -54,7 +55,7 @@ func isAlone(record events.SQSMessage) (makegood.Task, bool) {
 // mayBegin reports whether the invocation has as much time left as a task may be silent; or whether that was asked often enough.
 func mayBegin(ctx context.Context, one loner) bool {
 	end, ends := ctx.Deadline()
-	return !ends || time.Until(end)-reserve >= one.task.Silence().Std() || sqsbatch.ReceiveCount(one.record) >= aloneDeliveries
+	return !ends || time.Until(end)-reserve >= domain.Silence(one.task).Std() || sqsbatch.ReceiveCount(one.record) >= aloneDeliveries
 }
 
 // company is what runs beside a task.

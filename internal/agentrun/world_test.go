@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -205,7 +206,7 @@ func (w *world) newRunner(h agent.Handler, now func() time.Time) *agentrun.Runne
 
 // task makes an open attempt of job "j", and its task, with a timeout of 10 s.
 func (w *world) task(step string, change ...func(*makegood.Task)) makegood.Task {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	task := makegood.Task{
 		Job: "j", Workflow: "w", Step: step, Round: 1, Attempt: 3, Agent: "shop", Action: step, Input: json.RawMessage(`{}`),
 		Key: "j/" + step + "/1", SentAt: now, StartBy: now.Add(10 * time.Minute), Timeout: 10 * makegood.Second, ReplyTo: "events",

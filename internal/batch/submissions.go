@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -199,15 +200,15 @@ func check(s makegood.Submission) error {
 			return fmt.Errorf("id %w", err)
 		}
 	}
-	if err := makegood.WorkflowName.Check(s.Workflow); err != nil {
+	if err := limits.WorkflowName.Check(s.Workflow); err != nil {
 		return fmt.Errorf("workflow: %w", err)
 	}
 	if s.Tenant != "" {
-		if err := makegood.TenantName.Check(s.Tenant); err != nil {
+		if err := limits.TenantName.Check(s.Tenant); err != nil {
 			return fmt.Errorf("tenant: %w", err)
 		}
 	}
-	if err := makegood.CheckLabels(s.Labels); err != nil {
+	if err := limits.CheckLabels(s.Labels); err != nil {
 		return fmt.Errorf("labels: %w", err)
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // What is wrong with a line is said with its number, and what is wanted.
@@ -111,7 +112,7 @@ func FuzzSubmissions(f *testing.F) {
 		}
 		lines := 0
 		for line, err := range EachSubmission("in", strings.NewReader(file)) {
-			if lines++; err != nil || makegood.CheckJobID(line.ID) != nil || makegood.WorkflowName.Check(line.Workflow) != nil || line.Input == nil {
+			if lines++; err != nil || makegood.CheckJobID(line.ID) != nil || limits.WorkflowName.Check(line.Workflow) != nil || line.Input == nil {
 				t.Errorf("%q was right, and gives %+v, %v", file, line, err)
 			}
 		}

@@ -16,11 +16,12 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // run is a run of a job's changes from one number to another.
 func run(job string, from, to int) changes.Run {
-	r := changes.Run{Changes: makegood.Changes{Version: makegood.ChangesVersion, Job: job, Workflow: "order"}}
+	r := changes.Run{Changes: makegood.Changes{Version: domain.ChangesVersion, Job: job, Workflow: "order"}}
 	for n := from; n <= to; n++ {
 		r.Changes.Changes = append(r.Changes.Changes, makegood.Change{Number: n})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -22,7 +23,7 @@ type Answer struct {
 	// Request names the asking: the same one again is the same. Empty: what is answered does.
 	Request string
 	// By is who says so where the door knows nobody, at most limits.MaxAnswererBytes in one line. Why is what is said of it, at
-	// most makegood.MaxReasonBytes.
+	// most limits.MaxReasonBytes.
 	By, Why string
 }
 
@@ -41,10 +42,10 @@ func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
 		return e, err
 	}
 	switch {
-	case len(a.By) > limits.MaxAnswererBytes || makegood.CheckWho(a.By) != nil:
+	case len(a.By) > limits.MaxAnswererBytes || limits.CheckWho(a.By) != nil:
 		return e, invalid("by: want a name of at most %d bytes in one line", limits.MaxAnswererBytes)
-	case len(a.Why) > makegood.MaxReasonBytes:
-		return e, invalid("why has %d bytes, the limit is %d", len(a.Why), makegood.MaxReasonBytes)
+	case len(a.Why) > limits.MaxReasonBytes:
+		return e, invalid("why has %d bytes, the limit is %d", len(a.Why), limits.MaxReasonBytes)
 	}
 	if a.Error != nil {
 		failure, err := failure(*a.Error)
@@ -85,8 +86,8 @@ func settled(p job.Place, s api.SettleOptions) (job.Settled, error) {
 	switch {
 	case err != nil:
 		return e, err
-	case len(s.Reason) > makegood.MaxReasonBytes:
-		return e, invalid("reason has %d bytes, the limit is %d", len(s.Reason), makegood.MaxReasonBytes)
+	case len(s.Reason) > limits.MaxReasonBytes:
+		return e, invalid("reason has %d bytes, the limit is %d", len(s.Reason), limits.MaxReasonBytes)
 	case s.Attempt < 0:
 		return e, invalid("attempt is %d: want 1 or more, or 0 for whichever is the latest", s.Attempt)
 	case s.Skipped && s.NotDone:
@@ -110,19 +111,19 @@ func failure(given makegood.StepError) (job.StepError, error) {
 	switch {
 	case f.Message == "":
 		return f, invalid("error.message is missing: say why it failed")
-	case len(f.Message) > makegood.MaxReasonBytes:
-		return f, invalid("error.message has %d bytes, the limit is %d", len(f.Message), makegood.MaxReasonBytes)
+	case len(f.Message) > limits.MaxReasonBytes:
+		return f, invalid("error.message has %d bytes, the limit is %d", len(f.Message), limits.MaxReasonBytes)
 	case f.Applied != makegood.AppliedUnknown && f.Applied != makegood.AppliedNo:
 		return f, invalid("error.applied is %.40q: want %s or %s", f.Applied, makegood.AppliedUnknown, makegood.AppliedNo)
-	case f.Kind != "" && makegood.ErrorKind.Check(f.Kind) != nil:
-		return f, invalid("error.kind: %v", makegood.ErrorKind.Check(f.Kind))
+	case f.Kind != "" && limits.ErrorKind.Check(f.Kind) != nil:
+		return f, invalid("error.kind: %v", limits.ErrorKind.Check(f.Kind))
 	}
 	return f, nil
 }
 
 // deadline checks a new deadline; zero says nothing.
 func deadline(until time.Time) (time.Time, error) {
-	until = makegood.Instant(until)
+	until = domain.Instant(until)
 	if _, err := until.MarshalJSON(); err != nil {
 		return until, invalid("deadline: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -115,5 +116,5 @@ func New(c Config) *Service {
 
 // by is the author of a request: the one that the context names (api.As), or Config.By.
 func (s *Service) by(ctx context.Context) string {
-	return cmp.Or(makegood.Clip(api.Who(ctx)), s.parts.By)
+	return cmp.Or(limits.Clip(api.Who(ctx)), s.parts.By)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/payload"
-	"github.com/makegood-dev/makegood/internal/problem"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
@@ -38,7 +38,7 @@ func inWords(err error) error {
 	case errors.As(err, &misfit):
 		return &api.InvalidError{Message: misfit.Error(), Misfits: misfit.Misfits}
 	case errors.As(err, &newer):
-		return &problem.Error{Kind: api.ErrNewer, Err: newer}
+		return &protocol.CodedError{Kind: api.ErrNewer, Err: newer}
 	case errors.Is(err, scheduler.ErrInvalid):
 		return &api.InvalidError{Message: strings.TrimPrefix(err.Error(), scheduler.ErrInvalid.Error()+": ")}
 	case errors.Is(err, store.ErrNotFound):
@@ -52,7 +52,7 @@ func inWords(err error) error {
 	}
 	for _, w := range words {
 		if errors.Is(err, w.part) {
-			return &problem.Error{Kind: w.api, Err: err}
+			return &protocol.CodedError{Kind: w.api, Err: err}
 		}
 	}
 	return err

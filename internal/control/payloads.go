@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -18,7 +19,7 @@ func (s *Service) KeepsPayloads() bool { return s.parts.Large != nil }
 
 // WritePayload is what api.Payloads says.
 func (s *Service) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
-	err := errors.Join(payload.Place{Job: id}.Check(), makegood.CheckPayloadType(mediaType))
+	err := errors.Join(payload.Place{Job: id}.Check(), limits.CheckPayloadType(mediaType))
 	if err != nil {
 		err = invalid("%v", err)
 	}

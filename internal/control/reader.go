@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -186,7 +187,7 @@ func (r *Reader) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 
 // List is what api.Reader says.
 func (r *Reader) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
-	return api.Pages(func(cursor string) (api.Page, error) { return r.Page(ctx, filter, cursor) })
+	return protocol.Pages(func(cursor string) (api.Page, error) { return r.Page(ctx, filter, cursor) })
 }
 
 // Workflows is what api.Reader says, by their names.
@@ -254,13 +255,13 @@ func (r *Reader) AuditPage(ctx context.Context, cursor string) (api.AuditPage, e
 
 // Wait is what api.Reader says.
 func (r *Reader) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	return api.WaitFor(ctx, r, id)
+	return protocol.WaitFor(ctx, r, id)
 }
 
 // Watch is what api.Reader says. Saves that follow closely upon each other may be seen as one.
 func (r *Reader) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
 	if r.reading.Saved == nil {
-		return api.Polled(ctx, id, r.Look)
+		return protocol.Polled(ctx, id, r.Look)
 	}
 	return func(yield func(makegood.Job, error) bool) {
 		saved, forget := r.reading.Saved(id)

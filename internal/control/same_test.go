@@ -22,7 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/problem"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -372,12 +372,12 @@ func outcome(t *testing.T, c call, j everything) string {
 		must(t, jsonErr)
 		return varies.ReplaceAllString(string(text), "*")
 	}
-	p, _, known := problem.Of(err)
+	p, _, known := protocol.ProblemOf(err)
 	if !known {
 		t.Errorf("%s: got %T %v, want an error of package api", c.name, err, err)
 	}
 	text := string(p.Code)
-	if p.Code == problem.Invalid || p.Code == problem.Refused {
+	if p.Code == protocol.CodeInvalid || p.Code == protocol.CodeRefused {
 		text += ": " + p.Error
 	}
 	return text

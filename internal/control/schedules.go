@@ -8,6 +8,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
 )
@@ -77,7 +79,7 @@ func (s *Service) storedSchedule(ctx context.Context, name string) (store.Schedu
 	switch {
 	case s.parts.Timetable == nil:
 		return store.Scheduled{}, errNoSchedules
-	case makegood.ScheduleName.Check(name) != nil:
+	case limits.ScheduleName.Check(name) != nil:
 		return store.Scheduled{}, api.ErrNoSchedule
 	}
 	stored, err := s.parts.Timetable.Get(ctx, name)
@@ -113,7 +115,7 @@ func (s *Service) NextFires(ctx context.Context, name string, count int) ([]time
 
 // RunSchedule is what api.Schedules says.
 func (s *Service) RunSchedule(ctx context.Context, name string) (string, error) {
-	return s.RunScheduleOnce(ctx, name, api.NewJobID(s.parts.Now()))
+	return s.RunScheduleOnce(ctx, name, protocol.NewJobID(s.parts.Now()))
 }
 
 // maxRun is how long the name of a run may be, in bytes, so that the id of its job is not too long.

@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/view"
 )
@@ -101,7 +102,7 @@ func place(id string, at api.StepRef) (job.Place, error) {
 	if makegood.CheckJobID(id) != nil {
 		return job.Place{}, api.ErrNotFound // No job can have it.
 	}
-	if err := makegood.StepName.Check(at.Step); err != nil {
+	if err := limits.StepName.Check(at.Step); err != nil {
 		return job.Place{}, invalid("step: %v", err)
 	}
 	if at.Round < 0 {

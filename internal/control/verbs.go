@@ -8,8 +8,11 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
@@ -20,7 +23,7 @@ import (
 // Submit is what api.Jobs says.
 func (s *Service) Submit(ctx context.Context, sub makegood.Submission) (makegood.Job, error) {
 	if sub.ID == "" {
-		sub.ID = api.NewJobID(s.parts.Now())
+		sub.ID = protocol.NewJobID(s.parts.Now())
 	}
 	if sub.Workflow == "" {
 		return makegood.Job{}, fmt.Errorf("submit job %s: %w", sub.ID, invalid("workflow is missing"))
@@ -100,14 +103,14 @@ func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.
 	switch {
 	case makegood.CheckJobID(id) != nil:
 		return asked, api.ErrNotFound
-	case !slices.Contains(makegood.Verbs(), r.Verb):
-		return asked, invalid("there is no verb %.40q; there are %v", r.Verb, makegood.Verbs())
+	case !slices.Contains(domain.Verbs(), r.Verb):
+		return asked, invalid("there is no verb %.40q; there are %v", r.Verb, domain.Verbs())
 	case r.Verb == makegood.VerbReschedule && r.StartAt.IsZero():
 		return asked, invalid("startAt is missing")
 	case r.Verb == makegood.VerbEdit && r.Timeout == 0:
 		return asked, invalid("timeout is missing")
-	case len(r.Reason) > makegood.MaxReasonBytes:
-		return asked, invalid("reason has %d bytes, the limit is %d", len(r.Reason), makegood.MaxReasonBytes)
+	case len(r.Reason) > limits.MaxReasonBytes:
+		return asked, invalid("reason has %d bytes, the limit is %d", len(r.Reason), limits.MaxReasonBytes)
 	case len(r.Definition) > maxDefinition:
 		return asked, invalid("definition has %d bytes: want a hash, or %s", len(r.Definition), api.CurrentDefinition)
 	}
@@ -126,7 +129,7 @@ func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.
 // requestName checks the name of a request; an empty one is none.
 func requestName(name string) (string, error) {
 	if name != "" && makegood.CheckJobID(name) != nil {
-		return "", invalid("request: want 1 to %d of A to Z, a to z, 0 to 9, and . _ : -, and not %.140q", makegood.MaxRequestBytes, name)
+		return "", invalid("request: want 1 to %d of A to Z, a to z, 0 to 9, and . _ : -, and not %.140q", limits.MaxRequestBytes, name)
 	}
 	return name, nil
 }
@@ -159,7 +162,7 @@ func (s *Service) Offers(ctx context.Context, id string) (makegood.Offers, error
 // SentInputs says what the steps of a job and their undos were asked, with marks in the place of secrets: of one step, whole, or of all,
 // where step is empty. Nothing is changed. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer, *api.InvalidError.
 func (s *Service) SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error) {
-	if step != "" && makegood.StepName.Check(step) != nil {
+	if step != "" && limits.StepName.Check(step) != nil {
 		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, invalid("step is %.80q: want the name of a step", step))
 	}
 	all, err := s.sentInputs(ctx, id, step)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -69,7 +69,7 @@ func (o *operator) asks(ctx context.Context) (map[string][]string, error) {
 			return nil, fmt.Errorf("definition %s of workflow %s: %w", hash, name, err)
 		}
 		for _, agent := range c.Agents() {
-			if !makegood.WaitsByItself(agent) {
+			if !domain.WaitsByItself(agent) {
 				by[agent] = append(by[agent], name)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -81,7 +82,7 @@ func (n told) AgentSilent(context.Context, string) error     { return n.err }
 func TestAnAlertCountsWhenItWasHeard(t *testing.T) {
 	for err, want := range map[error]int64{nil: 2, errors.New("deaf"): 0} {
 		a := &alerts{Notifier: told{err}}
-		for _, state := range makegood.ProcessStates() {
+		for _, state := range domain.ProcessStates() {
 			_ = a.Announce(t.Context(), notify.Notice{Announcement: job.Announcement{ProcessState: state}})
 		}
 		_ = a.AgentSilent(t.Context(), "http")

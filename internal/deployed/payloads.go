@@ -10,7 +10,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/s3payload"
 )
@@ -37,7 +37,7 @@ type large struct {
 
 // longest is how long what is kept once must stay: what is on its way to a job, and what a job had that has ended.
 func longest(retention time.Duration) time.Duration {
-	return max(makegood.KeepPayload, retention+expiry)
+	return max(limits.KeepPayload, retention+expiry)
 }
 
 // payloads reads where large payloads are, of a stack that keeps jobs so long.

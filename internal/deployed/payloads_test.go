@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -109,11 +110,11 @@ steps:
 	if err := store.PutDefinition(t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
 		t.Fatal(err)
 	}
-	ref, err := json.Marshal(map[string]any{"report": report, "text": strings.Repeat("x", makegood.MaxInlineBytes)})
+	ref, err := json.Marshal(map[string]any{"report": report, "text": strings.Repeat("x", limits.MaxInlineBytes)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, input := range map[string]json.RawMessage{"with": ref, "without": json.RawMessage(`{"text":"` + strings.Repeat("x", makegood.MaxInlineBytes) + `"}`)} {
+	for id, input := range map[string]json.RawMessage{"with": ref, "without": json.RawMessage(`{"text":"` + strings.Repeat("x", limits.MaxInlineBytes) + `"}`)} {
 		if _, _, err := sched.Submit(t.Context(), scheduler.Submission{ID: id, Definition: compiled.Hash, Input: input}); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
@@ -148,7 +149,7 @@ func TestEverySampleIsOfAMetricThatIsNamed(t *testing.T) {
 	reached := map[string]bool{}
 	for _, d := range watch.Metrics() {
 		for _, outcome := range []watch.Outcome{"", watch.Succeeded, watch.Failed, watch.Silent, watch.Waiting, watch.Withdrawn, watch.Refused, watch.Interrupted} {
-			for _, state := range makegood.ProcessStates() {
+			for _, state := range domain.ProcessStates() {
 				if name, _ := metricOf(watch.Sample{Metric: d.Metric, Outcome: outcome, State: state}); name != "" {
 					reached[name] = true
 				}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
@@ -139,7 +140,7 @@ func (l *lifespan) harass(w *world, id string, random *rand.Rand) {
 	}
 	for n := 0; !l.isOver(); n++ {
 		time.Sleep(time.Duration(random.IntN(20_000)) * time.Millisecond)
-		verb := makegood.Verbs()[random.IntN(len(makegood.Verbs()))]
+		verb := domain.Verbs()[random.IntN(len(domain.Verbs()))]
 		// The engine may be dead, or the verb be refused: both are as good as never having asked.
 		_, _, _ = w.engine.Parts().Scheduler.Request(w.t.Context(), id, job.Requested{Verb: verb, Request: fmt.Sprintf("%d-%d", time.Now().UnixNano(), n)})
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
@@ -92,8 +93,8 @@ func TestANewEngineKnowsWhatIsDue(t *testing.T) {
 		synctest.Wait()
 		want := map[string]time.Time{
 			// Of ten that were missed the latest is made up for.
-			makegood.FireID("minutes", begin.Add(10*time.Minute)): begin.Add(10*time.Minute + 30*time.Second),
-			makegood.FireID("minutes", begin.Add(11*time.Minute)): begin.Add(11 * time.Minute),
+			domain.FireID("minutes", begin.Add(10*time.Minute)): begin.Add(10*time.Minute + 30*time.Second),
+			domain.FireID("minutes", begin.Add(11*time.Minute)): begin.Add(11 * time.Minute),
 			"later": job.StartAt,
 		}
 		for id, at := range want {
@@ -216,7 +217,7 @@ func submitDue(t *testing.T, w *world, definition string, many int, at func() ti
 			for i := s; i < many; i += submitters {
 				id := fmt.Sprintf("due-%06d", i)
 				mu.Lock()
-				start := makegood.Instant(at())
+				start := domain.Instant(at())
 				all[id] = start
 				mu.Unlock()
 				if _, _, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: id, Definition: definition, StartAt: start}); err != nil {

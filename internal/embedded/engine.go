@@ -18,13 +18,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/payload/filepayload"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -220,7 +220,7 @@ func (c Config) withDefaults() Config {
 		c.Visibility = localqueue.DefaultVisibility
 	}
 	if c.TaskVisibility == 0 {
-		c.TaskVisibility = makegood.MaxTimeout
+		c.TaskVisibility = limits.MaxTimeout
 	}
 	return c
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 func TestAChainOfSixtyStepsEndsProcessed(t *testing.T) {
@@ -167,7 +169,7 @@ steps:
 }
 
 func TestOutputsBeyondTheInlineLimitAreSpilledAndReadBack(t *testing.T) {
-	just, over := text(makegood.MaxInlineBytes), text(makegood.MaxInlineBytes+1)
+	just, over := text(limits.MaxInlineBytes), text(limits.MaxInlineBytes+1)
 	large := text(makegood.MaxPayloadBytes)
 	r := troupe{script: map[string]work{
 		"just": gives(just), "over": gives(over), "large": gives(large), "last": always(agent.Final(errDeaf)),
@@ -222,7 +224,7 @@ func TestAnOutputBeyondThePayloadLimitGoesByReference(t *testing.T) {
 	w := open(t, embedded.Config{Agents: r.agents("a")})
 	w.submit(w.define("name: big\nsteps: [{name: big, agent: a, undo: {action: small}}, {name: bad, agent: a, undo: none}]"), "j", `{}`)
 	w.ends("j", makegood.JobUndone)
-	p, whole := makegood.WholePayload(r.seen("small")[0].Undo.Output)
+	p, whole := domain.WholePayload(r.seen("small")[0].Undo.Output)
 	if !whole || p.Bytes != makegood.MaxPayloadBytes+1 || p.By != "a" || p.Type != makegood.PayloadJSON {
 		t.Errorf("the undo was told %.200s", r.seen("small")[0].Undo.Output)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
@@ -25,11 +26,11 @@ func ended(t *testing.T, s *sqlitestore.Store, id string, at time.Time) {
 	t.Helper()
 	j := job.Job{
 		ID: id, Workflow: "order", ProcessState: makegood.JobProcessing, Desired: makegood.JobProcessed, Round: 1,
-		CreatedAt: makegood.Instant(at), CompleteBy: makegood.Instant(at),
+		CreatedAt: domain.Instant(at), CompleteBy: domain.Instant(at),
 	}
 	put, created := s.PutPayload(t.Context(), id, "input", make([]byte, 8<<10)), s.Create(t.Context(), j)
-	j.Rev, j.ProcessState, j.FinishedAt, j.CompleteBy = 1, makegood.JobProcessed, makegood.Instant(at), time.Time{}
-	saved := s.Save(t.Context(), store.Change{Job: j, Seen: makegood.Instant(at)})
+	j.Rev, j.ProcessState, j.FinishedAt, j.CompleteBy = 1, makegood.JobProcessed, domain.Instant(at), time.Time{}
+	saved := s.Save(t.Context(), store.Change{Job: j, Seen: domain.Instant(at)})
 	if err := errors.Join(put, created, saved); err != nil {
 		t.Fatal(err)
 	}

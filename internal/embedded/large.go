@@ -22,7 +22,7 @@ type large interface {
 	payload.Store
 	// Drop takes what a job had that was written and kept last before a time.
 	Drop(ctx context.Context, job string, before time.Time) error
-	// Collect takes some of what no job has, and nobody has written or kept for makegood.KeepPayload.
+	// Collect takes some of what no job has, and nobody has written or kept for limits.KeepPayload.
 	Collect(ctx context.Context, known func(ctx context.Context, job string) (bool, error)) (more bool, err error)
 	Close()
 }

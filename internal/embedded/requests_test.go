@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -86,7 +87,7 @@ type person struct {
 func (p *person) ask() {
 	for range p.random.IntN(6) {
 		time.Sleep(time.Duration(p.random.IntN(20_000)) * time.Millisecond)
-		p.request(makegood.Verbs()[p.random.IntN(len(makegood.Verbs()))])
+		p.request(domain.Verbs()[p.random.IntN(len(domain.Verbs()))])
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -93,7 +94,7 @@ steps:
   - {name: look, agent: a}
   - {name: charge, agent: a, with: {length: "${ .input | length }"}}
 `)
-	large := makegood.MaxInlineBytes + 100
+	large := limits.MaxInlineBytes + 100
 	_, _, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(text(large))})
 	if !errors.Is(err, errLost) || still.payloads != 1 {
 		t.Fatalf("got %v after %d payloads, want the error of the store after the input", err, still.payloads)

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -160,7 +160,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		now := time.Now()
 		at, set, rang := e.alarm.next(now)
 		if rang {
-			r, err := e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
+			r, err := e.supervisor.SweepAfter(ctx, domain.Instant(swept.Add(-time.Millisecond)))
 			e.noteSweep(ctx, now, r, err)
 			if r.Braked {
 				// There is more than the queue is to hold: it goes on where it held back.
@@ -194,7 +194,7 @@ func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
 	}
 	now := time.Now()
 	if now.Sub(whole) < wholeEvery {
-		r, err := e.supervisor.SweepRecent(ctx, makegood.Instant(now.Add(-wholeEvery)))
+		r, err := e.supervisor.SweepRecent(ctx, domain.Instant(now.Add(-wholeEvery)))
 		e.noteSweep(ctx, now, r, err)
 		return whole
 	}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // State is what is known of an effect.
@@ -38,8 +40,8 @@ var (
 
 // CheckKeep says what is wrong with how long effects are to be kept; nil: nothing.
 func CheckKeep(keep time.Duration) error {
-	if keep != 0 && keep < makegood.MinKeepEffect {
-		return fmt.Errorf("effects are to be kept for %v, the least is %v (zero: for ever)", keep, makegood.MinKeepEffect)
+	if keep != 0 && keep < limits.MinKeepEffect {
+		return fmt.Errorf("effects are to be kept for %v, the least is %v (zero: for ever)", keep, limits.MinKeepEffect)
 	}
 	return nil
 }
@@ -99,7 +101,7 @@ func (u *Undoing) Err() error {
 
 // Failed returns the error of an effect, after which nothing of it is left. A step cannot wait for what is not there.
 func Failed(err error) error {
-	if _, waits := agent.Waits(err); !waits {
+	if _, waits := agentctx.Waits(err); !waits {
 		return err
 	}
 	return agent.Final(agent.NotApplied(errors.New("what is behind the fence answered agent.Wait, and is rolled back: return Wait when the fence has returned")))

@@ -11,7 +11,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/fenced"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // refused holds an error to be final, and to say that nothing was applied, and why.
@@ -23,8 +25,8 @@ func refused(t *testing.T, what string, err error, why string) {
 }
 
 func TestEffectsAreKeptForEverOrForTheLeastTime(t *testing.T) {
-	for keep, ok := range map[time.Duration]bool{0: true, makegood.MinKeepEffect: true, makegood.MinKeepEffect - 1: false, 1: false, -1: false} {
-		if err := fenced.CheckKeep(keep); (err == nil) != ok || !ok && !strings.Contains(err.Error(), makegood.MinKeepEffect.String()) {
+	for keep, ok := range map[time.Duration]bool{0: true, limits.MinKeepEffect: true, limits.MinKeepEffect - 1: false, 1: false, -1: false} {
+		if err := fenced.CheckKeep(keep); (err == nil) != ok || !ok && !strings.Contains(err.Error(), limits.MinKeepEffect.String()) {
 			t.Errorf("%v: got %v, want taken: %v", keep, err, ok)
 		}
 	}
@@ -52,18 +54,18 @@ func TestAnOutputIsKeptAsTheActionMeantIt(t *testing.T) {
 // What was kept by an action that gave something else cannot be read: for good, and the effect stands.
 func TestAnOutputThatCannotBeReadIsFinal(t *testing.T) {
 	task := makegood.Task{Key: "j/pay/1"}
-	if n, err := fenced.Read[int](agent.NewContext(t.Context(), task, nil), json.RawMessage(`7`)); err != nil || n != 7 {
+	if n, err := fenced.Read[int](agentctx.NewContext(t.Context(), task, nil), json.RawMessage(`7`)); err != nil || n != 7 {
 		t.Errorf("got %d, %v", n, err)
 	}
-	_, err := fenced.Read[int](agent.NewContext(t.Context(), task, nil), json.RawMessage(`"seven"`))
+	_, err := fenced.Read[int](agentctx.NewContext(t.Context(), task, nil), json.RawMessage(`"seven"`))
 	if f := agent.Failure(err); f.Retryable || f.Applied != makegood.AppliedUnknown || !strings.Contains(f.Message, "under j/pay/1") {
 		t.Errorf("got %+v, want a final error that names the key", f)
 	}
 	task.Key, task.Undo = "j/pay/1/undo", &makegood.UndoTask{ForwardKey: "j/pay/1"}
-	if n, err := fenced.ReadForUndo[int](agent.NewContext(t.Context(), task, nil), json.RawMessage(`7`)); err != nil || n != 7 {
+	if n, err := fenced.ReadForUndo[int](agentctx.NewContext(t.Context(), task, nil), json.RawMessage(`7`)); err != nil || n != 7 {
 		t.Errorf("for an undo: got %d, %v", n, err)
 	}
-	_, err = fenced.ReadForUndo[int](agent.NewContext(t.Context(), task, nil), json.RawMessage(`"seven"`))
+	_, err = fenced.ReadForUndo[int](agentctx.NewContext(t.Context(), task, nil), json.RawMessage(`"seven"`))
 	refused(t, "for an undo", err, "under j/pay/1:")
 }
 
@@ -77,7 +79,7 @@ func TestWhatFailsBehindAFenceIsToldAsItIs(t *testing.T) {
 	}
 	err := fenced.Failed(fmt.Errorf("asked: %w", agent.Wait(time.Now())))
 	refused(t, "a wait", err, "agent.Wait")
-	if _, waits := agent.Waits(err); waits {
+	if _, waits := agentctx.Waits(err); waits {
 		t.Errorf("got %v, which waits", err)
 	}
 }

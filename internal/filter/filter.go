@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -39,11 +41,11 @@ type Parameter struct {
 }
 
 // Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long ago as
-// that time before now, in RFC 3339. Any other text stays as it is, for api.ReadFilter to refuse.
+// that time before now, in RFC 3339. Any other text stays as it is, for protocol.ReadFilter to refuse.
 func (p Parameter) Read(text string, now time.Time) string {
 	if p.Kind == Time {
 		if ago, err := makegood.ParseDuration(text); err == nil {
-			return makegood.Instant(now.Add(-ago.Std())).Format(time.RFC3339Nano)
+			return domain.Instant(now.Add(-ago.Std())).Format(time.RFC3339Nano)
 		}
 	}
 	if i := slices.IndexFunc(p.Values, func(known string) bool { return strings.EqualFold(known, text) }); i >= 0 {
@@ -102,7 +104,7 @@ func Named(name string) (Parameter, error) {
 // Parameters returns all that jobs can be found by.
 func Parameters() []Parameter {
 	var states []string
-	for _, s := range makegood.ProcessStates() {
+	for _, s := range domain.ProcessStates() {
 		states = append(states, string(s))
 	}
 	states = append(states, "waiting") // api.JobWaiting
@@ -112,7 +114,7 @@ func Parameters() []Parameter {
 		{Name: "definition", Value: "hash", Says: "only jobs that keep the definition of this hash"},
 		{Name: "paused", Kind: Switch, Says: "only paused jobs, and with no state"},
 		{Name: "tenant", Value: "tenant", Says: "only jobs for this tenant"},
-		{Name: "label", Kind: Label, Value: "NAME=VALUE", Says: fmt.Sprintf("only jobs with this label; several times, at most %d: with all of them", makegood.MaxLabels)},
+		{Name: "label", Kind: Label, Value: "NAME=VALUE", Says: fmt.Sprintf("only jobs with this label; several times, at most %d: with all of them", limits.MaxLabels)},
 		{Name: "step", Value: "step", Says: "only jobs that stand at this step: it failed (Error), or it or its undo is under way, waits, or is to be tried again"},
 		{Name: "agent", Value: "agent", Says: "only jobs that stand at a step, or the undo of one, of this agent"},
 		{Name: "reason-prefix", Value: "prefix", Says: "only jobs whose reason, or the first of its round, begins with this prefix"},

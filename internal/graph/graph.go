@@ -8,12 +8,12 @@ package graph
 import (
 	"fmt"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
 	// MaxNodes is how many nodes a graph may have: as many as a workflow may have steps.
-	MaxNodes = makegood.MaxSteps
+	MaxNodes = limits.MaxSteps
 	// MaxSVGBytes is how large the SVG of any graph of MaxNodes can be, where links are as short as names. A workflow of ten
 	// steps takes about 5 KB.
 	MaxSVGBytes = 3 << 20

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // OfWorkflow returns the steps of a workflow and what leads to each, as Layout takes them: all Idle, with the agent below the name,
@@ -20,7 +21,7 @@ func OfWorkflow(w makegood.Workflow) ([]Node, []Edge) {
 		if s.Only == makegood.OnlyOnError {
 			kind = Off
 		}
-		for _, before := range w.Before(s) {
+		for _, before := range domain.Before(w, s) {
 			edges = append(edges, Edge{From: before, To: s.Name, Kind: kind})
 		}
 	}
@@ -38,7 +39,7 @@ func whoDoes(s makegood.Step) string {
 			text += " · " + answer + ": " + do.String()
 		}
 	}
-	if s.CanUndo() {
+	if domain.CanUndo(s) {
 		text += " · undo"
 		if s.Undo.Action != "undo" { // that of an http step, which has no other name
 			text += " " + s.Undo.Action

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 func order() makegood.Workflow {
@@ -106,7 +107,7 @@ charge to reserve: 5
 // Each state of a step, and of an undo, looks like something.
 func TestEveryStateOfAStepHasALook(t *testing.T) {
 	var steps, undos []string
-	for _, s := range makegood.StepStates() {
+	for _, s := range domain.StepStates() {
 		state, _ := stateOf(makegood.JobStep{Activity: makegood.Activity{State: s}})
 		steps = append(steps, fmt.Sprintf("%s %s", s, state.Class()))
 		state, _ = stateOf(makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone}, Undo: &makegood.Activity{State: s}})

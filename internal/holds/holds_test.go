@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -105,7 +106,7 @@ func (w *world) held(n int, hold string) {
 
 func (w *world) hold(id, hold string, born time.Duration) {
 	w.Helper()
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	w.ok(w.store.Create(w.Context(), job.Job{
 		ID: id, ProcessState: makegood.JobProcessing, CreatedAt: now.Add(born), PausedAt: now, HeldBy: hold, CompleteBy: now.Add(limits.FarKey), Birth: "b",
 	}))
@@ -116,7 +117,7 @@ func (w *world) supervise(k *holds.Keeper, most int) (minutes int) {
 	w.Helper()
 	for minutes = range most {
 		for shard := range w.store.Shards() {
-			due, err := w.store.Due(w.Context(), shard, makegood.Instant(time.Now()), store.Entry{}, 10)
+			due, err := w.store.Due(w.Context(), shard, domain.Instant(time.Now()), store.Entry{}, 10)
 			w.ok(err)
 			for _, e := range due {
 				if e.Holds {

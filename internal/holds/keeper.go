@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -78,7 +79,7 @@ func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason
 			return fmt.Errorf("%w: %d agents and workflows are paused, which is the limit", ErrInvalid, all)
 		}
 		// Being released it is paused again: the jobs that have not gone on stay.
-		*h = job.Hold{Kind: kind, Name: name, Since: makegood.Instant(k.config.Now()), By: clip(by), Reason: reason, Kept: h.Kept}
+		*h = job.Hold{Kind: kind, Name: name, Since: domain.Instant(k.config.Now()), By: clip(by), Reason: reason, Kept: h.Kept}
 		return nil
 	})
 }
@@ -87,7 +88,7 @@ func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason
 // stood still go on little by little. One that is being released already goes on as it does. ErrNotHeld, ErrInvalid; any
 // other error leaves it unknown.
 func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by string) (job.Hold, error) {
-	if err := kind.Check(name); err != nil {
+	if err := domain.CheckHold(kind, name); err != nil {
 		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return k.change(ctx, kind, name, func(h *job.Hold, _ int) error {
@@ -95,7 +96,7 @@ func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by st
 			return fmt.Errorf("%s is %w", job.HoldName(kind, name), ErrNotHeld)
 		}
 		if h.On() {
-			now := makegood.Instant(k.config.Now())
+			now := domain.Instant(k.config.Now())
 			h.ReleasedAt, h.ReleasedBy, h.Next = now, clip(by), now
 		}
 		return nil
@@ -115,7 +116,7 @@ func clip(by string) string {
 }
 
 func (k *Keeper) check(ctx context.Context, kind makegood.HoldKind, name, reason string) error {
-	if err := kind.Check(name); err != nil {
+	if err := domain.CheckHold(kind, name); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	switch {
@@ -228,7 +229,7 @@ func (k *Keeper) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := makegood.Instant(k.config.Now())
+	now := domain.Instant(k.config.Now())
 	var left job.Holds
 	var all []told
 	for _, h := range held.Holds {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -110,19 +111,19 @@ func statusLine(status int) string {
 }
 
 // retryAfter reads how long the remote asks to be left alone: seconds, or a date. It is at most
-// makegood.MaxBackoff; the step's retry.max shortens it further.
+// limits.MaxBackoff; the step's retry.max shortens it further.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	seconds, err := strconv.ParseUint(text, 10, 32)
 	switch {
 	case err == nil:
-		return min(time.Duration(seconds)*time.Second, makegood.MaxBackoff)
+		return min(time.Duration(seconds)*time.Second, limits.MaxBackoff)
 	case errors.Is(err, strconv.ErrRange):
-		return makegood.MaxBackoff
+		return limits.MaxBackoff
 	}
 	date, err := http.ParseTime(text)
 	if err != nil {
 		return 0
 	}
-	return min(max(0, date.Sub(now)), makegood.MaxBackoff)
+	return min(max(0, date.Sub(now)), limits.MaxBackoff)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 func TestTheStatusSaysWhatFollows(t *testing.T) {
@@ -167,11 +168,11 @@ func TestRetryAfterIsKept(t *testing.T) {
 		"-7":                            0,
 		"1.5":                           0,
 		"soon":                          0,
-		"99999999999":                   makegood.MaxBackoff,
-		"4000000000":                    makegood.MaxBackoff,
+		"99999999999":                   limits.MaxBackoff,
+		"4000000000":                    limits.MaxBackoff,
 		"Fri, 20 Nov 2026 09:00:42 GMT": 42 * time.Second,
 		"Fri, 20 Nov 2026 08:00:00 GMT": 0,
-		"Fri, 20 Nov 2399 08:00:00 GMT": makegood.MaxBackoff,
+		"Fri, 20 Nov 2399 08:00:00 GMT": limits.MaxBackoff,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)

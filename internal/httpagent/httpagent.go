@@ -19,6 +19,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 )
 
 const (
@@ -87,7 +88,7 @@ func (a *Agent) Name() string { return makegood.HTTPAgent }
 // applied; so is a 4xx, but for 408, 425 and 429. A connection that could not be made is retryable
 // and surely not applied. All other failures may have had their effect.
 func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
-	request, err := newRequest(task, agent.CompleteBy(ctx))
+	request, err := newRequest(task, agentctx.CompleteBy(ctx))
 	if err != nil {
 		return nil, agent.Final(agent.NotApplied(err))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -105,7 +106,7 @@ func (lease) Progress(context.Context, json.RawMessage) error { return nil }
 
 func call(t *testing.T, a *Agent, task makegood.Task) (string, error) {
 	t.Helper()
-	ctx := agent.NewContext(t.Context(), task, lease{time.Date(2026, 11, 20, 9, 30, 0, 250e6, time.FixedZone("CET", 3600))})
+	ctx := agentctx.NewContext(t.Context(), task, lease{time.Date(2026, 11, 20, 9, 30, 0, 250e6, time.FixedZone("CET", 3600))})
 	output, err := a.Handle(ctx, task)
 	return string(output), err
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	wire "github.com/makegood-dev/makegood/internal/problem"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
@@ -35,7 +35,7 @@ type answer struct {
 func ok(body any) (answer, error) { return answer{status: http.StatusOK, body: body}, nil }
 
 // Problem is the body of every answer that is not a success.
-type Problem = wire.Problem
+type Problem = protocol.Problem
 
 // problem is a Problem on its way out.
 type problem struct {
@@ -48,7 +48,7 @@ type problem struct {
 func newProblem(status int, format string, args ...any) *problem {
 	p := &problem{status: status, body: Problem{Error: fmt.Sprintf(format, args...)}}
 	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
-		p.body.Code = wire.Invalid
+		p.body.Code = protocol.CodeInvalid
 	}
 	return p
 }
@@ -81,7 +81,7 @@ func (a *handlers) problemOf(r *http.Request, err error) *problem {
 	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
 	}
-	body, status, known := wire.Of(err)
+	body, status, known := protocol.ProblemOf(err)
 	if !known || status == http.StatusInternalServerError {
 		a.Logger.WarnContext(r.Context(), "request could not be answered", "method", r.Method, "route", r.Pattern, "job", r.PathValue("id"), "error", err)
 	}
@@ -128,21 +128,21 @@ func about(r *http.Request) subject {
 
 // word puts a problem in the words of its subject.
 func (s subject) word(p *problem, err error) {
-	if s.name != "" && s.place != nil && p.body.Code != wire.Invalid {
+	if s.name != "" && s.place != nil && p.body.Code != protocol.CodeInvalid {
 		*s.place(&p.body) = s.name
 	}
 	switch p.body.Code {
-	case wire.Refused:
+	case protocol.CodeRefused:
 		p.body.Error = s.refused(p.body)
-	case wire.NoJob, wire.NoSchedule, wire.NoDefinition:
+	case protocol.CodeNoJob, protocol.CodeNoSchedule, protocol.CodeNoDefinition:
 		p.body.Error = fmt.Sprintf("there is no %s %s", s.what, shown(s.name))
-	case wire.NoMessage:
+	case protocol.CodeNoMessage:
 		p.body.Error = fmt.Sprintf("there is no message %.80q in quarantine", s.name)
-	case wire.NoPayload:
+	case protocol.CodeNoPayload:
 		p.body.Error = "the payload is not there, for this job and by this writer"
-	case wire.Damaged:
+	case protocol.CodeDamaged:
 		p.body.Error = s.full() + " is stored, but cannot be read; the log says why"
-	case wire.Newer:
+	case protocol.CodeNewer:
 		p.retryAfter = retryAfterDeployment
 		if newer := new(scheduler.NewerError); !errors.As(err, &newer) {
 			p.body.Error = s.full() + " was written by a newer release of Makegood; ask again when the deployment is done"

@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -161,7 +162,7 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 		makegood.JobProcessed: `{}`, makegood.JobError: `{"reserve":"fail"}`, makegood.JobUndone: `{"charge":"deny"}`,
 		makegood.JobCancelled: `{"reserve":"fail"}`, makegood.JobProcessing: `{"charge":"hold"}`,
 	}
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		for state, input := range script {
 			id := fmt.Sprintf("%s-%s", verb, state)
 			w.bring(id, state, input)

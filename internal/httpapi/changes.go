@@ -42,7 +42,7 @@ type follower struct {
 // is not.
 func (a *handlers) follow(w http.ResponseWriter, r *http.Request) {
 	if a.Changes == nil {
-		a.refuse(w, newProblem(http.StatusNotFound, "changes are not kept here: start it with --changes, or Options.Changes"))
+		a.refuse(w, newProblem(http.StatusNotFound, "changes are not kept here: start it with --changes, or Options.Notify.Changes"))
 		return
 	}
 	select {

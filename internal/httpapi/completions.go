@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // StepCompletion is the body that completes a step by its address.
@@ -181,8 +182,8 @@ func (a *handlers) settleStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	if !slices.Contains(makegood.SettledAs(), makegood.StepState(said.As)) {
-		return answer{}, bad("as is %.40q: want one of %v", said.As, makegood.SettledAs())
+	if !slices.Contains(domain.SettledAs(), makegood.StepState(said.As)) {
+		return answer{}, bad("as is %.40q: want one of %v", said.As, domain.SettledAs())
 	}
 	at, as := api.StepRef{Step: r.PathValue("step"), Undo: said.Undo, Round: said.Round}, makegood.StepState(said.As)
 	return requested(a.Jobs.Settle(r.Context(), r.PathValue("id"), at, api.SettleOptions{

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // waits reports whether the first step of a job waits.
@@ -168,7 +169,7 @@ func TestWhatIsSaidOfAStepIsReadStrictly(t *testing.T) {
 	w := newWorld(t)
 	w.submit("sign", "j", `{}`)
 	w.until("j", waits)
-	long := strings.Repeat("x", makegood.MaxReasonBytes+1)
+	long := strings.Repeat("x", limits.MaxReasonBytes+1)
 	for _, c := range []struct{ verb, body, want string }{
 		{"complete", `{"output":"yes","early":"please"}`, `early is "please": want keep, or nothing`},
 		{"complete", `{"output":"yes","round":-1}`, "round is -1: want 1 or more"},
@@ -205,7 +206,7 @@ func TestAPersonSettlesAStep(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "o", `{"reserve":"hold"}`)
 	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepClaimed })
-	large := []byte(`"` + strings.Repeat("x", makegood.MaxInlineBytes) + `"`)
+	large := []byte(`"` + strings.Repeat("x", limits.MaxInlineBytes) + `"`)
 	at := api.StepRef{Step: "charge"}
 	invalid, refused := new(api.InvalidError), new(api.RefusedError)
 	for what, s := range map[string]api.SettleOptions{
@@ -214,7 +215,7 @@ func TestAPersonSettlesAStep(t *testing.T) {
 		"how it is known that":   {NotDone: true},
 		"as done has one":        {NotDone: true, Reason: "no", Output: []byte(`1`)},
 		"want one":               {NotDone: true, Skipped: true, Reason: "no"},
-		"the limit is 1024":      {Reason: strings.Repeat("x", makegood.MaxReasonBytes+1)},
+		"the limit is 1024":      {Reason: strings.Repeat("x", limits.MaxReasonBytes+1)},
 		"is not JSON as it must": {Output: []byte(`{"a":1,"a":2}`)},
 		"output has 262146":      {Output: []byte(`"` + strings.Repeat("x", makegood.MaxPayloadBytes) + `"`)},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -204,7 +205,7 @@ func conversations() []conversation {
 	}
 	all = append(all, completions()...)
 	all = append(all, slices.Concat(settlements(), offering(), defining())...)
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
 		granted := map[makegood.Verb]string{makegood.VerbResubmit: "failed", makegood.VerbPause: "held", makegood.VerbResume: "held", makegood.VerbRedo: "again", makegood.VerbForward: "turned"}[verb]
 		if granted == "" {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // Door is a part of the API that is let to some callers, and not to others. Each route belongs to one.
@@ -50,5 +50,5 @@ const Local = "local"
 
 // claimed takes callers at their word, where nobody knows who they are.
 func claimed(unknown string) func(*http.Request) string {
-	return func(r *http.Request) string { return cmp.Or(r.Header.Get(api.WhoHeader), unknown) }
+	return func(r *http.Request) string { return cmp.Or(r.Header.Get(protocol.WhoHeader), unknown) }
 }

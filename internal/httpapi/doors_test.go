@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -36,7 +36,7 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 	belongs["POST /api/jobs/there/payloads"], belongs["PUT /api/jobs/there/payloads"] = httpapi.Submit, httpapi.Submit
 	belongs["GET /api/jobs/there/payloads/0?bytes=1"] = httpapi.Read
 	belongs["GET /api/definitions/0"] = httpapi.Read
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		belongs["POST /api/jobs/there/"+string(verb)] = httpapi.Operate
 	}
 	for _, door := range httpapi.Doors() {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -25,7 +25,7 @@ func FuzzAPI(f *testing.F) {
 		endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/"+verb, "POST /api/completions/"+verb)
 	}
 	endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/settle", "POST /api/jobs/ID/plan", "GET /api/jobs/ID/verbs", "GET /api/jobs/ID/inputs", "POST /api/jobs/ID/payloads", "GET /api/jobs/ID/payloads/0")
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		endpoints = append(endpoints, "POST /api/jobs/ID/"+string(verb))
 	}
 	for i := range endpoints {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -28,7 +29,7 @@ func holdRoutes() []route {
 		summary: "What is paused as a whole, since when, by whom and why, how many jobs stand still because of it, and how far a release is.",
 		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
 	}}
-	for _, kind := range makegood.HoldKinds() {
+	for _, kind := range domain.HoldKinds() {
 		all = append(
 			all,
 			route{

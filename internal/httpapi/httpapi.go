@@ -32,6 +32,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/payload"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -96,7 +97,7 @@ type Config struct {
 	// Door is the part of the API that is served here. Empty: all of it.
 	Door Door
 	// Caller knows who makes a request, for what is kept of it. Nil: nobody does, and it is what they say of themselves
-	// (api.WhoHeader), or Unknown.
+	// (protocol.WhoHeader), or Unknown.
 	Caller func(*http.Request) string
 	// Unknown is who makes a request that does not say so; empty: Local.
 	Unknown string
@@ -160,8 +161,8 @@ func (a *handlers) serve(w http.ResponseWriter, req *http.Request, r route) {
 		a.refuse(w, newProblem(http.StatusForbidden, "%s %s belongs to the door %s, and this is the door %s", r.method, r.path, r.door, a.Door))
 		return
 	}
-	if err := makegood.CheckWho(req.Header.Get(api.WhoHeader)); err != nil {
-		a.refuse(w, newProblem(http.StatusBadRequest, "the header %s: it %v", api.WhoHeader, err))
+	if err := limits.CheckWho(req.Header.Get(protocol.WhoHeader)); err != nil {
+		a.refuse(w, newProblem(http.StatusBadRequest, "the header %s: it %v", protocol.WhoHeader, err))
 		return
 	}
 	if r.stream != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -164,7 +165,7 @@ func readForm(r *http.Request) (said control.Answer, err error) {
 	if name != "" {
 		// As much of it as leaves room for what it answers.
 		content := slices.Concat(said.Output, []byte(form.Get("reason")))
-		said.Request = name[:min(len(name), makegood.MaxRequestBytes/2)] + "." + job.ShortHash(form.Get("do")+"\n"+string(content))
+		said.Request = name[:min(len(name), limits.MaxRequestBytes/2)] + "." + job.ShortHash(form.Get("do")+"\n"+string(content))
 	}
 	return said, nil
 }

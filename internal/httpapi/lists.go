@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -48,7 +49,7 @@ func countRoutes() []route {
 		{
 			method: "GET", path: "/api/counts", name: "count", door: Read, handle: (*handlers).counts,
 			summary:    "Count jobs by what they are alike in, for some seconds; where the cursor is not empty, it goes on there, and the groups of all answers add up. The values of a group are in the order of by; a job that stands at several steps counts with each. since is when the first of them stopped, and example its id.",
-			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", api.Facets())}, cursor),
+			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", protocol.Facets())}, cursor),
 			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 		{
@@ -98,7 +99,7 @@ func (a *handlers) counts(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	wanted, err := api.ReadFilter(values)
+	wanted, err := protocol.ReadFilter(values)
 	if err != nil {
 		return answer{}, err
 	}
@@ -134,7 +135,7 @@ func listQuery(r *http.Request) (listing, error) {
 		return listing{}, err
 	}
 	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
-	if l.filter, err = api.ReadFilter(values); err != nil {
+	if l.filter, err = protocol.ReadFilter(values); err != nil {
 		return l, err
 	}
 	most := MaxLimit

@@ -8,6 +8,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // What is refused is refused in the words that were said before anybody asked; what is offered is granted.
@@ -23,11 +25,11 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 	for _, id := range []string{"failed", "held", "done"} {
 		offers, err := w.client.Offers(t.Context(), id)
 		check(t, err)
-		if got, want := len(offers.Verbs), len(makegood.Verbs())+1; got != want {
+		if got, want := len(offers.Verbs), len(domain.Verbs())+1; got != want {
 			t.Errorf("job %s: got %d offers, want %d: one a verb, and wake", id, got, want)
 		}
-		for _, verb := range makegood.Verbs() {
-			if o, _ := offers.Of(string(verb)); o.Effect == makegood.OfferRefused && verb != makegood.VerbReschedule && verb != makegood.VerbEdit {
+		for _, verb := range domain.Verbs() {
+			if o, _ := domain.OfferOf(offers, string(verb)); o.Effect == limits.OfferRefused && verb != makegood.VerbReschedule && verb != makegood.VerbEdit {
 				refused++
 				_, err := w.client.Request(t.Context(), id, api.Request{Verb: verb})
 				wantRefused(t, err, o.Reason)
@@ -40,8 +42,8 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 
 	offers, err := w.client.Offers(t.Context(), "held")
 	check(t, err)
-	reserve, _ := offers.Step("reserve", false)
-	settle, ok := reserve.Of(makegood.AskSettleDone)
+	reserve, _ := domain.OffersOfStep(offers, "reserve", false)
+	settle, ok := domain.StepOffer(reserve, domain.AskSettleDone)
 	if !ok || settle.Granted() {
 		t.Fatalf("somebody holds the attempt of reserve, and %+v is offered", reserve)
 	}
@@ -50,11 +52,11 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 
 	offers, err = w.client.Offers(t.Context(), "failed")
 	check(t, err)
-	if resubmit, _ := offers.Of(string(makegood.VerbResubmit)); resubmit.Effect != "goes on from what failed, forwards" {
+	if resubmit, _ := domain.OfferOf(offers, string(makegood.VerbResubmit)); resubmit.Effect != "goes on from what failed, forwards" {
 		t.Errorf("a job in Error: got %+v, want what the table of verbs says", resubmit)
 	}
-	reserve, _ = offers.Step("reserve", false)
-	if settle, _ := reserve.Of(makegood.AskSettleSkipped); !settle.Granted() {
+	reserve, _ = domain.OffersOfStep(offers, "reserve", false)
+	if settle, _ := domain.StepOffer(reserve, domain.AskSettleSkipped); !settle.Granted() {
 		t.Errorf("what has failed can be settled, and %+v is offered", settle)
 	}
 	_, err = w.client.Settle(t.Context(), "failed", api.StepRef{Step: "reserve"}, api.SettleOptions{Skipped: true, Reason: "by hand"})
@@ -68,11 +70,11 @@ func TestAnOfferHasTheQuestionOfAnApproval(t *testing.T) {
 	w.until("s-1", func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepWaiting })
 	offers, err := w.client.Offers(t.Context(), "s-1")
 	check(t, err)
-	sign, ok := offers.Step("sign", false)
+	sign, ok := domain.OffersOfStep(offers, "sign", false)
 	if !ok || sign.Question != "Sign s-1?" || !slices.Equal(sign.Choices, []string{"yes", "no"}) {
 		t.Fatalf("got %+v, want the question and its answers", sign)
 	}
-	if answer, _ := sign.Of(makegood.AskComplete); !answer.Granted() {
+	if answer, _ := domain.StepOffer(sign, domain.AskComplete); !answer.Granted() {
 		t.Errorf("it waits, and %+v is offered", answer)
 	}
 	_, err = w.client.Complete(t.Context(), "s-1", api.StepRef{Step: "sign"}, []byte(`"yes"`))
@@ -80,7 +82,7 @@ func TestAnOfferHasTheQuestionOfAnApproval(t *testing.T) {
 	w.until("s-1", in(makegood.JobProcessed))
 	offers, err = w.client.Offers(t.Context(), "s-1")
 	check(t, err)
-	if sign, ok := offers.Step("sign", false); ok {
+	if sign, ok := domain.OffersOfStep(offers, "sign", false); ok {
 		t.Errorf("of a step that is done nothing may be asked: %+v", sign)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 //go:generate go test . -run TestTheAPIIsWhatIsWrittenDown -rewrite
@@ -72,7 +74,7 @@ func (d drawing) operation(r route) object {
 		parameters = append(parameters, object{"name": "agent", "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	if strings.Contains(r.path, "{step}") {
-		parameters = append(parameters, object{"name": "step", "in": "path", "required": true, "schema": object{"type": "string", "pattern": "^" + makegood.StepName.Pattern() + "$"}})
+		parameters = append(parameters, object{"name": "step", "in": "path", "required": true, "schema": object{"type": "string", "pattern": "^" + limits.StepName.Pattern() + "$"}})
 	}
 	for _, p := range r.parameters {
 		drawn := object{"name": p.name, "in": "query", "description": p.says, "schema": p.schema()}
@@ -133,9 +135,9 @@ func (d drawing) schema(t reflect.Type) object {
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"description": "any JSON value"}
 	case reflect.TypeFor[makegood.ProcessState]():
-		return object{"type": "string", "enum": makegood.ProcessStates()}
+		return object{"type": "string", "enum": domain.ProcessStates()}
 	case reflect.TypeFor[makegood.StepState]():
-		return object{"type": "string", "enum": makegood.StepStates()}
+		return object{"type": "string", "enum": domain.StepStates()}
 	case reflect.TypeFor[makegood.Applied]():
 		return object{"type": "string", "enum": []makegood.Applied{makegood.AppliedUnknown, makegood.AppliedNo}}
 	}
@@ -165,8 +167,8 @@ func (d drawing) schema(t reflect.Type) object {
 func (d drawing) payload() object {
 	inner := object{"by": object{"type": "string"}, "bytes": object{"type": "integer"}, "sha256": object{"type": "string"}, "type": object{"type": "string"}}
 	d.schemas["Payload"] = object{
-		"type": "object", "required": []string{makegood.PayloadMark}, "additionalProperties": false,
-		"properties": object{makegood.PayloadMark: object{"type": "object", "properties": inner, "required": []string{"bytes", "sha256"}, "additionalProperties": false}},
+		"type": "object", "required": []string{limits.PayloadMark}, "additionalProperties": false,
+		"properties": object{limits.PayloadMark: object{"type": "object", "properties": inner, "required": []string{"bytes", "sha256"}, "additionalProperties": false}},
 	}
 	return object{"$ref": "#/components/schemas/Payload"}
 }
@@ -195,7 +197,7 @@ func (d drawing) fields(t reflect.Type, properties object) (required []string) {
 	for _, f := range fieldsOf(t) {
 		properties[f.name] = d.schema(f.kind)
 		if f.name == "as" {
-			properties[f.name] = object{"type": "string", "enum": makegood.SettledAs()}
+			properties[f.name] = object{"type": "string", "enum": domain.SettledAs()}
 		}
 		if !f.optional {
 			required = append(required, f.name)

@@ -163,7 +163,7 @@ func typeOf(mediaType string) (string, error) {
 	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
 		mediaType = ""
 	}
-	return mediaType, makegood.CheckPayloadType(mediaType)
+	return mediaType, limits.CheckPayloadType(mediaType)
 }
 
 // writePayload stores the body, for a job that is there or will be submitted, and answers with the reference.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/telemetry"
@@ -205,7 +206,7 @@ func routes() []route {
 // verbRoutes are those of the verbs that the table has.
 func verbRoutes() (all []route) {
 	job, none := Requested{}, Problem{}
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		asks := route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
@@ -218,7 +219,7 @@ func verbRoutes() (all []route) {
 			asks.summary += " definition: the hash of a definition that is known here, or current; what is done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, (*handlers).edit
-			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", makegood.MinTimeout, makegood.MaxJobTimeout)
+			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
 		}
 		if verb == makegood.VerbReschedule {
 			asks.body, asks.handle = Rescheduling{}, (*handlers).reschedule
@@ -241,7 +242,7 @@ func planRoute() route {
 // verbSummary says in which states a verb is granted, as the table of verbs has it.
 func verbSummary(verb makegood.Verb) string {
 	var granted []string
-	for _, s := range makegood.ProcessStates() {
+	for _, s := range domain.ProcessStates() {
 		if rule := machine.RuleFor(verb, s); rule.Effect != machine.Refuses {
 			granted = append(granted, fmt.Sprintf("%s (%s)", s, rule.Effect))
 		}
@@ -355,7 +356,7 @@ func (a *handlers) edit(r *http.Request) (answer, error) {
 	if asking.Timeout == "" {
 		return answer{}, bad("timeout is missing")
 	}
-	timeout, err := makegood.ParseTimeout(asking.Timeout)
+	timeout, err := domain.ParseTimeout(asking.Timeout)
 	if err != nil {
 		return answer{}, bad("timeout: %v", err)
 	}

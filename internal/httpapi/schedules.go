@@ -10,10 +10,12 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // maxSchedule is how large the body of a schedule may be, in bytes.
-const maxSchedule = makegood.MaxScheduleInputBytes + maxOverhead
+const maxSchedule = limits.MaxScheduleInputBytes + maxOverhead
 
 // ScheduleRemoval is the body that removes one.
 type ScheduleRemoval struct {
@@ -190,7 +192,7 @@ func (a *handlers) runSchedule(r *http.Request) (answer, error) {
 	if err := decode(r, &run); err != nil {
 		return answer{}, err
 	}
-	id, err := a.Jobs.RunScheduleOnce(r.Context(), r.PathValue("id"), cmp.Or(run.Request, api.NewJobID(a.Now())))
+	id, err := a.Jobs.RunScheduleOnce(r.Context(), r.PathValue("id"), cmp.Or(run.Request, protocol.NewJobID(a.Now())))
 	return orError(ScheduleJob{Job: id}, err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // sentRoute is the route of the evaluated inputs of a job's steps.
@@ -13,7 +14,7 @@ func sentRoute() route {
 		method: "GET", path: "/api/jobs/{id}/inputs", name: "inputs", door: Read, handle: (*handlers).sent,
 		parameters: []parameter{{name: "step", says: "one step, with its input whole"}},
 		summary: fmt.Sprintf("What the steps of a job, and their undos, were asked: the input of their latest attempts, of up to %d bytes each (more where step names one), evaluated from the definition and from what the job keeps, with marks in the place of secrets. asSent says that nothing that it reads has changed since; otherwise it is what an attempt would get now, and changed says why.",
-			makegood.MaxSentInputBytes),
+			limits.MaxSentInputBytes),
 		answers: everywhere(map[int]any{http.StatusOK: makegood.SentInputs{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
 	}
 }

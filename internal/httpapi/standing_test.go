@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // agentConversations are those about how agents stand.
@@ -79,10 +80,10 @@ func TestTasksThatWaitForAnAgentOutsideAreSeen(t *testing.T) {
 	if a.Polls == nil || a.Polls.LastAt != nil || a.Polls.Instances != 0 || a.Polls.Since.After(time.Now()) {
 		t.Errorf("got %+v, want that nobody has asked for its tasks since the engine began", a.Polls)
 	}
-	if since, absent := a.Absent(a.Polls.Since.Add(limits.AbsentAfter + time.Second)); !absent || since != a.Polls.Since {
+	if since, absent := protocol.Absent(a, a.Polls.Since.Add(limits.AbsentAfter+time.Second)); !absent || since != a.Polls.Since {
 		t.Errorf("got %v since %v, want that nobody asks for its tasks since the engine began", absent, since)
 	}
-	if _, absent := a.Absent(a.Polls.Since.Add(limits.AbsentAfter)); absent {
+	if _, absent := protocol.Absent(a, a.Polls.Since.Add(limits.AbsentAfter)); absent {
 		t.Error("it is absent before half a minute has passed")
 	}
 	if idle := w.agentOf("guarded", func(api.Agent) bool { return true }); *idle.Waiting != 0 || idle.OldestAt != nil || len(idle.Workflows) != 0 || idle.Workflows == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // MaxLooks is how much is looked at of one input: each visit of a value by a schema counts, with its members or its length, and each match
@@ -63,8 +64,8 @@ func (p Problems) Error() string {
 
 // Compile compiles a schema, which is JSON. The error is a Problems.
 func Compile(text json.RawMessage) (*Schema, error) {
-	if len(text) > makegood.MaxInputSchemaBytes {
-		return nil, Problems{{Message: fmt.Sprintf("%d bytes as JSON, the limit is %d", len(text), makegood.MaxInputSchemaBytes)}}
+	if len(text) > limits.MaxInputSchemaBytes {
+		return nil, Problems{{Message: fmt.Sprintf("%d bytes as JSON, the limit is %d", len(text), limits.MaxInputSchemaBytes)}}
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {

@@ -108,7 +108,7 @@ func TestASchemaThatIsWrongIsRefusedWithItsPlace(t *testing.T) {
 		{`{"properties": {"a": {"$id": "b"}}}`, "properties.a.$id: only the schema as a whole may have an $id"},
 		{`{"maximum": 1e5000}`, "maximum: has more than 400 digits, or a power of ten beyond 400, and cannot be checked"},
 		{deep, strings.Repeat("not.", limits.MaxInputSchemaDepth-1) + "not: nested deeper than 64"},
-		{`{"title": "` + strings.Repeat("x", makegood.MaxInputSchemaBytes) + `"}`, "65549 bytes as JSON, the limit is 65536"},
+		{`{"title": "` + strings.Repeat("x", limits.MaxInputSchemaBytes) + `"}`, "65549 bytes as JSON, the limit is 65536"},
 	} {
 		_, err := Compile(json.RawMessage(c.schema))
 		if err == nil || err.Error() != c.want {

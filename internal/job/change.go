@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // Changes is what a job keeps of its transitions for those who hear of every one. Zero where nobody does.
@@ -116,7 +117,7 @@ func (c *Changes) Forget(upTo int) bool {
 
 // After returns the job's pending changes whose number is above one, as they are published.
 func (j Job) After(number int) makegood.Changes {
-	all := makegood.Changes{Version: makegood.ChangesVersion, Job: j.ID, Workflow: j.Workflow, Tenant: j.Tenant, CreatedAt: j.CreatedAt}
+	all := makegood.Changes{Version: domain.ChangesVersion, Job: j.ID, Workflow: j.Workflow, Tenant: j.Tenant, CreatedAt: j.CreatedAt}
 	n := j.Changes.First() - 1
 	for _, c := range j.Changes.Pending {
 		if n += c.numbers(); n > number {

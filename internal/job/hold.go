@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Hold says that an agent or a workflow is paused as a whole: nothing new is sent to the agent, nor for a job of the workflow.
@@ -45,7 +46,7 @@ func (h Hold) Why() string {
 	if h.Reason != "" {
 		parts = append(parts, h.Reason)
 	}
-	return makegood.Clip(strings.Join(parts, ": "))
+	return limits.Clip(strings.Join(parts, ": "))
 }
 
 // Holds are all that there are, those that are being released included. It is never changed in place.

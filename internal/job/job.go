@@ -395,7 +395,7 @@ type StepError struct {
 	Retryable bool `json:"retryable,omitempty"`
 	// Applied is unknown unless the agent knows better.
 	Applied makegood.Applied `json:"applied,omitempty"`
-	// Kind is a makegood.ErrorKind; empty: none.
+	// Kind is a limits.ErrorKind; empty: none.
 	Kind string `json:"kind,omitempty"`
 	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max.
 	RetryAfter makegood.Duration `json:"retryAfter,omitzero"`

@@ -1,5 +1,7 @@
-// Package limits has the limits and the tuning of the engine that no user sets: sizes in bytes, counts, and durations. The
-// limits of what users write and send are constants of the root package.
+// Package limits has the limits that hold for a job, its workflow and the engine: sizes in bytes, counts and durations;
+// and the rules of names, labels and other short texts. users.go has the limits of what users write and send; those
+// that a user's program can act on are constants of the root package. limits.go has the tuning of the engine that no
+// user sets. The package is a leaf: the root package imports it, and it imports nothing of ours.
 package limits
 
 import "time"

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Proxy lists the reverse proxies that may name callers. A header counts only from their addresses, as the
@@ -71,7 +71,7 @@ func (p Proxy) callerOf(r *http.Request) (c Caller, known bool, err error) {
 		return Caller{}, false, nil
 	}
 	name := strings.TrimSpace(names[0])
-	if len(names) > 1 || makegood.CheckWho(name) != nil {
+	if len(names) > 1 || limits.CheckWho(name) != nil {
 		return Caller{}, false, fmt.Errorf("%w: the header %s must be there once, with a name", errWrong, p.Header)
 	}
 	role := Reader

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -159,8 +159,8 @@ func parseToken(line string) (Token, error) {
 
 // check refuses a name or a role that cannot be.
 func (t Token) check() error {
-	if err := makegood.CheckWho(t.Name); err != nil || t.Name == "" || strings.ContainsAny(t.Name, " \t#") {
-		return fmt.Errorf("the name %.70q: want a name of at most %d bytes, without spaces and #", t.Name, makegood.MaxWhoBytes)
+	if err := limits.CheckWho(t.Name); err != nil || t.Name == "" || strings.ContainsAny(t.Name, " \t#") {
+		return fmt.Errorf("the name %.70q: want a name of at most %d bytes, without spaces and #", t.Name, limits.MaxWhoBytes)
 	}
 	if !slices.Contains([]Role{Reader, Operator, Agent}, t.Role) {
 		return fmt.Errorf("the role %.40q: want %s, %s or %s", string(t.Role), Operator, Reader, Agent)

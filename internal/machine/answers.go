@@ -5,6 +5,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // answeredWith ends a waiting step with an output from outside. The onAnswer of an approval decides what follows, for the answer of a
@@ -48,7 +49,7 @@ func (t *turn) failsBy(e job.StepCompleted) bool {
 // has answered.
 func (t *turn) refusedBy(at side, action makegood.AnswerAction, reason string) {
 	a := t.activity(at)
-	failure := &job.StepError{Message: makegood.Clip(reason), Kind: makegood.KindAnswer, Applied: makegood.AppliedNo}
+	failure := &job.StepError{Message: limits.Clip(reason), Kind: makegood.KindAnswer, Applied: makegood.AppliedNo}
 	ended := job.Entry{Kind: makegood.EntryFailed, Error: failure}
 	if action == makegood.AnswerFail {
 		t.attemptFailed(at, ended)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -27,7 +28,7 @@ type attacked struct {
 func newAttacked(t *testing.T, step makegood.Step) *attacked {
 	t.Helper()
 	step.Name, step.Agent = "s", "a"
-	x := &attacked{t: t, now: time.UnixMilli(1_000_000).UTC(), w: makegood.Workflow{Name: "w", Steps: []makegood.Step{step}}.WithDefaults()}
+	x := &attacked{t: t, now: time.UnixMilli(1_000_000).UTC(), w: domain.WithDefaults(makegood.Workflow{Name: "w", Steps: []makegood.Step{step}})}
 	facts := x.facts(nil)
 	for {
 		j, v := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d"}, facts, x.now)
@@ -158,7 +159,7 @@ func TestAClaimWhoseItemIsFilledIsALie(t *testing.T) {
 
 // However long its task may wait, somebody is told that nobody claims it.
 func TestAnAgentThatNeverClaimsIsToldOfWhateverItsStartBy(t *testing.T) {
-	for _, startBy := range []makegood.Duration{10 * makegood.Minute, 24 * 60 * makegood.Minute, 36 * 60 * makegood.Minute, makegood.Duration(makegood.MaxStartBy)} {
+	for _, startBy := range []makegood.Duration{10 * makegood.Minute, 24 * 60 * makegood.Minute, 36 * 60 * makegood.Minute, makegood.Duration(limits.MaxStartBy)} {
 		t.Run(fmt.Sprint(startBy), func(t *testing.T) {
 			x := newAttacked(t, makegood.Step{StartBy: startBy})
 			start := x.now

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // openAttempt makes the next attempt of an activity that rests: its number has never been used, and never will be again.
@@ -95,7 +97,7 @@ func (t *turn) done(at side, output job.Payload) {
 
 // noteStart keeps when an activity was first claimed, and last.
 func noteStart(a *job.Activity, at time.Time) {
-	at = makegood.Instant(at)
+	at = domain.Instant(at)
 	switch {
 	case a.StartedAt.IsZero():
 		a.StartedAt = at
@@ -112,7 +114,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 		return verdict
 	}
 	failure := e.Error
-	failure.Message = makegood.Clip(failure.Message)
+	failure.Message = limits.Clip(failure.Message)
 	if t.shared(at) {
 		// Nobody claimed it, so its task may run more than once: one run cannot speak for the others.
 		failure.Applied = makegood.AppliedUnknown
@@ -232,7 +234,7 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 			return t.learn(at, found)
 		}
 	}
-	why := &job.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
+	why := &job.StepError{Message: limits.Clip("the task cannot be sent: " + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
 	t.noteOf(at, job.Entry{Kind: makegood.EntryRefused, Error: why})
 	if t.conclude(at) {
 		return Verdict{Kind: Applied}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -31,7 +30,7 @@ func (t *turn) noteChanges(before job.Job) {
 		t.addChanges(job.Job{Steps: namesOf(before.Steps)}, before, nil)
 	case c.Seq > 0 && c.Rev != before.Rev && c.Rev != before.Rev+1:
 		// It was parked, or an older release has moved it. (Rev+1 is an event before this one, of the same save.)
-		c.Add(job.Change{At: t.now, Lost: 1}, makegood.MaxUnpublished)
+		c.Add(job.Change{At: t.now, Lost: 1}, limits.MaxUnpublished)
 	}
 	t.addChanges(before, *t.job, t.entries)
 	c.Rev = before.Rev + 1
@@ -78,7 +77,7 @@ func (t *turn) addChanges(before, after job.Job, entries []job.Entry) {
 		})
 	}
 	for _, one := range slices.Concat(ended, begun) {
-		t.job.Changes.Add(one, makegood.MaxUnpublished)
+		t.job.Changes.Add(one, limits.MaxUnpublished)
 	}
 }
 
@@ -97,10 +96,10 @@ func why(one *job.Change, step string, undo bool, attempt int, entries []job.Ent
 
 // clipChange shortens a text to what a change may say, at a character's edge.
 func clipChange(text string) string {
-	if text = makegood.Clip(text); len(text) <= makegood.MaxChangeReasonBytes {
+	if text = limits.Clip(text); len(text) <= limits.MaxChangeReasonBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:makegood.MaxChangeReasonBytes-len("...")], "") + "..."
+	return strings.ToValidUTF8(text[:limits.MaxChangeReasonBytes-len("...")], "") + "..."
 }
 
 // published takes the changes off that were published.

@@ -201,7 +201,7 @@ func (t *turn) lie(at side, found job.Found) bool {
 			limit = earlier(limit, started.Add(p.timeout.Std()+limits.MaxClaimAhead))
 		}
 		// However often it was moved, and whatever the claim says of when it was made.
-		limit = earlier(limit, t.activity(at).ClaimUntil().Add(makegood.MaxClaim))
+		limit = earlier(limit, t.activity(at).ClaimUntil().Add(limits.MaxClaim))
 		return found.Claim.CompleteBy.After(limit)
 	default:
 		return false

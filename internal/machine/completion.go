@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -59,7 +60,7 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("it is of round %d, the job is in round %d", p.Round, t.job.Round)}
 	case p.Token != "" && p.Generation != t.activity(at).Generation:
 		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("it is of %s as it was before its definition or the job's input was changed", named(p.Step, p.Undo))}
-	case p.Undo && !t.w.Steps[i].CanUndo():
+	case p.Undo && !domain.CanUndo(t.w.Steps[i]):
 		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s has no undo", p.Step)}
 	}
 	return at, Verdict{Kind: Applied}
@@ -74,7 +75,7 @@ func (t *turn) noStep(p job.Place) string {
 	for _, s := range t.job.Steps {
 		names = append(names, s.Name)
 	}
-	return makegood.Clip(fmt.Sprintf("there is no step %s: the job has %s", p.Step, strings.Join(names, ", ")))
+	return limits.Clip(fmt.Sprintf("there is no step %s: the job has %s", p.Step, strings.Join(names, ", ")))
 }
 
 // GenuineCompletion reports whether the completion token of a place is the one that the job made for it, in whichever round that was.
@@ -232,13 +233,13 @@ func named(step string, undo bool) string {
 
 // completionOf is what is kept of an answer. An approval takes one of its choices.
 func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, refused string) {
-	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, limits.MaxCompletedByBytes), Why: makegood.Clip(e.Why), Output: e.Output, Error: e.Error}
+	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, limits.MaxCompletedByBytes), Why: limits.Clip(e.Why), Output: e.Output, Error: e.Error}
 	if e.Request != "" {
 		c.Request = e.Asking()
 	}
 	if e.Error != nil {
 		failure := *e.Error
-		failure.Message = makegood.Clip(failure.Message)
+		failure.Message = limits.Clip(failure.Message)
 		c.Error, c.Output = &failure, job.Payload{}
 		return c, ""
 	}
@@ -299,7 +300,7 @@ func answerIn(output job.Payload) (string, bool) {
 
 // clipBytes shortens a text that is kept.
 func clipBytes(text string, limit int) string {
-	text = makegood.Clip(text)
+	text = limits.Clip(text)
 	if len(text) <= limit {
 		return text
 	}

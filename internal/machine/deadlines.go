@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -67,7 +68,7 @@ func passed(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 // timeUp ends the forward direction of a job that took too long.
 func (t *turn) timeUp() {
 	reason := fmt.Sprintf("the job's timeout of %s passed", t.timeout())
-	if t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo() {
+	if t.w.OnFailure.Action == makegood.FailureStop || !domain.HasUndo(t.w) {
 		t.stop(reason)
 		return
 	}
@@ -162,7 +163,7 @@ func (t *turn) fellSilent(at side, claim job.Claim, why string) job.Entry {
 	claim.Progress, claim.Beside, claim.Bytes = job.Progress{}, 0, 0
 	a.Silent = claim
 	return job.Entry{Kind: makegood.EntrySilent, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt, Error: &job.StepError{
-		Message: makegood.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
+		Message: limits.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
 	}}
 }
 
@@ -220,7 +221,7 @@ const maxHeartbeats = 10
 // wait is how long the task of an attempt may wait that was sent again resent times. It doubles, so
 // that a queue that stands still is not filled.
 func wait(startBy makegood.Duration, resent int) makegood.Duration {
-	return doubled(startBy, resent, makegood.Duration(makegood.MaxStartBy))
+	return doubled(startBy, resent, makegood.Duration(limits.MaxStartBy))
 }
 
 // interrupted ends the attempts that an earlier run of the embedded engine dispatched. They may have

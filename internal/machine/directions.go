@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // goForward opens every step that is ready, and finishes the job when all are done.
@@ -50,7 +52,7 @@ func (t *turn) start(at side) {
 		t.wants = append(t.wants, want)
 	case fact.Err != "":
 		a := t.activity(at)
-		a.Error = &job.StepError{Message: makegood.Clip(fact.Err), Kind: makegood.KindExpression, Applied: makegood.AppliedNo}
+		a.Error = &job.StepError{Message: limits.Clip(fact.Err), Kind: makegood.KindExpression, Applied: makegood.AppliedNo}
 		t.note(job.Entry{Kind: makegood.EntryFailed, Step: want.Step, Undo: want.Undo, Error: a.Error})
 		t.giveUp(at, a.Error.Message)
 	case !fact.Run:
@@ -138,10 +140,10 @@ func (t *turn) backOver(i int) bool {
 	case s.Forward.State != job.Done && !s.Forward.Unknown:
 		s.Undo.State = job.Skipped
 		return true
-	case !t.w.Steps[i].CanUndo() && t.waitsByItself(side{i, false}):
+	case !domain.CanUndo(t.w.Steps[i]) && t.waitsByItself(side{i, false}):
 		s.Undo.State = job.Skipped
 		return true
-	case !t.w.Steps[i].CanUndo():
+	case !domain.CanUndo(t.w.Steps[i]):
 		s.Undo.State = job.Irreversible
 		return true
 	case !t.job.Paused():

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -24,9 +25,9 @@ func (t *turn) expect() {
 	if expect == 0 {
 		return
 	}
-	t.job.ExpectBy = makegood.Instant(t.from().Add(expect))
+	t.job.ExpectBy = domain.Instant(t.from().Add(expect))
 	if !told {
-		t.job.WarnAt = makegood.Instant(t.job.ExpectBy.Add(-expect / limits.ExpectMargin))
+		t.job.WarnAt = domain.Instant(t.job.ExpectBy.Add(-expect / limits.ExpectMargin))
 	}
 }
 
@@ -49,13 +50,13 @@ func (t *turn) foresee() {
 	waits, soonest := t.soonest()
 	if waits.After(t.now) && waits.Before(t.job.ExpectBy) {
 		margin := t.job.ExpectBy.Sub(waits) / limits.ExpectMargin
-		t.job.WarnAt = later(t.job.WarnAt, makegood.Instant(t.job.ExpectBy.Add(-margin)))
+		t.job.WarnAt = later(t.job.WarnAt, domain.Instant(t.job.ExpectBy.Add(-margin)))
 	}
 	if !soonest.After(t.job.ExpectBy) && !passed(t.job.WarnAt, t.now) {
 		return
 	}
 	t.job.WarnAt = time.Time{}
-	why := makegood.Clip(t.standsAt())
+	why := limits.Clip(t.standsAt())
 	t.announce(true, false)
 	last := &t.job.Untold[len(t.job.Untold)-1]
 	last.ExpectBy, last.Reason = t.job.ExpectBy, why

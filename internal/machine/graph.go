@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // graph is the order of a workflow's steps, by their index.
@@ -25,7 +26,7 @@ func newGraph(w makegood.Workflow) graph {
 	g := graph{order: make([]int, 0, n), needs: make([][]int, n), followers: make([][]int, n)}
 	missing := make([]int, n)
 	for i, s := range w.Steps {
-		before := w.Before(s)
+		before := domain.Before(w, s)
 		for _, name := range before {
 			need, ok := index[name]
 			if !ok {

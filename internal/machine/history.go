@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -29,16 +30,16 @@ func (t *turn) noteOf(at side, e job.Entry) {
 
 // noteRequest notes what somebody asked for, before what it brings about.
 func (t *turn) noteRequest(e job.Requested) {
-	entry := job.Entry{Kind: makegood.EntryRequest, Verb: e.Verb, By: makegood.Clip(e.By), Reason: makegood.Clip(e.Reason)}
+	entry := job.Entry{Kind: makegood.EntryRequest, Verb: e.Verb, By: limits.Clip(e.By), Reason: limits.Clip(e.Reason)}
 	if e.Verb == makegood.VerbReschedule {
-		entry.StartAt = makegood.Instant(later(e.StartAt, t.now))
+		entry.StartAt = domain.Instant(later(e.StartAt, t.now))
 	}
 	if e.Definition != "" {
 		entry.Definition = t.job.Definition
 	}
 	entry.Input = e.Input != nil
 	if e.Verb == makegood.VerbEdit {
-		entry.Timeout = makegood.TimeoutText(e.Timeout)
+		entry.Timeout = domain.TimeoutText(e.Timeout)
 	}
 	t.note(entry)
 }
@@ -58,7 +59,7 @@ func (t *turn) noteInterrupted(at side, claim job.Claim, claimed bool) {
 
 // shown is a time of a claim, if it can be shown: an agent writes it, and JSON has no other years.
 func shown(at time.Time) time.Time {
-	if at = makegood.Instant(at); at.Year() > 9999 || at.Year() < 1 {
+	if at = domain.Instant(at); at.Year() > 9999 || at.Year() < 1 {
 		return time.Time{}
 	}
 	return at

@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // An agent or a workflow may be paused as a whole. Which are is a fact. A job that would have to do with one is paused
@@ -67,7 +68,7 @@ func (t *turn) heldFor(reason string) string {
 	if reason == "" {
 		return t.job.HeldBy
 	}
-	return makegood.Clip(t.job.HeldBy + ": " + reason)
+	return limits.Clip(t.job.HeldBy + ": " + reason)
 }
 
 // takeBack ends the attempts that were made in this turn: nobody was sent them.

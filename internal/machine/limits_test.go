@@ -50,9 +50,9 @@ func TestAParkedJobStaysInTheIndexWhateverComes(t *testing.T) {
 // However often a wait was doubled, the next one is drawn from what is the longest.
 func TestAWaitThatWasDoubledOftenIsTheLongest(t *testing.T) {
 	waits := map[int]time.Duration{}
-	for _, tries := range []int{7, 8, 33, 64, makegood.MaxAttempts - 1} {
+	for _, tries := range []int{7, 8, 33, 64, limits.MaxAttempts - 1} {
 		x := newAttacked(t, makegood.Step{Retry: makegood.Retry{
-			Attempts: makegood.MaxAttempts, Backoff: makegood.Second, Max: makegood.Minute,
+			Attempts: limits.MaxAttempts, Backoff: makegood.Second, Max: makegood.Minute,
 		}})
 		x.job.Steps[0].Forward.Tries = tries
 		x.item = store.ClaimItem{Claim: job.Claim{Attempt: 1, LockedBy: "a1", StartedAt: x.now, CompleteBy: x.now.Add(time.Second)}}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -109,7 +110,7 @@ type turn struct {
 }
 
 func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now time.Time) *turn {
-	t := &turn{w: w, job: j, facts: facts, cause: cause, now: makegood.Instant(now), graph: newGraph(w)}
+	t := &turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: newGraph(w)}
 	t.idle = !t.going()
 	return t
 }
@@ -186,7 +187,7 @@ func maxTransitions(w makegood.Workflow) int {
 			attempts = max(attempts, r.Retry.Attempts)
 		}
 		n += 10 * attempts
-		if s.CanUndo() {
+		if domain.CanUndo(s) {
 			n += 10 * s.Undo.Retry.Attempts
 		}
 	}
@@ -224,7 +225,7 @@ func (t *turn) finish(state makegood.ProcessState) {
 // that came first; a failed undo or a cancel has another reason.
 func (t *turn) because(reason string) {
 	was := t.job.Reason
-	t.job.Reason = makegood.Clip(reason)
+	t.job.Reason = limits.Clip(reason)
 	if t.job.FirstReason == "" && was != t.job.Reason {
 		t.job.FirstReason = was
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -21,7 +22,7 @@ func TestAJobNeedsWhatItsStepsAsk(t *testing.T) {
 		"a step that heartbeats": {heartbeats, job.LevelWaits},
 		"an undo that does":      {undoes, job.LevelWaits},
 	} {
-		w := makegood.Workflow{Name: "w", Steps: []makegood.Step{c.step}}.WithDefaults()
+		w := domain.WithDefaults(makegood.Workflow{Name: "w", Steps: []makegood.Step{c.step}})
 		j, v := machine.Submit(w, machine.Submission{ID: "j", Later: true}, machine.Facts{}, time.UnixMilli(1))
 		if v.Kind != machine.Applied || j.Needs != c.want {
 			t.Errorf("%s: %v, and needs %d, want %d", name, v, j.Needs, c.want)

@@ -26,8 +26,8 @@ func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 		a.Error = &known
 	}
 	by := clipBytes(e.By, limits.MaxCompletedByBytes)
-	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepNotDone, By: by, Reason: makegood.Clip(e.Reason)})
-	t.job.RequestedBy = makegood.Clip(e.By)
+	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepNotDone, By: by, Reason: limits.Clip(e.Reason)})
+	t.job.RequestedBy = limits.Clip(e.By)
 	return Verdict{Kind: Applied}
 }
 

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // The effects of what may be asked that is no verb.
@@ -27,7 +29,7 @@ const asItShould = "it does not stand still"
 // out, by step. What only closing an attempt could tell is taken as granted. It panics where Apply would.
 func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Facts, now time.Time) makegood.Offers {
 	offers := makegood.Offers{Job: j.ID, ProcessState: j.ProcessState, Round: j.Round, Steps: []makegood.StepOffers{}}
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		_, v := Apply(w, j, sample(verb, j, now), facts, now)
 		offers.Verbs = append(offers.Verbs, offer(string(verb), onItsWay(RuleFor(verb, j.ProcessState).Effect, j), v))
 	}
@@ -35,7 +37,7 @@ func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Fac
 	if v.Kind == Stale {
 		v = Verdict{Kind: Duplicate, Reason: asItShould}
 	}
-	offers.Verbs = append(offers.Verbs, offer(makegood.AskWake, putsBack, v))
+	offers.Verbs = append(offers.Verbs, offer(domain.AskWake, putsBack, v))
 	next := j.Clone()
 	t := newTurn(w, &next, facts, "", now)
 	for i := range j.Steps {
@@ -54,11 +56,11 @@ func sample(verb makegood.Verb, j job.Job, now time.Time) job.Requested {
 	switch verb {
 	case makegood.VerbReschedule:
 		e.StartAt = now.Add(time.Minute)
-		if makegood.Instant(e.StartAt).Equal(j.StartAt) {
+		if domain.Instant(e.StartAt).Equal(j.StartAt) {
 			e.StartAt = e.StartAt.Add(time.Minute)
 		}
 	case makegood.VerbEdit:
-		e.Timeout = makegood.Duration(makegood.MaxJobTimeout)
+		e.Timeout = makegood.Duration(limits.MaxJobTimeout)
 	}
 	return e
 }
@@ -67,9 +69,9 @@ func sample(verb makegood.Verb, j job.Job, now time.Time) job.Requested {
 func offer(ask, effect string, v Verdict) makegood.Offer {
 	switch v.Kind {
 	case Refused:
-		return makegood.Offer{Ask: ask, Effect: makegood.OfferRefused, Reason: v.Reason}
+		return makegood.Offer{Ask: ask, Effect: limits.OfferRefused, Reason: v.Reason}
 	case Duplicate, Stale:
-		return makegood.Offer{Ask: ask, Effect: makegood.OfferAlready, Reason: v.Reason}
+		return makegood.Offer{Ask: ask, Effect: limits.OfferAlready, Reason: v.Reason}
 	default:
 		return makegood.Offer{Ask: ask, Effect: effect}
 	}
@@ -95,11 +97,11 @@ func (t *turn) offersOf(at side, claim job.Claim) makegood.StepOffers {
 		answer, longer = v.Reason, v.Reason
 	}
 	s := makegood.StepOffers{Step: place.Step, Undo: place.Undo, Choices: []string{}, Asks: []makegood.Offer{
-		unless(t.settleRefused(at, job.Settled{Place: place, Done: true}, claim), makegood.AskSettleDone, endsDone),
-		unless(t.settleRefused(at, job.Settled{Place: place}, claim), makegood.AskSettleSkipped, endsPassed),
-		unless(answer, makegood.AskComplete, answersIt),
-		unless(answer, makegood.AskFail, failsIt),
-		unless(longer, makegood.AskHeartbeat, waitsOn),
+		unless(t.settleRefused(at, job.Settled{Place: place, Done: true}, claim), domain.AskSettleDone, endsDone),
+		unless(t.settleRefused(at, job.Settled{Place: place}, claim), domain.AskSettleSkipped, endsPassed),
+		unless(answer, domain.AskComplete, answersIt),
+		unless(answer, domain.AskFail, failsIt),
+		unless(longer, domain.AskHeartbeat, waitsOn),
 	}}
 	if !at.undo {
 		s.Asks = slices.Insert(s.Asks, 2, t.notDoneOffer(at))
@@ -114,9 +116,9 @@ func (t *turn) offersOf(at side, claim job.Claim) makegood.StepOffers {
 func (t *turn) notDoneOffer(at side) makegood.Offer {
 	why := t.notToTakeBack(at, job.Settled{})
 	if why == "" && !t.activity(at).Unknown {
-		return offer(makegood.AskSettleNotDone, takesBack, Verdict{Kind: Duplicate, Reason: nothingStands(t.name(at))})
+		return offer(domain.AskSettleNotDone, takesBack, Verdict{Kind: Duplicate, Reason: nothingStands(t.name(at))})
 	}
-	return unless(why, makegood.AskSettleNotDone, takesBack)
+	return unless(why, domain.AskSettleNotDone, takesBack)
 }
 
 // settleRefused says why a side would not be settled, as far as that can be known without closing an attempt.

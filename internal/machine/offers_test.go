@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
@@ -68,7 +70,7 @@ func (x *world) claims() map[string]job.Claim {
 
 // asking is the event by which somebody asks for what is offered.
 func (x *world) asking(o makegood.Offer) job.Event {
-	if o.Ask == makegood.AskWake {
+	if o.Ask == domain.AskWake {
 		return job.DeadlinePassed{}
 	}
 	return job.Requested{Verb: makegood.Verb(o.Ask), StartAt: x.now.Add(90 * time.Second), Timeout: makegood.Hour}
@@ -86,17 +88,17 @@ func (x *world) askingStep(s makegood.StepOffers, o makegood.Offer) job.Event {
 		output = job.Payload{Inline: text, Bytes: len(text)}
 	}
 	switch o.Ask {
-	case makegood.AskSettleDone:
+	case domain.AskSettleDone:
 		return job.Settled{Place: place, Done: true, Output: output}
-	case makegood.AskSettleSkipped:
+	case domain.AskSettleSkipped:
 		return job.Settled{Place: place, Reason: "otherwise"}
-	case makegood.AskSettleNotDone:
+	case domain.AskSettleNotDone:
 		return job.Settled{Place: place, NotDone: true, Reason: "otherwise"}
-	case makegood.AskComplete:
+	case domain.AskComplete:
 		return job.StepCompleted{Place: place, Output: output}
-	case makegood.AskFail:
+	case domain.AskFail:
 		return job.StepCompleted{Place: place, Error: &job.StepError{Message: "another", Applied: makegood.AppliedUnknown}}
-	case makegood.AskHeartbeat:
+	case domain.AskHeartbeat:
 		return job.WaitExtended{Place: place, Until: x.now.Add(makegood.MaxWait)}
 	default:
 		x.t.Fatalf("nobody knows how to ask for %q", o.Ask)
@@ -107,7 +109,7 @@ func (x *world) askingStep(s makegood.StepOffers, o makegood.Offer) job.Event {
 // compare asks for what is offered, of a copy of the job and of its claims.
 func (x *world) compare(o makegood.Offer, e job.Event) {
 	switch v := x.verdict(e); {
-	case v.Kind == machine.Refused && (o.Effect != makegood.OfferRefused || o.Reason != v.Reason):
+	case v.Kind == machine.Refused && (o.Effect != limits.OfferRefused || o.Reason != v.Reason):
 		x.t.Fatalf("%+v is offered, but %#v is refused: %s", o, e, v.Reason)
 	case v.Kind == machine.Applied && !o.Granted():
 		x.t.Fatalf("%+v is offered, but %#v is applied", o, e)

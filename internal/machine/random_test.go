@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -133,7 +134,7 @@ func TestAFencedAnswerChangesNothing(t *testing.T) {
 
 // A job whose attempts nobody could ever answer is a bug of ours, and is not stored.
 func TestAJobIsNotBornWithoutASecret(t *testing.T) {
-	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "s", Agent: "a"}}}.WithDefaults()
+	w := domain.WithDefaults(makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "s", Agent: "a"}}})
 	defer func() {
 		if recover() == nil {
 			t.Error("a job was made that has no secret")

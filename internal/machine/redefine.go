@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -143,7 +144,7 @@ func (t *turn) strands(i int, old, to makegood.Step) []string {
 		return nil
 	}
 	differs := works(old, to, forwardDiffers(old, to))
-	if old.CanUndo() && s.Undo.State != job.Failed {
+	if domain.CanUndo(old) && s.Undo.State != job.Failed {
 		differs = append(differs, works(old, to, undoDiffers(old, to))...)
 	}
 	return differs
@@ -232,9 +233,9 @@ func forwardDiffers(a, b makegood.Step) []string {
 // undoDiffers names the fields in which the undo of a step differs from that of another. Two that do nothing are the same.
 func undoDiffers(a, b makegood.Step) []string {
 	switch {
-	case !a.CanUndo() && !b.CanUndo():
+	case !domain.CanUndo(a) && !domain.CanUndo(b):
 		return nil
-	case !a.CanUndo() || !b.CanUndo():
+	case !domain.CanUndo(a) || !domain.CanUndo(b):
 		return []string{"undo"}
 	}
 	return differing(*a.Undo, *b.Undo, "undo.")
@@ -352,7 +353,7 @@ func sameKey(s job.StepState, forwards bool, differs []string, anotherInput bool
 // undoneAsBefore reports whether the undo of a step is ahead, and made of an input of before.
 func (t *turn) undoneAsBefore(i int) bool {
 	s := t.job.Steps[i]
-	if s.Forward.Former == 0 || !t.w.Steps[i].CanUndo() || t.undoOver(i) {
+	if s.Forward.Former == 0 || !domain.CanUndo(t.w.Steps[i]) || t.undoOver(i) {
 		return false
 	}
 	return t.facts.Definition == nil || slices.Contains(t.facts.Definition.UndoReads, s.Name)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // succeed ends an activity with a success, unless the step is to be repeated until it is ready: whether it is, is a fact,
@@ -24,7 +25,7 @@ func (t *turn) succeed(at side, output job.Payload) {
 		a.Output = output
 		t.wants = append(t.wants, want)
 	case ready.Err != "":
-		t.notReady(at, job.StepError{Message: makegood.Clip(ready.Err), Kind: makegood.KindExpression, Applied: makegood.AppliedUnknown})
+		t.notReady(at, job.StepError{Message: limits.Clip(ready.Err), Kind: makegood.KindExpression, Applied: makegood.AppliedUnknown})
 	case ready.Run:
 		t.done(at, output)
 	default:

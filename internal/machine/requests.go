@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -28,8 +29,8 @@ const (
 	EndsAgain  Effect = "starts again in a new round, once it is undone"
 	TurnsBack  Effect = "goes forward again, if nothing was undone yet"
 	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
-	Already    Effect = makegood.OfferAlready
-	Refuses    Effect = makegood.OfferRefused
+	Already    Effect = limits.OfferAlready
+	Refuses    Effect = limits.OfferRefused
 )
 
 // Rule is a cell of the table of verbs.
@@ -173,7 +174,7 @@ func (t *turn) requested(e job.Requested) Verdict {
 	t.noteRequest(e)
 	verdict := t.grant(rule, e)
 	if verdict.Kind == Applied {
-		t.job.RequestedBy = makegood.Clip(e.By)
+		t.job.RequestedBy = limits.Clip(e.By)
 	}
 	if verdict.Kind == Applied && e.Request != "" {
 		t.job.Requests = remember(t.job.Requests, job.ShortHash(e.Cause())) // short, whatever name its submitter gave it
@@ -244,7 +245,7 @@ func (t *turn) reschedule(at time.Time) Verdict {
 	case ahead < 0:
 		at = t.now // Never zero: a store may have counted on a later start.
 	}
-	at = makegood.Instant(at)
+	at = domain.Instant(at)
 	if at.Equal(t.job.StartAt) {
 		return Verdict{Kind: Duplicate, Reason: "it starts then"}
 	}
@@ -291,7 +292,7 @@ func (t *turn) requestUndo(e job.Requested) Verdict {
 	if e.Verb == makegood.VerbCancel {
 		want = makegood.JobCancelled
 	}
-	if t.job.ProcessState == makegood.JobProcessed && !t.w.HasUndo() {
+	if t.job.ProcessState == makegood.JobProcessed && !domain.HasUndo(t.w) {
 		return Verdict{Kind: Refused, Reason: "no step of its workflow has an undo"}
 	}
 	t.job.PausedAt = time.Time{}
@@ -387,8 +388,8 @@ func (t *turn) edit(timeout makegood.Duration) Verdict {
 		return Verdict{Kind: Refused, Reason: "the timeout is missing"}
 	case timeout < 0 && t.timeout() == 0:
 		return Verdict{Kind: Duplicate, Reason: "it has no timeout"}
-	case timeout > 0 && (timeout.Std() < makegood.MinTimeout || timeout.Std() > makegood.MaxJobTimeout):
-		return Verdict{Kind: Refused, Reason: fmt.Sprintf("the timeout is %s: want from %s to %s, or none", timeout, makegood.MinTimeout, makegood.MaxJobTimeout)}
+	case timeout > 0 && (timeout.Std() < limits.MinTimeout || timeout.Std() > limits.MaxJobTimeout):
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("the timeout is %s: want from %s to %s, or none", timeout, limits.MinTimeout, limits.MaxJobTimeout)}
 	case timeout < 0:
 		timeout = makegood.NoTimeout
 	}

@@ -18,7 +18,7 @@ func TestAJobKeepsWhoWasGrantedARequestLast(t *testing.T) {
 	now := time.UnixMilli(1_000_000).UTC()
 	facts := machine.Facts{Secret: make([]byte, limits.SecretBytes)}
 	j, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
-	long := strings.Repeat("x", 2*makegood.MaxReasonBytes)
+	long := strings.Repeat("x", 2*limits.MaxReasonBytes)
 	for _, c := range []struct {
 		asked job.Requested
 		want  string
@@ -27,7 +27,7 @@ func TestAJobKeepsWhoWasGrantedARequestLast(t *testing.T) {
 		{job.Requested{Verb: makegood.VerbPause, Request: "1", By: "eve"}, "ada"},
 		{job.Requested{Verb: makegood.VerbResubmit, Request: "2", By: "eve"}, "ada"},
 		{job.Requested{Verb: makegood.VerbResume, Request: "3"}, ""},
-		{job.Requested{Verb: makegood.VerbPause, Request: "4", By: long}, makegood.Clip(long)},
+		{job.Requested{Verb: makegood.VerbPause, Request: "4", By: long}, limits.Clip(long)},
 	} {
 		j, _ = machine.Apply(w, j, c.asked, facts, now)
 		if j.RequestedBy != c.want {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // A round is one run of a job from the start. An undone job gets another one when somebody asks for it (resubmit, or redo before it is
@@ -34,7 +35,7 @@ func (t *turn) undone() {
 		// The request for the round came before this was known. The effects that stand would be made once more, under another key.
 		t.noMoreRounds()
 		t.finish(t.job.Desired)
-		t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone() + "; so it was not begun again")
+		t.job.Reason = limits.Clip(t.job.Reason + t.notUndone() + "; so it was not begun again")
 		return
 	}
 	if t.job.AnotherRound {
@@ -48,7 +49,7 @@ func (t *turn) undone() {
 		t.job.Reason += "; its timeout leaves no time for another round"
 	}
 	t.finish(t.job.Desired)
-	t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone())
+	t.job.Reason = limits.Clip(t.job.Reason + t.notUndone())
 }
 
 // waitForRound returns the time between two rounds. A round that a person asked for starts after a millisecond, and not at once: its key

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -11,7 +12,7 @@ func (t *turn) again(at side, failure job.StepError) (retry makegood.Retry, retr
 	if at.undo {
 		return retry, failure.Retryable
 	}
-	again, then := t.w.Steps[at.step].Routes(failure.Kind)
+	again, then := domain.Routes(t.w.Steps[at.step], failure.Kind)
 	switch {
 	case again != nil:
 		return again.Retry, true
@@ -29,7 +30,7 @@ func (t *turn) passBy(at side) bool {
 	if at.undo || a.Error == nil {
 		return false
 	}
-	_, route := t.w.Steps[at.step].Routes(a.Error.Kind)
+	_, route := domain.Routes(t.w.Steps[at.step], a.Error.Kind)
 	if route == nil || route.Do.Action != makegood.RouteSkip && route.Do.Action != makegood.RouteGoto {
 		return false
 	}
@@ -52,7 +53,7 @@ func (t *turn) stopsFor(at side) bool {
 	if a.Error == nil {
 		return false
 	}
-	_, route := t.w.Steps[at.step].Routes(a.Error.Kind)
+	_, route := domain.Routes(t.w.Steps[at.step], a.Error.Kind)
 	return route != nil && route.Do.Action == makegood.RouteStop
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -142,7 +143,7 @@ func (t *turn) wasSettled(at side) string {
 
 // settledOutput is the output of a side that is settled as done. That of an approval is one of its answers.
 func (t *turn) settledOutput(at side, e job.Settled) (output job.Payload, refused string) {
-	if !e.Done || at.undo && !t.w.Steps[at.step].CanUndo() {
+	if !e.Done || at.undo && !domain.CanUndo(t.w.Steps[at.step]) {
 		return e.Output, ""
 	}
 	allowed := choices(t.w.Steps[at.step], at.undo)
@@ -211,10 +212,10 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 	a.Completion = nil
 	a.Settled = &job.Settlement{
 		Round: t.job.Round, Answer: e.Answer(), At: t.now,
-		By: clipBytes(e.By, limits.MaxCompletedByBytes), Reason: makegood.Clip(e.Reason),
+		By: clipBytes(e.By, limits.MaxCompletedByBytes), Reason: limits.Clip(e.Reason),
 	}
 	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepState(a.State), By: a.Settled.By, Reason: a.Settled.Reason})
-	t.job.RequestedBy = makegood.Clip(e.By)
+	t.job.RequestedBy = limits.Clip(e.By)
 	switch {
 	case t.job.ProcessState.Finished():
 		t.tellNotUndone(notUndone)
@@ -225,7 +226,7 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 
 // tellNotUndone tells whoever listens anew what was not undone of a job that has ended, and was said to be before.
 func (t *turn) tellNotUndone(before string) {
-	t.job.Reason = makegood.Clip(strings.TrimSuffix(t.job.Reason, before) + t.notUndone())
+	t.job.Reason = limits.Clip(strings.TrimSuffix(t.job.Reason, before) + t.notUndone())
 	if t.job.ReplyTo != "" {
 		t.announce(false, true)
 	}
@@ -243,9 +244,9 @@ func (t *turn) goOnWithout(at side, why string) {
 	}
 	t.goOn()
 	if at.undo {
-		t.job.Reason = makegood.Clip(t.job.Reason + "; settled by hand")
+		t.job.Reason = limits.Clip(t.job.Reason + "; settled by hand")
 		if why != "" {
-			t.job.Reason = makegood.Clip(t.job.Reason + ": " + why)
+			t.job.Reason = limits.Clip(t.job.Reason + ": " + why)
 		}
 	}
 }
@@ -260,5 +261,5 @@ func (t *turn) stillFailed(at side) string {
 	if a := t.activity(at); a.Error != nil {
 		failed += ": " + a.Error.Message
 	}
-	return makegood.Clip(failed)
+	return limits.Clip(failed)
 }

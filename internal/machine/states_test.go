@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -33,8 +34,8 @@ func TestStatesDocIsWhatTheTablesSay(t *testing.T) {
 
 // Every verb has an answer in every state, and every refusal a reason.
 func TestEveryVerbHasAnAnswerInEveryState(t *testing.T) {
-	for _, v := range makegood.Verbs() {
-		for _, s := range makegood.ProcessStates() {
+	for _, v := range domain.Verbs() {
+		for _, s := range domain.ProcessStates() {
 			rule := machine.RuleFor(v, s)
 			if rule.Effect == "" || rule.Effect == machine.Refuses && rule.Reason == "" {
 				t.Errorf("%s in %s: got %+v, want an effect, and a reason for a refusal", v, s, rule)
@@ -56,7 +57,7 @@ func TestOnlyAnOperatorLeadsOutOfAnEnd(t *testing.T) {
 		makegood.JobProcessed: {makegood.VerbUndo, makegood.VerbRedo}, makegood.JobUndone: {makegood.VerbResubmit, makegood.VerbRedo},
 	} {
 		var verbs []makegood.Verb
-		for _, v := range makegood.Verbs() {
+		for _, v := range domain.Verbs() {
 			if e := machine.RuleFor(v, s).Effect; e != machine.Refuses && e != machine.Already {
 				verbs = append(verbs, v)
 			}
@@ -81,26 +82,26 @@ func statesDoc() string {
 	var b strings.Builder
 	b.WriteString("# States\n\nGenerated from the tables in `internal/machine` by `go test ./internal/machine -rewrite`.\n\n")
 	b.WriteString("## What each state means, and who moves a job on from it\n\n")
-	for _, s := range makegood.ProcessStates() {
+	for _, s := range domain.ProcessStates() {
 		fmt.Fprintf(&b, "- **%s**: %s\n", s, stateMeanings[s])
 	}
 	b.WriteString("\nPaused is not a state but a desire that keeps the state under it: nothing new starts, what nobody\nhas claimed is taken back, what was claimed ends, and then nothing is due.\n\n")
 	b.WriteString("## Which state may follow which\n\n```mermaid\nstateDiagram-v2\n    [*] --> Pending\n")
-	for _, from := range makegood.ProcessStates() {
+	for _, from := range domain.ProcessStates() {
 		for _, to := range machine.Transitions(from) {
 			fmt.Fprintf(&b, "    %s --> %s\n", from, to)
 		}
 	}
 	b.WriteString("```\n\nOne event may lead through several states at once (a job of one step goes from Pending to Processed), so\nthe arrows are those between what is saved.\n\n")
 	b.WriteString("## What each verb does in each state\n\n| |")
-	for _, s := range makegood.ProcessStates() {
+	for _, s := range domain.ProcessStates() {
 		fmt.Fprintf(&b, " %s |", s)
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(makegood.ProcessStates())) + "\n")
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(domain.ProcessStates())) + "\n")
 	var refusals []string
-	for _, v := range makegood.Verbs() {
+	for _, v := range domain.Verbs() {
 		fmt.Fprintf(&b, "| **%s** |", v)
-		for _, s := range makegood.ProcessStates() {
+		for _, s := range domain.ProcessStates() {
 			rule := machine.RuleFor(v, s)
 			if rule.Effect != machine.Refuses {
 				fmt.Fprintf(&b, " %s |", rule.Effect)

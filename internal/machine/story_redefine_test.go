@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -65,7 +66,7 @@ func (s *story) definition(hash string, event job.Event) *machine.Definition {
 	if !ok {
 		return &machine.Definition{Err: "there is no definition " + hash}
 	}
-	of := definitionOf(hash, w.WithDefaults())
+	of := definitionOf(hash, domain.WithDefaults(w))
 	if len(w.Input) > 0 && string(w.Input) != string(input.Inline) {
 		of.Misfit = fmt.Sprintf("the input must be %s", w.Input)
 	}
@@ -79,7 +80,7 @@ func definitionOf(hash string, w makegood.Workflow) *machine.Definition {
 		if s.With == nil {
 			of.Reads = append(of.Reads, s.Name)
 		}
-		if s.CanUndo() && s.Undo.With == nil {
+		if domain.CanUndo(s) && s.Undo.With == nil {
 			of.UndoReads = append(of.UndoReads, s.Name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -347,7 +348,7 @@ func (s *story) event(verb string, a args) job.Event {
 	case "held":
 		return job.StepHeld{Reply: s.reply(a)}
 	}
-	if slices.Contains(makegood.Verbs(), makegood.Verb(verb)) {
+	if slices.Contains(domain.Verbs(), makegood.Verb(verb)) {
 		return s.request(verb, a)
 	}
 	e, ok := s.waits(verb, a)
@@ -384,7 +385,7 @@ func (s *story) reply(a args) job.Reply {
 }
 
 func (s *story) submit(a args) string {
-	s.w = s.w.WithDefaults()
+	s.w = domain.WithDefaults(s.w)
 	submission := machine.Submission{ID: "j", Definition: "d", Birth: "b", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
 	if at, ok := a.values["startAt"]; ok {
 		submission.StartAt = s.start.Add(s.duration(at).Std())
@@ -430,7 +431,7 @@ func (s *story) apply(e job.Event) string {
 		next.Rev++
 		before := s.job
 		if next.Definition != s.job.Definition {
-			s.w = s.definitions[next.Definition].WithDefaults()
+			s.w = domain.WithDefaults(s.definitions[next.Definition])
 		}
 		s.job = next
 		s.seen.Moved(layers.Move{Workflow: s.w, Before: before, After: next, Event: e})

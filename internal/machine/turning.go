@@ -5,6 +5,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // redo undoes a job and then starts it in a new round. A job whose undo has stopped continues the undo first.
@@ -45,7 +46,7 @@ func (t *turn) turnForward(e job.Requested) Verdict {
 		return Verdict{Kind: Refused, Reason: why}
 	}
 	t.forgetUndos()
-	t.note(job.Entry{Kind: makegood.EntryTurned, State: makegood.JobProcessed, Reason: makegood.Clip(e.Reason)})
+	t.note(job.Entry{Kind: makegood.EntryTurned, State: makegood.JobProcessed, Reason: limits.Clip(e.Reason)})
 	t.goOn()
 	return Verdict{Kind: Applied}
 }

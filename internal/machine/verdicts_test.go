@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -14,7 +15,7 @@ import (
 
 // What is said of a step that the job does not have is stale, says so, and changes nothing.
 func TestWhatIsSaidOfAnUnknownStepIsStale(t *testing.T) {
-	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x"}}}.WithDefaults()
+	w := domain.WithDefaults(makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x"}}})
 	facts := machine.Facts{Secret: make([]byte, limits.SecretBytes), Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
 	now := time.UnixMilli(1_000_000).UTC()
 	j, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
@@ -36,7 +37,7 @@ func TestWhatIsSaidOfAnUnknownStepIsStale(t *testing.T) {
 
 // A reply whose token is of a later scheme is neither heard nor dropped: it is said to be newer, and nothing changes.
 func TestAReplyOfALaterSchemeIsNewer(t *testing.T) {
-	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x"}}}.WithDefaults()
+	w := domain.WithDefaults(makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x"}}})
 	facts := machine.Facts{Secret: make([]byte, limits.SecretBytes), Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
 	now := time.UnixMilli(1_000_000).UTC()
 	j, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
@@ -52,7 +53,7 @@ func TestAReplyOfALaterSchemeIsNewer(t *testing.T) {
 
 // A job is born with all that its submission says, and its first attempts open.
 func TestAJobIsBornWithAllThatItsSubmissionSays(t *testing.T) {
-	w := makegood.Workflow{Name: "w", Timeout: makegood.Hour, Steps: []makegood.Step{{Name: "a", Agent: "x"}}}.WithDefaults()
+	w := domain.WithDefaults(makegood.Workflow{Name: "w", Timeout: makegood.Hour, Steps: []makegood.Step{{Name: "a", Agent: "x"}}})
 	secret := []byte("sixteen bytes ok")
 	facts := machine.Facts{Secret: secret, Incarnation: 3, Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
 	now := time.UnixMilli(1_000_000).UTC()
@@ -88,9 +89,9 @@ func TestAJobIsBornWithAllThatItsSubmissionSays(t *testing.T) {
 // A task says all that its agent must know of the attempt; that of an undo, what it undoes.
 func TestATaskSaysAllOfItsAttempt(t *testing.T) {
 	undo := &makegood.Undo{Agent: "y", Action: "back", Timeout: makegood.Minute, StartBy: 5 * makegood.Minute}
-	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{
+	w := domain.WithDefaults(makegood.Workflow{Name: "w", Steps: []makegood.Step{
 		{Name: "a", Agent: "x", Action: "go", Undo: undo, Timeout: 20 * makegood.Second, StartBy: 2 * makegood.Minute},
-	}}.WithDefaults()
+	}})
 	now := time.UnixMilli(1_000_000).UTC()
 	j := job.Job{
 		ID: "j", Workflow: "w", Birth: "b", Round: 3, Secret: []byte("sixteen bytes ok"), Desired: makegood.JobUndone,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -70,7 +71,7 @@ func (t *turn) waitUntil(deadline time.Time) time.Time {
 	if deadline.IsZero() || deadline.After(latest) {
 		return latest
 	}
-	return makegood.Instant(deadline)
+	return domain.Instant(deadline)
 }
 
 // leaveWait ends a wait that nobody wants any more. What was handed to somebody else may have had its effect.
@@ -82,7 +83,7 @@ func (t *turn) leaveWait(at side) {
 }
 
 func (t *turn) waitsByItself(at side) bool {
-	return makegood.WaitsByItself(agentOf(t.w.Steps[at.step], at.undo))
+	return domain.WaitsByItself(agentOf(t.w.Steps[at.step], at.undo))
 }
 
 // dueWait acts on what is due of an activity that waits: its deadline, or that somebody is to be asked.
@@ -183,8 +184,8 @@ func needsWaits(s makegood.Step) bool {
 	if len(s.OnError) > 0 || s.Any || s.Only != "" || s.Repeat != nil {
 		return true
 	}
-	return s.Waiting != nil || s.Heartbeat > 0 || makegood.WaitsByItself(s.Agent) ||
-		s.CanUndo() && (s.Undo.Waiting != nil || s.Undo.Heartbeat > 0 || makegood.WaitsByItself(s.Undo.Agent))
+	return s.Waiting != nil || s.Heartbeat > 0 || domain.WaitsByItself(s.Agent) ||
+		domain.CanUndo(s) && (s.Undo.Waiting != nil || s.Undo.Heartbeat > 0 || domain.WaitsByItself(s.Undo.Agent))
 }
 
 // moment is a time at which somebody is asked to complete a step.

@@ -9,7 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
@@ -109,7 +111,7 @@ func (x *world) heartbeat() {
 func (x *world) lie() {
 	s := rapid.SampledFrom(x.job.Steps).Draw(x.t, "lies")
 	undo := s.Undo.State == job.Dispatched
-	if undo && !x.def(s.Name).CanUndo() || machine.AgentOf(x.w, s.Name, undo) != "a" {
+	if undo && !domain.CanUndo(x.def(s.Name)) || machine.AgentOf(x.w, s.Name, undo) != "a" {
 		return
 	}
 	name := x.slot(s.Name, undo)
@@ -119,7 +121,7 @@ func (x *world) lie() {
 	}
 	// A lie does not reopen what was closed: every write of a slot that is closed is of a newer attempt.
 	if item := x.items[name]; item.Attempt < claim.Attempt || item.Attempt == claim.Attempt && item.Closed == "" {
-		x.items[name] = store.ClaimItem{Claim: claim, ExpiresAt: x.now.Add(makegood.MaxClaim)}
+		x.items[name] = store.ClaimItem{Claim: claim, ExpiresAt: x.now.Add(limits.MaxClaim)}
 	}
 }
 

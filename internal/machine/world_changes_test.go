@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // replay is what somebody knows of a job who hears of every change, and of nothing else.
@@ -33,7 +34,7 @@ func (x *world) checkChanges() {
 		}
 		return
 	}
-	if len(x.job.Changes.Pending) > makegood.MaxUnpublished {
+	if len(x.job.Changes.Pending) > limits.MaxUnpublished {
 		x.t.Fatalf("%d changes are pending", len(x.job.Changes.Pending))
 	}
 	for _, c := range x.job.After(r.seen).Changes {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -101,7 +102,7 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 		x.tasks[which] = machine.TaskOf(x.w, j, job.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
 		x.checkKeyOf(x.tasks[which], a)
 	}
-	if undo && def.CanUndo() {
+	if undo && domain.CanUndo(def) {
 		// An undo has times of its own, which a redefined step may have left as they were.
 		def.StartBy, def.Timeout, def.Heartbeat = def.Undo.StartBy, def.Undo.Timeout, def.Undo.Heartbeat
 	}
@@ -275,7 +276,7 @@ func (x *world) checkUndone(def makegood.Step, s job.StepState) {
 		if s.Undo.State == job.Skipped && !strings.Contains(x.job.Reason, "not undone: ") {
 			x.t.Fatalf("step %s may have been done, its undo was left out, and the job does not say so: %s", s.Name, x.job.Reason)
 		}
-	case !def.CanUndo() && s.Undo.State != job.Irreversible:
+	case !domain.CanUndo(def) && s.Undo.State != job.Irreversible:
 		x.t.Fatalf("step %s may have been done and cannot be undone, but its undo is %q", s.Name, s.Undo.State)
 	}
 	x.checkNamed(s)

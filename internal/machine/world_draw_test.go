@@ -6,6 +6,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // drawWorkflow draws a workflow of so many steps at most.
@@ -26,7 +28,7 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 		}
 		s.Retry.Attempts = rapid.IntRange(1, 3).Draw(t, "attempts")
 		if rapid.Bool().Draw(t, "forATime") {
-			s.Retry.Attempts, s.Retry.For = makegood.MaxAttempts, makegood.Duration(rapid.IntRange(1, 40).Draw(t, "for"))*makegood.Second
+			s.Retry.Attempts, s.Retry.For = limits.MaxAttempts, makegood.Duration(rapid.IntRange(1, 40).Draw(t, "for"))*makegood.Second
 		}
 		s.Shared = s.Heartbeat == 0 && rapid.IntRange(0, 3).Draw(t, "shared") == 0
 		s.Repeat = drawRepeat(t)
@@ -51,10 +53,10 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 	case 1:
 		w.OnFailure = makegood.OnFailure{Action: makegood.FailureWait, Wait: 20 * makegood.Second}
 	case 2:
-		if w.HasUndo() {
+		if domain.HasUndo(w) {
 			wait := makegood.Duration(rapid.IntRange(1, 60).Draw(t, "wait")) * makegood.Second
 			w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: rapid.IntRange(2, 4).Draw(t, "rounds"), Wait: wait}
 		}
 	}
-	return w.WithDefaults()
+	return domain.WithDefaults(w)
 }

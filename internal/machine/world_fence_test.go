@@ -11,8 +11,9 @@ import (
 	_ "modernc.org/sqlite" // of who writes to their own database
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
 
@@ -28,7 +29,7 @@ type fenced struct {
 // drawFence puts one step of some lives behind a fence.
 func drawFence(t *rapid.T, w makegood.Workflow) *fenced {
 	s := rapid.SampledFrom(w.Steps).Draw(t, "fenced")
-	if s.Agent != "a" || !s.CanUndo() || s.Undo.Agent != "a" || rapid.Bool().Draw(t, "no fence") {
+	if s.Agent != "a" || !domain.CanUndo(s) || s.Undo.Agent != "a" || rapid.Bool().Draw(t, "no fence") {
 		return nil
 	}
 	db, err := sql.Open("sqlite", ":memory:")
@@ -53,7 +54,7 @@ func (f *fenced) has(task makegood.Task) bool {
 
 func (f *fenced) context(x *world, task makegood.Task) context.Context {
 	task.Claim.LockedBy = x.claimed[id(task.Step, task.Attempt)]
-	return agent.NewContext(context.Background(), task, nil)
+	return agentctx.NewContext(context.Background(), task, nil)
 }
 
 // do has an attempt take effect, whenever its agent comes to it.

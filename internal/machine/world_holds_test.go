@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -51,7 +52,7 @@ func (x *world) letGo() (job.Event, bool) {
 
 // isHeld reports whether a step, or its undo, must not be sent now, as the last decision knew.
 func (x *world) isHeld(step string) bool {
-	undo := x.job.Desired != makegood.JobProcessed && x.def(step).CanUndo()
+	undo := x.job.Desired != makegood.JobProcessed && domain.CanUndo(x.def(step))
 	_, agent := x.held.On(job.HoldName(makegood.HoldAgent, machine.AgentOf(x.w, step, undo)))
 	_, workflow := x.held.On(job.HoldName(makegood.HoldWorkflow, x.w.Name))
 	return agent || workflow

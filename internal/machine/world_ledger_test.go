@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -81,7 +82,7 @@ func (x *world) checkKeyOf(task makegood.Task, a job.Activity) {
 // sideBody is what a step asks for, or what its undo does.
 func (x *world) sideBody(step string, undo bool) body {
 	b := x.bodyOf(step, undo)
-	if s := x.def(step); undo && s.CanUndo() {
+	if s := x.def(step); undo && domain.CanUndo(s) {
 		b.body = body{agent: s.Undo.Agent, action: s.Undo.Action, with: string(s.Undo.With)}
 		if s.Undo.With == nil {
 			b.input = b.saw
@@ -152,7 +153,7 @@ func (x *world) mayStand(step string) bool {
 func (x *world) onlyWaited(j job.Job, a *account) bool {
 	steps := x.of(j).Steps
 	i := slices.IndexFunc(steps, func(s makegood.Step) bool { return s.Name == a.step })
-	return i >= 0 && makegood.WaitsByItself(a.body.agent) && !steps[i].CanUndo()
+	return i >= 0 && domain.WaitsByItself(a.body.agent) && !domain.CanUndo(steps[i])
 }
 
 // takesBack notes which undos a save has ended: each undoes what was asked for by a body like its own, under every key of its step.

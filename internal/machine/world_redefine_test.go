@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -42,7 +43,7 @@ func (x *world) drawMending() (job.Event, bool) {
 // drawRequest asks for a verb.
 func (x *world) drawRequest() job.Event {
 	x.requests++
-	verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
+	verb := rapid.SampledFrom(domain.Verbs()).Draw(x.t, "verb")
 	e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
 	switch verb {
 	case makegood.VerbReschedule:
@@ -85,7 +86,7 @@ func (x *world) drawRedefinition(e *job.Requested) {
 		slices.Reverse(w.Steps)
 	}
 	e.Definition = fmt.Sprintf("d%d", len(x.definitions)+1)
-	x.definitions[e.Definition] = w.WithDefaults()
+	x.definitions[e.Definition] = domain.WithDefaults(w)
 }
 
 // of is the definition that a job has.
@@ -122,7 +123,7 @@ func (x *world) drawChange(s *makegood.Step) {
 	case 4:
 		s.Action = "another"
 	case 2:
-		if s.CanUndo() {
+		if domain.CanUndo(*s) {
 			undo := *s.Undo
 			undo.Action, s.Undo = "v", &undo
 		}
@@ -155,7 +156,7 @@ func (x *world) redefined(before, after job.Job) {
 		case at < 0:
 		case begun && (to.Steps[at].Agent != old.Steps[i].Agent || to.Steps[at].Timeout != old.Steps[i].Timeout):
 			x.t.Fatalf("step %s is %q, and is described as %+v now, as %+v before", s.Name, s.Forward.State, to.Steps[at], old.Steps[i])
-		case s.Undo.State == job.Done && old.Steps[i].CanUndo() && (!to.Steps[at].CanUndo() || to.Steps[at].Undo.Action != old.Steps[i].Undo.Action):
+		case s.Undo.State == job.Done && domain.CanUndo(old.Steps[i]) && (!domain.CanUndo(to.Steps[at]) || to.Steps[at].Undo.Action != old.Steps[i].Undo.Action):
 			x.t.Fatalf("the undo of step %s is done, and is described as %+v now, as %+v before", s.Name, to.Steps[at].Undo, old.Steps[i].Undo)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -152,7 +153,7 @@ func (x *world) values(of makegood.Workflow, facts *machine.Facts, wants []machi
 			values[w] = x.ready()
 			continue
 		}
-		if makegood.WaitsByItself(machine.AgentOf(of, w.Step, w.Undo)) {
+		if domain.WaitsByItself(machine.AgentOf(of, w.Step, w.Undo)) {
 			values[w] = x.untilOf(values[w])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -117,7 +118,7 @@ func (x *world) checkDone(step string, undo bool, was, is job.Activity, e job.Ev
 		return
 	}
 	rules := x.def(step).Waiting
-	if undo && x.def(step).CanUndo() {
+	if undo && domain.CanUndo(x.def(step)) {
 		rules = x.def(step).Undo.Waiting
 	}
 	completed, isAnswer := e.(job.StepCompleted)
@@ -151,7 +152,7 @@ func (x *world) checkDone(step string, undo bool, was, is job.Activity, e job.Ev
 
 // checkOutput: the output of a step is the answer that was given. That of an approval says which of its choices it was.
 func (x *world) checkOutput(e job.StepCompleted, step string, undo bool, output json.RawMessage) {
-	if undo && !x.def(step).CanUndo() || machine.AgentOf(x.w, step, undo) != makegood.AgentApproval {
+	if undo && !domain.CanUndo(x.def(step)) || machine.AgentOf(x.w, step, undo) != makegood.AgentApproval {
 		if !bytes.Equal(output, e.Output.Inline) {
 			x.t.Fatalf("step %s was completed with %s, and its output is %s", step, e.Output.Inline, output)
 		}

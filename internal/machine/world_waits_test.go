@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -26,10 +27,10 @@ const choicesOf = `{"choices":["yes","no"]}`
 // drawWaits makes a step one that waits by itself, or says what holds when its agent says that it waits.
 func drawWaits(t *rapid.T, s *makegood.Step) {
 	s.Agent = drawAgent(t)
-	if makegood.WaitsByItself(s.Agent) {
+	if domain.WaitsByItself(s.Agent) {
 		s.Shared, s.Repeat = false, nil
 	}
-	if makegood.WaitsByItself(s.Agent) || rapid.Bool().Draw(t, "with") {
+	if domain.WaitsByItself(s.Agent) || rapid.Bool().Draw(t, "with") {
 		s.With = json.RawMessage(choicesOf)
 	}
 	if s.Agent == makegood.AgentApproval && rapid.Bool().Draw(t, "onAnswer") {
@@ -38,9 +39,9 @@ func drawWaits(t *rapid.T, s *makegood.Step) {
 		}).Draw(t, "answer")}}
 	}
 	s.Waiting = drawRules(t)
-	if s.CanUndo() {
+	if domain.CanUndo(*s) {
 		s.Undo.Agent, s.Undo.Waiting = drawAgent(t), drawRules(t)
-		if makegood.WaitsByItself(s.Undo.Agent) {
+		if domain.WaitsByItself(s.Undo.Agent) {
 			s.Undo.With = json.RawMessage(choicesOf)
 		}
 	}
@@ -277,7 +278,7 @@ func (x *world) noteOutside(before job.Job, e job.Event) {
 		if before.Round != x.job.Round || is.State == job.Skipped && !settled {
 			continue
 		}
-		byItself := makegood.WaitsByItself(x.def(s.Name).Agent)
+		byItself := domain.WaitsByItself(x.def(s.Name).Agent)
 		ended := was.State == job.Waiting && (is.State != job.Waiting || is.Attempt != was.Attempt)
 		done := is.State == job.Done && was.State != job.Done
 		failed, isAnswer := e.(job.StepCompleted)
@@ -285,7 +286,7 @@ func (x *world) noteOutside(before job.Job, e job.Event) {
 		switch {
 		case byItself:
 			// Only what has an undo of its own is undone: it did nothing.
-			if done && x.def(s.Name).CanUndo() {
+			if done && domain.CanUndo(x.def(s.Name)) {
 				x.appliesOutside(s.Name, is.Attempt)
 			}
 		case ended && !(harmless && !done):

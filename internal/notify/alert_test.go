@@ -95,7 +95,7 @@ Runbook: ` + notify.DefaultRunbook + `#agent-silent
 }
 
 func TestASubjectIsOneShortLineOfASCII(t *testing.T) {
-	a := notify.Alert{Cause: notify.Cause{Kind: notify.AlertStopped, Workflow: strings.Repeat("w", makegood.MaxNameBytes), Step: "s", ErrorKind: "é\n" + strings.Repeat("k", 100)}}
+	a := notify.Alert{Cause: notify.Cause{Kind: notify.AlertStopped, Workflow: strings.Repeat("w", limits.MaxNameBytes), Step: "s", ErrorKind: "é\n" + strings.Repeat("k", 100)}}
 	got := a.Subject()
 	if len(got) != notify.MaxSubjectBytes || !strings.Contains(got, " stopped at s (??") {
 		t.Errorf("got %q of %d bytes, want at most %d of ASCII", got, len(got), notify.MaxSubjectBytes)

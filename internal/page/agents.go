@@ -11,7 +11,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -87,7 +89,7 @@ func (a agentRow) trouble() string {
 
 // absent describes since when an agent outside has not asked for tasks; empty: it asks, or is not outside.
 func (a agentRow) absent() string {
-	since, absent := a.Absent(a.Now)
+	since, absent := protocol.Absent(a.Agent, a.Now)
 	switch {
 	case !absent:
 		return ""
@@ -255,7 +257,7 @@ func (d pauseData) Title() string { return "Pause " + string(d.Kind) + " " + d.N
 // askPause asks why something is to be paused, and says what that does.
 func (p *Page) askPause(r *http.Request) (any, error) {
 	d := pauseData{Kind: makegood.HoldKind(r.PathValue("kind")), Name: r.PathValue("name"), Fresh: limits.HoldsFresh}
-	if err := d.Kind.Check(d.Name); err != nil {
+	if err := domain.CheckHold(d.Kind, d.Name); err != nil {
 		return nil, &api.InvalidError{Message: err.Error()}
 	}
 	return d, nil

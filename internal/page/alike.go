@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -53,7 +54,7 @@ func (p *Page) alike(ctx context.Context, filter api.Filter, by ...api.Facet) (a
 // alikeKey is the text of what is counted.
 func alikeKey(filter api.Filter, by []api.Facet) string {
 	var key strings.Builder
-	key.WriteString(filter.Values().Encode())
+	key.WriteString(protocol.FilterValues(filter).Encode())
 	for _, facet := range by {
 		key.WriteString("," + url.QueryEscape(string(facet)))
 	}

@@ -12,13 +12,16 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // choice is a set of jobs and a request for each of them: the parameters of a dry run.
 type choice struct {
-	// Ask is a verb, or makegood.AskSettleDone or AskSettleSkipped of Step or its Undo.
+	// Ask is a verb, or domain.AskSettleDone or AskSettleSkipped of Step or its Undo.
 	Ask    string
 	Filter api.Filter
 	// IDs are the jobs that were selected one by one, at most maxSelected; nil: those that the filter finds.
@@ -48,8 +51,8 @@ var (
 		{string(makegood.VerbResume), "Resume"},
 	}
 	bulkSettles = []order{
-		{makegood.AskSettleDone, "Settle as done"},
-		{makegood.AskSettleSkipped, "Settle as skipped"},
+		{domain.AskSettleDone, "Settle as done"},
+		{domain.AskSettleSkipped, "Settle as skipped"},
 	}
 )
 
@@ -74,11 +77,11 @@ func (c choice) Verb() string {
 
 // Settles reports whether a step is settled.
 func (c choice) Settles() bool {
-	return c.Ask == makegood.AskSettleDone || c.Ask == makegood.AskSettleSkipped
+	return c.Ask == domain.AskSettleDone || c.Ask == domain.AskSettleSkipped
 }
 
 // filter is the query of the list of these jobs.
-func (c choice) filter() url.Values { return c.Filter.Values() }
+func (c choice) filter() url.Values { return protocol.FilterValues(c.Filter) }
 
 // query is that of the dry run.
 func (c choice) query() url.Values {
@@ -133,17 +136,17 @@ func readChoice(values url.Values) (c choice, err error) {
 	if !slices.ContainsFunc(bulkAsks, func(a order) bool { return a.Value == c.Ask }) {
 		return c, &api.InvalidError{Message: fmt.Sprintf("%.40q cannot be asked of many jobs here", c.Ask)}
 	}
-	if c.Ask == askAnswer && (c.Answer == "" || len(c.Answer) > makegood.MaxChoiceBytes) {
+	if c.Ask == askAnswer && (c.Answer == "" || len(c.Answer) > limits.MaxChoiceBytes) {
 		return c, &api.InvalidError{Message: "answer: want one of the choices of the step"}
 	}
-	if (c.Settles() || c.Ask == askAnswer) && makegood.StepName.Check(c.Step) != nil {
+	if (c.Settles() || c.Ask == askAnswer) && limits.StepName.Check(c.Step) != nil {
 		return c, &api.InvalidError{Message: fmt.Sprintf("at: %.80q is no step that could be settled", c.Step)}
 	}
 	if c.Current && c.Ask != string(makegood.VerbResubmit) {
 		return c, &api.InvalidError{Message: "only a resubmit moves a job to the current definition"}
 	}
 	found := url.Values{}
-	for name := range c.Filter.Values() {
+	for name := range protocol.FilterValues(c.Filter) {
 		found.Del(name)
 	}
 	for name, v := range values {
@@ -157,7 +160,7 @@ func readChoice(values url.Values) (c choice, err error) {
 	if len(found) == 0 {
 		return c, &api.InvalidError{Message: "no filter says which jobs are meant"}
 	}
-	c.Filter, err = api.ReadFilter(found)
+	c.Filter, err = protocol.ReadFilter(found)
 	return c, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const (
@@ -54,7 +55,7 @@ type tally struct {
 // counts returns how many jobs there are, as they were counted last.
 func (p *Page) counts(ctx context.Context, shown api.Filter) counts {
 	c := counts{tally: p.recount.latest(ctx, p)}
-	for _, state := range makegood.ProcessStates() {
+	for _, state := range domain.ProcessStates() {
 		known := c.by != nil && (c.ended || !state.Finished())
 		c.States = append(c.States, stateCount{Mark: markOf(state, false, false), Jobs: c.by[state], Known: known, Current: shown.State == state})
 		if c.ended {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // search is the search of a person: filters and free words.
@@ -53,7 +54,7 @@ func readSearch(r *http.Request, now time.Time) (s search, err error) {
 		}
 		s.add(word.Parameter, word.Text, now)
 	}
-	s.Filter, err = api.ReadFilter(s.values)
+	s.Filter, err = protocol.ReadFilter(s.values)
 	return s, err
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // askedGroup is jobs that wait for an answer to the same question.
@@ -25,7 +27,7 @@ func (g askedGroup) ID() string { return "q-" + g.Workflow + "--" + g.Step }
 
 // See is the query of the list of its jobs.
 func (g askedGroup) See() template.URL {
-	return encoded(api.Filter{State: api.JobWaiting, Workflow: g.Workflow, Step: g.Step}.Values())
+	return encoded(protocol.FilterValues(api.Filter{State: api.JobWaiting, Workflow: g.Workflow, Step: g.Step}))
 }
 
 // Try is the query of the dry run of giving its jobs an answer.
@@ -74,7 +76,7 @@ func (g *askedGroup) learn(offers makegood.Offers) {
 		if o.Step != g.Step || len(o.Choices) == 0 {
 			continue
 		}
-		if answer, _ := o.Of(makegood.AskComplete); answer.Granted() {
+		if answer, _ := domain.StepOffer(o, domain.AskComplete); answer.Granted() {
 			g.Question, g.Choices = strings.TrimSpace(o.Question), o.Choices
 		}
 	}

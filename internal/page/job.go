@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
@@ -239,7 +240,7 @@ func commandsOf(s seen, flags string) []string {
 	all := []string{"makegood get " + s.job.ID, "makegood watch " + s.job.ID}
 	for _, o := range s.offers.Verbs {
 		switch verb := makegood.Verb(o.Ask); {
-		case !o.Granted() || o.Ask == makegood.AskWake:
+		case !o.Granted() || o.Ask == domain.AskWake:
 		case verb == makegood.VerbReschedule:
 			all = append(all, "makegood reschedule "+s.job.ID+" --start 2026-01-31T09:00:00Z")
 		case verb == makegood.VerbEdit:
@@ -291,8 +292,8 @@ func boolRank(b bool) int {
 func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 	is = stand{Step: step.Name}
 	mayBe := step.State == makegood.StepFailed && step.Error != nil && step.Error.Applied != makegood.AppliedNo || step.State == makegood.StepWithdrawn && step.StartedAt != nil
-	if o, known := s.offers.Step(step.Name, false); known {
-		unknown, _ := o.Of(makegood.AskSettleNotDone)
+	if o, known := domain.OffersOfStep(s.offers, step.Name, false); known {
+		unknown, _ := domain.StepOffer(o, domain.AskSettleNotDone)
 		mayBe = mayBe || unknown.Granted()
 	}
 	switch {
@@ -323,7 +324,7 @@ func hasNoUndo(s seen, step makegood.JobStep) bool {
 		return true
 	}
 	def := stepOf(s, step.Name)
-	return def != nil && !def.CanUndo()
+	return def != nil && !domain.CanUndo(*def)
 }
 
 // cut shortens a text to so many characters.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // askSettle is what is asked for of a step that a person has dealt with; as what is asked for with it.
@@ -56,7 +57,7 @@ func (asking) Planned(s makegood.PlannedStep) string {
 		makegood.FateStays: "stays as it is", makegood.FateAgain: "is tried again", makegood.FateAhead: "begins when it is its turn",
 		makegood.FateNew: "is new", makegood.FateGone: "is not there any more",
 	}[s.Fate]
-	for _, note := range s.Notes() {
+	for _, note := range domain.Notes(s) {
 		says += "; " + note
 	}
 	return says
@@ -114,7 +115,7 @@ func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	if step != "" {
 		return a, stepAsking(&a, s)
 	}
-	o, known := s.offers.Of(ask)
+	o, known := domain.OfferOf(s.offers, ask)
 	if !known {
 		return a, &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a job is called %.40q.", ask)}
 	}
@@ -135,7 +136,7 @@ func undoes(s seen) (undone, kept []string) {
 		if !is.Stands {
 			continue
 		}
-		if def := stepOf(s, is.Step); def != nil && !def.CanUndo() {
+		if def := stepOf(s, is.Step); def != nil && !domain.CanUndo(*def) {
 			kept = append(kept, is.Step)
 			continue
 		}
@@ -152,7 +153,7 @@ func turned(j makegood.Job) makegood.Job {
 
 // stepAsking is what there is to say of what is asked for of a step.
 func stepAsking(a *asking, s seen) error {
-	o, known := s.offers.Step(a.Step, a.Undo)
+	o, known := domain.OffersOfStep(s.offers, a.Step, a.Undo)
 	if !known {
 		a.Refused = fmt.Sprintf("nothing can be asked of %s now", a.Step)
 	}
@@ -162,7 +163,7 @@ func stepAsking(a *asking, s seen) error {
 	}
 	a.Question, a.Choices = o.Question, o.Choices
 	heads := map[string]string{
-		askSettle: "Settle " + what, makegood.AskComplete: "Complete " + what, makegood.AskFail: "Fail " + what, makegood.AskHeartbeat: "Let " + what + " wait longer",
+		askSettle: "Settle " + what, domain.AskComplete: "Complete " + what, domain.AskFail: "Fail " + what, domain.AskHeartbeat: "Let " + what + " wait longer",
 	}
 	head, known := heads[a.Ask]
 	if !known {
@@ -170,16 +171,16 @@ func stepAsking(a *asking, s seen) error {
 	}
 	a.Head = head + " of " + s.job.ID
 	if a.Ask == askSettle {
-		done, _ := o.Of(makegood.AskSettleDone)
-		skipped, _ := o.Of(makegood.AskSettleSkipped)
-		notDone, _ := o.Of(makegood.AskSettleNotDone)
+		done, _ := domain.StepOffer(o, domain.AskSettleDone)
+		skipped, _ := domain.StepOffer(o, domain.AskSettleSkipped)
+		notDone, _ := domain.StepOffer(o, domain.AskSettleNotDone)
 		a.Done, a.Skipped, a.NotDone = done.Granted(), skipped.Granted(), notDone.Granted()
 		if !a.Done && !a.Skipped && !a.NotDone {
 			a.Refused = oneOf(a.Refused, done.Reason)
 		}
 		return nil
 	}
-	offer, _ := o.Of(a.Ask)
+	offer, _ := domain.StepOffer(o, a.Ask)
 	a.Effect = offer.Effect
 	if !offer.Granted() {
 		a.Refused = oneOf(a.Refused, offer.Reason)
@@ -197,9 +198,9 @@ func (p *Page) askFor(r *http.Request) (any, error) {
 	switch {
 	case r.FormValue("step") != "":
 		err = p.askForStep(r, id, ask)
-	case ask == makegood.AskWake:
+	case ask == domain.AskWake:
 		_, err = p.Jobs.Wake(r.Context(), id)
-	case slices.Contains(makegood.Verbs(), makegood.Verb(ask)):
+	case slices.Contains(domain.Verbs(), makegood.Verb(ask)):
 		var request api.Request
 		if request, err = requestOf(r, ask); err == nil {
 			_, err = p.Jobs.Request(r.Context(), id, request)
@@ -222,7 +223,7 @@ func requestOf(r *http.Request, ask string) (api.Request, error) {
 		q.Definition = strings.TrimSpace(r.FormValue("definition"))
 		q.Input, err = jsonOf(r, "input")
 	case makegood.VerbEdit:
-		if q.Timeout, err = makegood.ParseTimeout(strings.TrimSpace(r.FormValue("timeout"))); err != nil {
+		if q.Timeout, err = domain.ParseTimeout(strings.TrimSpace(r.FormValue("timeout"))); err != nil {
 			err = &problem{status: http.StatusBadRequest, Head: "That is no timeout", Text: fmt.Sprintf("timeout: %v; or none.", err)}
 		}
 	case makegood.VerbReschedule:
@@ -266,14 +267,14 @@ func (p *Page) askForStep(r *http.Request, id, ask string) error {
 		return err
 	}
 	switch ask {
-	case makegood.AskComplete:
+	case domain.AskComplete:
 		if choice := r.FormValue("choice"); choice != "" {
 			output = answerText(choice)
 		}
 		_, err = p.Jobs.Complete(r.Context(), id, at, output)
-	case makegood.AskFail:
+	case domain.AskFail:
 		_, err = p.Jobs.Fail(r.Context(), id, at, failureOf(r))
-	case makegood.AskHeartbeat:
+	case domain.AskHeartbeat:
 		_, err = p.Jobs.Heartbeat(r.Context(), id, at, time.Time{})
 	case askSettle:
 		return p.settle(r.Context(), r, id, at, output)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // question is what an approval of a job asks, which stands first on its page.
@@ -27,8 +28,8 @@ type question struct {
 func questionsOf(s seen) []question {
 	var all []question
 	for _, o := range s.offers.Steps {
-		answer, _ := o.Of(makegood.AskComplete)
-		longer, _ := o.Of(makegood.AskHeartbeat)
+		answer, _ := domain.StepOffer(o, domain.AskComplete)
+		longer, _ := domain.StepOffer(o, domain.AskHeartbeat)
 		if len(o.Choices) == 0 || !answer.Granted() || !longer.Granted() {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/graph"
 	line "github.com/makegood-dev/makegood/internal/timeline"
 )
@@ -102,7 +103,7 @@ func stepDataOf(s seen, step makegood.JobStep, row line.Row) stepData {
 	if def := stepOf(s, step.Name); def != nil {
 		d.Agent, d.Action, d.With = def.Agent, def.Action, pretty(def.With)
 		switch {
-		case def.CanUndo():
+		case domain.CanUndo(*def):
 			d.UndoneBy = def.Undo.Action
 		case def.Undo != nil:
 			d.UndoneBy = "none"
@@ -251,7 +252,7 @@ func notReached(s seen, name string) string {
 	if def == nil || s.workflow == nil {
 		return "not reached"
 	}
-	needs := s.workflow.Before(*def)
+	needs := domain.Before(*s.workflow, *def)
 	if len(needs) == 0 {
 		return "not reached"
 	}
@@ -312,16 +313,16 @@ func asksOf(s seen, o makegood.StepOffers) []askData {
 	link := func(ask string) string {
 		return "jobs/" + s.job.ID + "/ask/" + ask + "?" + sideQuery(o.Step, o.Undo, s.job.Round)
 	}
-	if answer, _ := o.Of(makegood.AskComplete); answer.Granted() {
+	if answer, _ := domain.StepOffer(o, domain.AskComplete); answer.Granted() {
 		d.Title = "Waits to be completed"
 		if len(o.Choices) > 0 {
 			d.Choices = o.Choices
 		} else {
-			d.Buttons = append(d.Buttons, verb{Label: "Complete " + what + "…", Href: link(makegood.AskComplete), Says: "with its output", Proposed: true})
+			d.Buttons = append(d.Buttons, verb{Label: "Complete " + what + "…", Href: link(domain.AskComplete), Says: "with its output", Proposed: true})
 		}
 		d.Buttons = append(d.Buttons,
-			verb{Label: "Fail " + what + "…", Href: link(makegood.AskFail), Says: "with why"},
-			verb{Label: "Wait longer…", Href: link(makegood.AskHeartbeat), Says: "its deadline moves"},
+			verb{Label: "Fail " + what + "…", Href: link(domain.AskFail), Says: "with why"},
+			verb{Label: "Wait longer…", Href: link(domain.AskHeartbeat), Says: "its deadline moves"},
 		)
 	}
 	settle := settleOf(s, o, "Settle "+what+"…")
@@ -332,9 +333,9 @@ func asksOf(s seen, o makegood.StepOffers) []askData {
 
 // settleOf is the verb that settles a side, or why it would be refused.
 func settleOf(s seen, o makegood.StepOffers, label string) verb {
-	done, _ := o.Of(makegood.AskSettleDone)
-	skipped, _ := o.Of(makegood.AskSettleSkipped)
-	notDone, _ := o.Of(makegood.AskSettleNotDone)
+	done, _ := domain.StepOffer(o, domain.AskSettleDone)
+	skipped, _ := domain.StepOffer(o, domain.AskSettleSkipped)
+	notDone, _ := domain.StepOffer(o, domain.AskSettleNotDone)
 	v := verb{Label: label, ID: "settle-" + o.Step, Href: "jobs/" + s.job.ID + "/ask/settle?" + sideQuery(o.Step, o.Undo, s.job.Round), Says: "you dealt with it: it counts as done, or as skipped"}
 	if o.Undo {
 		v.ID += "-undo"

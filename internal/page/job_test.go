@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -112,7 +113,7 @@ func TestAJobSaysFirstWhyItStandsHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range offers.Verbs {
-		if o.Ask != makegood.AskWake && !o.Granted() {
+		if o.Ask != domain.AskWake && !o.Granted() {
 			page.wants(t, fmt.Sprintf(`<p id="verb-%s">%s</p>`, o.Ask, o.Reason))
 		}
 	}
@@ -143,7 +144,7 @@ func TestEveryJobHasItsView(t *testing.T) {
 			page.wants(t, says...)
 			page.sound(t)
 			w.get("jobs/" + id + "?scale=true").sound(t)
-			for _, verb := range append(makegood.Verbs(), makegood.AskWake) {
+			for _, verb := range append(domain.Verbs(), domain.AskWake) {
 				got := w.get("jobs/" + id + "/ask/" + string(verb))
 				got.sound(t)
 				if got.status != http.StatusOK {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	line "github.com/makegood-dev/makegood/internal/timeline"
 )
 
@@ -26,8 +27,8 @@ func lineOf(s seen, whole bool) timeline {
 	before, outside := map[string][]string{}, map[string]bool{}
 	if s.workflow != nil {
 		for _, def := range s.workflow.Steps {
-			before[def.Name] = s.workflow.Before(def)
-			outside[def.Name] = makegood.WaitsByItself(def.Agent) || def.Waiting != nil
+			before[def.Name] = domain.Before(*s.workflow, def)
+			outside[def.Name] = domain.WaitsByItself(def.Agent) || def.Waiting != nil
 		}
 	}
 	return line.Of(s.job, before, outside, now, whole)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // verb is something that can be asked for, with what it would do; or why it would be refused.
@@ -23,11 +24,11 @@ type verb struct {
 var labels = map[string]string{
 	string(makegood.VerbCancel): "Cancel…", string(makegood.VerbUndo): "Undo…", string(makegood.VerbResubmit): "Resubmit…", string(makegood.VerbPause): "Pause",
 	string(makegood.VerbResume): "Resume", string(makegood.VerbReschedule): "Reschedule…", string(makegood.VerbEdit): "Edit timeout…",
-	string(makegood.VerbRedo): "Undo and begin again…", string(makegood.VerbForward): "Go forward again…", makegood.AskWake: "Wake",
+	string(makegood.VerbRedo): "Undo and begin again…", string(makegood.VerbForward): "Go forward again…", domain.AskWake: "Wake",
 }
 
 // atOnce are the verbs that are asked for by one click: each can be taken back, or does what would be done anyhow.
-var atOnce = []string{string(makegood.VerbPause), string(makegood.VerbResume), makegood.AskWake}
+var atOnce = []string{string(makegood.VerbPause), string(makegood.VerbResume), domain.AskWake}
 
 // verbsOf are all verbs of a job: those that would be granted first, and one of them proposed.
 func verbsOf(s seen) []verb {
@@ -44,7 +45,7 @@ func verbsOf(s seen) []verb {
 	for _, o := range s.offers.Verbs {
 		v := verbOf(s, o)
 		switch {
-		case o.Ask == makegood.AskWake && !o.Granted():
+		case o.Ask == domain.AskWake && !o.Granted():
 		case v.Refused:
 			refused = append(refused, v)
 		default:
@@ -59,7 +60,7 @@ func verbsOf(s seen) []verb {
 
 // withEditedInput are the forms that hold the job's input, to be edited: of a resubmit, where one is granted, and of a new job like it.
 func withEditedInput(s seen) (all []verb) {
-	if resubmit, _ := s.offers.Of(string(makegood.VerbResubmit)); resubmit.Granted() {
+	if resubmit, _ := domain.OfferOf(s.offers, string(makegood.VerbResubmit)); resubmit.Granted() {
 		all = append(all, verb{
 			Label: "Resubmit with edited input…", ID: "verb-resubmit-edited", Href: "jobs/" + s.job.ID + "/ask/resubmit?edit=true",
 			Says: "its input stands in the form; what would become of it is said before",

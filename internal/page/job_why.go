@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // why is the first thing that is said of a job: why it stands where it stands, and what to do.
@@ -209,7 +210,7 @@ func agentOf(s seen, name string, undo bool) string {
 	switch {
 	case def == nil:
 		return "its agent"
-	case undo && def.CanUndo() && def.Undo.Agent != "":
+	case undo && domain.CanUndo(*def) && def.Undo.Agent != "":
 		return def.Undo.Agent
 	default:
 		return def.Agent

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -137,7 +138,7 @@ func (p *Page) foundByWords(ctx context.Context, s search, now time.Time) ([]sec
 // found returns a page of what was found. Where nothing leads to the jobs, it reads on until the rows are full, or it has
 // read foundPages pages.
 func (p *Page) found(ctx context.Context, s search, now time.Time) (_ []section, err error) {
-	if s.Filter, err = api.ReadFilter(s.values); err != nil {
+	if s.Filter, err = protocol.ReadFilter(s.values); err != nil {
 		return nil, err
 	}
 	found, cursor := section{ID: "found", Title: "Found", Says: s.says(), byID: s.Filter.IDPrefix != ""}, s.Cursor

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // payloadTimeout is how long a download may take: 100 MB by a line of 100 KB a second.
@@ -23,7 +24,7 @@ type payloadLink struct {
 
 // payloadsIn are those that a value refers to. One that is no reference after all leads nowhere.
 func payloadsIn(id string, value json.RawMessage) (links []payloadLink) {
-	found, err := makegood.FindPayloads(value)
+	found, err := domain.FindPayloads(value)
 	if err != nil {
 		return nil
 	}

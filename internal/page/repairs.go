@@ -14,6 +14,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -68,7 +71,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d := dryRunData{
-		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + api.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
+		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + protocol.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
 		Rates: rates, Rate: repair.DefaultPerSecond,
 	}
 	if c.Settles() {
@@ -142,10 +145,10 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Ask == askAnswer {
 		return c.tryAnswer(id, offers)
 	}
-	offer, there := offers.Of(c.Ask)
+	offer, there := domain.OfferOf(offers, c.Ask)
 	if c.Settles() {
-		step, stands := offers.Step(c.Step, c.Undo)
-		if offer, there = step.Of(c.Ask); !stands || !there {
+		step, stands := domain.OffersOfStep(offers, c.Step, c.Undo)
+		if offer, there = domain.StepOffer(step, c.Ask); !stands || !there {
 			return tried{id: id, says: "there is nothing of this step to settle", refused: true}
 		}
 	}
@@ -153,15 +156,15 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	case !there:
 		return tried{id: id, says: "it cannot be asked for", refused: true}
 	case !offer.Granted():
-		return tried{id: id, says: cmp.Or(offer.Reason, offer.Effect), refused: offer.Effect == makegood.OfferRefused}
+		return tried{id: id, says: cmp.Or(offer.Reason, offer.Effect), refused: offer.Effect == limits.OfferRefused}
 	}
 	return tried{id: id, says: offer.Effect}
 }
 
 // tryAnswer says what would come of answering a step.
 func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
-	step, _ := offers.Step(c.Step, c.Undo)
-	offer, there := step.Of(makegood.AskComplete)
+	step, _ := domain.OffersOfStep(offers, c.Step, c.Undo)
+	offer, there := domain.StepOffer(step, domain.AskComplete)
 	switch {
 	case !there, !offer.Granted():
 		return tried{id: id, says: cmp.Or(offer.Reason, "this step asks nothing now"), refused: true}
@@ -193,7 +196,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 		return nil, &api.InvalidError{Message: "rate: want how many jobs a second"}
 	}
 	reason := r.PostForm.Get("reason")
-	if c.Ask == makegood.AskSettleSkipped && reason == "" {
+	if c.Ask == domain.AskSettleSkipped && reason == "" {
 		return nil, &api.InvalidError{Message: "What is skipped needs a reason: it is kept with the step."}
 	}
 	found, more, err := c.jobs(r.Context(), p.Jobs, seen)
@@ -218,7 +221,7 @@ func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed)
 	if c.Ask == askAnswer {
 		o.Step, o.Undo, o.Answer = c.Step, c.Undo, c.Answer
 	} else if c.Settles() {
-		o.Step, o.Undo, o.Skipped = c.Step, c.Undo, c.Ask == makegood.AskSettleSkipped
+		o.Step, o.Undo, o.Skipped = c.Step, c.Undo, c.Ask == domain.AskSettleSkipped
 	} else {
 		o.Verb = makegood.Verb(c.Ask)
 	}
@@ -234,12 +237,12 @@ func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed)
 // fitting is who asks, as far as that can be said in a request.
 func fitting(who string) string {
 	who = strings.ToValidUTF8(strings.Map(func(r rune) rune {
-		if makegood.CheckWho(string(r)) != nil {
+		if limits.CheckWho(string(r)) != nil {
 			return -1
 		}
 		return r
 	}, who), "")
-	for len(who) > makegood.MaxWhoBytes {
+	for len(who) > limits.MaxWhoBytes {
 		_, last := utf8.DecodeLastRuneInString(who)
 		who = who[:len(who)-last]
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -24,8 +25,8 @@ type userKey struct{}
 // A program's Caller expects what its own middleware puts into every request, and panics where that is missing. A repair goes on
 // without a request of anybody's: it asks as who began it, whom the page shows, now and after a restart.
 func TestARepairAsksAsWhoBeganItWhenThereIsNoBrowserAnyMore(t *testing.T) {
-	long := "ada <ada@shop.example>\n" + strings.Repeat("é", makegood.MaxWhoBytes)
-	kept := ("ada <ada@shop.example>" + strings.Repeat("é", makegood.MaxWhoBytes))[:makegood.MaxWhoBytes]
+	long := "ada <ada@shop.example>\n" + strings.Repeat("é", limits.MaxWhoBytes)
+	kept := ("ada <ada@shop.example>" + strings.Repeat("é", limits.MaxWhoBytes))[:limits.MaxWhoBytes]
 	dir := t.TempDir()
 	options := engine.Options{
 		Dir: dir, Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}}, Agents: []agent.Handler{shop(nil)}, Logger: slog.New(slog.DiscardHandler),
@@ -92,7 +93,7 @@ func TestARepairAsksAsWhoBeganItWhenThereIsNoBrowserAnyMore(t *testing.T) {
 func TestARepairIsNotBegunByANameThatNoRequestMayHave(t *testing.T) {
 	k := repair.New(dead{}, slog.New(slog.DiscardHandler))
 	defer k.Close()
-	for _, by := range []string{"a\nb", strings.Repeat("x", makegood.MaxWhoBytes+1)} {
+	for _, by := range []string{"a\nb", strings.Repeat("x", limits.MaxWhoBytes+1)} {
 		_, err := k.Begin(repair.Order{Name: "r", Verb: makegood.VerbResubmit, By: by, PerSecond: 1, Jobs: []string{"j"}})
 		if _, invalid := err.(*api.InvalidError); !invalid {
 			t.Errorf("by %.20q: got %v, want it refused", by, err)

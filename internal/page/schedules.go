@@ -13,6 +13,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -110,7 +112,7 @@ func (p *Page) schedules(r *http.Request) (any, error) {
 		return nil, err
 	}
 	now := p.Now().UTC()
-	d := schedulesData{Full: len(all) >= makegood.MaxSchedules}
+	d := schedulesData{Full: len(all) >= limits.MaxSchedules}
 	for _, s := range all {
 		d.Schedules = append(d.Schedules, scheduleRow{Scheduled: s, Now: now})
 	}
@@ -198,7 +200,7 @@ func (p *Page) formOf(r *http.Request, s makegood.Schedule) (scheduleForm, error
 }
 
 func (p *Page) newSchedule(r *http.Request) (any, error) {
-	return p.formOf(r, makegood.Schedule{Workflow: r.FormValue("workflow")}.WithDefaults())
+	return p.formOf(r, domain.ScheduleDefaults(makegood.Schedule{Workflow: r.FormValue("workflow")}))
 }
 
 func (p *Page) editSchedule(r *http.Request) (any, error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Jobs that were selected in the list get a dry run of their own, and only they are asked: one of them refuses, and a third job that
@@ -122,9 +123,9 @@ func TestWhatAStepWasAskedIsOnThePage(t *testing.T) {
 	page := w.get("jobs/t-1")
 	page.wants(t, "Asked with, 17 bytes", "as it was sent")
 	page.sound(t)
-	w.submit("t-2", `{"fail":"charge","text":"`+strings.Repeat("x", makegood.MaxSentInputBytes)+`"}`, true)
+	w.submit("t-2", `{"fail":"charge","text":"`+strings.Repeat("x", limits.MaxSentInputBytes)+`"}`, true)
 	w.get("jobs/t-2").wants(t, `href="../jobs/t-2/payload?asked=true&amp;step=charge"`)
-	w.get("jobs/t-2/payload?asked=true&step=charge").wants(t, "charge, Asked with, as it was sent", strings.Repeat("x", makegood.MaxSentInputBytes))
+	w.get("jobs/t-2/payload?asked=true&step=charge").wants(t, "charge, Asked with, as it was sent", strings.Repeat("x", limits.MaxSentInputBytes))
 	if got := w.get("jobs/t-2/payload?asked=true&step=nothing"); got.status != http.StatusBadRequest {
 		t.Errorf("a step that there is not: got %d, want 400", got.status)
 	}

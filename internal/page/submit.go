@@ -15,6 +15,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 func submitViews() []view {
@@ -53,7 +55,7 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.ID, d.Input = api.NewJobID(p.Now()), d.example()
+	d.ID, d.Input = protocol.NewJobID(p.Now()), d.example()
 	if like := r.FormValue("like"); like != "" {
 		err = p.fillLike(r.Context(), &d, like)
 		return d, err
@@ -106,7 +108,7 @@ func (d submitData) fromFields() string {
 
 // blankSubmission reads the workflow that a form is for.
 func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
-	d := submitData{MaxPayload: makegood.MaxPayloadBytes, MaxLabels: makegood.MaxLabels}
+	d := submitData{MaxPayload: makegood.MaxPayloadBytes, MaxLabels: limits.MaxLabels}
 	known, err := p.Jobs.Workflows(r.Context())
 	if err != nil {
 		return d, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
@@ -235,16 +236,16 @@ func drawnWorkflow(w makegood.Workflow) (template.HTML, error) {
 func stepRows(w makegood.Workflow) []stepRow {
 	var rows []stepRow
 	for _, s := range w.Steps {
-		row := stepRow{Name: s.Name, Agent: s.Agent, Action: s.Action, After: strings.Join(w.Before(s), ", "), Timeout: s.Timeout.String()}
+		row := stepRow{Name: s.Name, Agent: s.Agent, Action: s.Action, After: strings.Join(domain.Before(w, s), ", "), Timeout: s.Timeout.String()}
 		if s.Any {
 			row.After = "any of " + row.After
 		}
 		if s.Only == makegood.OnlyOnError {
 			row.After = "an error or an answer of " + row.After
 		}
-		row.Retry = s.Retry.String()
+		row.Retry = domain.RetryText(s.Retry)
 		switch {
-		case s.CanUndo():
+		case domain.CanUndo(s):
 			row.Undo = s.Undo.Action
 			if s.Undo.Agent != s.Agent {
 				row.Undo += " of " + s.Undo.Agent

@@ -10,9 +10,9 @@
 //
 // # A reference never dangles
 //
-// A payload is durable when Write returns, so before anything that refers to it is sent or saved. Nothing deletes it within
-// makegood.KeepPayload of the last Write or Keep; the Scheduler calls Keep for every reference before the save that makes it
-// the job's, and again as long as the job lives.
+// A payload is durable when Write returns, so before anything that refers to it is sent or saved. Nothing deletes it
+// within limits.KeepPayload of the last Write or Keep; the Scheduler calls Keep for every reference before the save
+// that makes it the job's, and again as long as the job lives.
 package payload
 
 import (
@@ -25,6 +25,7 @@ import (
 	"io"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 var (
@@ -65,7 +66,7 @@ func (p Place) Check() error {
 	if p.By == "" {
 		return nil
 	}
-	return makegood.AgentName.Check(p.By)
+	return limits.AgentName.Check(p.By)
 }
 
 // Written is what was written: its hash as makegood.Payload has it, and how many bytes.
@@ -90,8 +91,8 @@ type Bytes interface {
 // Store keeps payloads. What is said of Bytes holds for all of it.
 type Store interface {
 	Bytes
-	// Keep makes sure that a payload is there with as many bytes as p says, and stays for makegood.KeepPayload from now at
-	// least. ErrNotFound; ErrAltered if its length is another; ErrDenied.
+	// Keep makes sure that a payload is there with as many bytes as p says, and stays for limits.KeepPayload from now
+	// at least. ErrNotFound; ErrAltered if its length is another; ErrDenied.
 	Keep(ctx context.Context, job string, p makegood.Payload) error
 }
 

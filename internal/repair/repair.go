@@ -23,6 +23,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Folder is the name of the folder of orders in that of an engine.
@@ -200,7 +201,7 @@ func (k *Keeper) Begin(o Order) (Progress, error) {
 // check says what is wrong with an order.
 func (o Order) check() error {
 	switch {
-	case makegood.CheckJobID(o.Name) != nil || len(o.Name) > makegood.MaxRequestBytes:
+	case makegood.CheckJobID(o.Name) != nil || len(o.Name) > limits.MaxRequestBytes:
 		return &api.InvalidError{Message: fmt.Sprintf("the name of a repair, %.80q, is none that a request may have", o.Name)}
 	case len(o.Jobs) == 0:
 		return &api.InvalidError{Message: "no job is left to which this could be done"}
@@ -208,10 +209,10 @@ func (o Order) check() error {
 		return &api.InvalidError{Message: fmt.Sprintf("%d jobs, and one repair takes %d at most: narrow it, or use the command", len(o.Jobs), MaxJobs)}
 	case !(o.PerSecond > 0 && o.PerSecond <= MaxPerSecond):
 		return &api.InvalidError{Message: fmt.Sprintf("%v jobs a second: want more than 0, and at most %d", o.PerSecond, MaxPerSecond)}
-	case makegood.CheckWho(o.By) != nil:
-		return &api.InvalidError{Message: fmt.Sprintf("who asks, %.80q, %v", o.By, makegood.CheckWho(o.By))}
-	case len(o.Reason) > makegood.MaxReasonBytes:
-		return &api.InvalidError{Message: fmt.Sprintf("the reason has %d bytes, the limit is %d", len(o.Reason), makegood.MaxReasonBytes)}
+	case limits.CheckWho(o.By) != nil:
+		return &api.InvalidError{Message: fmt.Sprintf("who asks, %.80q, %v", o.By, limits.CheckWho(o.By))}
+	case len(o.Reason) > limits.MaxReasonBytes:
+		return &api.InvalidError{Message: fmt.Sprintf("the reason has %d bytes, the limit is %d", len(o.Reason), limits.MaxReasonBytes)}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
@@ -308,7 +309,7 @@ func TestABadOrderIsRefused(t *testing.T) {
 	for what, spoil := range map[string]func(*repair.Order){
 		"a name with a slash": func(o *repair.Order) { o.Name = "../n" }, "no jobs": func(o *repair.Order) { o.Jobs = nil },
 		"too many": func(o *repair.Order) { o.Jobs = make([]string, repair.MaxJobs+1) }, "no speed": func(o *repair.Order) { o.PerSecond = 0 },
-		"too fast": func(o *repair.Order) { o.PerSecond = repair.MaxPerSecond + 1 }, "a long reason": func(o *repair.Order) { o.Reason = strings.Repeat("x", makegood.MaxReasonBytes+1) },
+		"too fast": func(o *repair.Order) { o.PerSecond = repair.MaxPerSecond + 1 }, "a long reason": func(o *repair.Order) { o.Reason = strings.Repeat("x", limits.MaxReasonBytes+1) },
 	} {
 		o := good
 		spoil(&o)

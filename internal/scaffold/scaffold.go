@@ -19,6 +19,7 @@ import (
 	"text/template"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // MaxModuleBytes is how long the path of a module may be.
@@ -32,7 +33,7 @@ var project embed.FS
 
 // Project is what its files are made for.
 type Project struct {
-	// Name is that of its package, its command and its stacks: a makegood.ProjectName.
+	// Name is that of its package, its command and its stacks: a limits.ProjectName.
 	Name string
 	// Module is the path of its Go module.
 	Module string
@@ -71,7 +72,7 @@ var modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-
 
 // Check says what is wrong with it; nil: nothing.
 func (p Project) Check() error {
-	if err := makegood.ProjectName.Check(p.Name); err != nil {
+	if err := limits.ProjectName.Check(p.Name); err != nil {
 		return err
 	}
 	if token.IsKeyword(p.Name) || slices.Contains(imported, p.Name) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // deployed is the template of this repository without what is its own: a test writes it, with -rewrite.
@@ -53,7 +53,7 @@ func Template(agents []string) ([]byte, error) {
 		if agents[i] != name {
 			takes = ", Takes: false"
 		}
-		if err := makegood.FunctionName.Check(name); err != nil {
+		if err := limits.FunctionName.Check(name); err != nil {
 			return nil, err
 		}
 		if slices.Contains(names[:i], name) {

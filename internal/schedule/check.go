@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Check returns the rule of a schedule with its defaults, or the first thing that is wrong with it. That there is such a
 // workflow, and that the expressions of the input compile, is left to whoever knows them.
 func Check(s makegood.Schedule) (Rule, error) {
-	if err := makegood.ScheduleName.Check(s.Name); err != nil {
+	if err := limits.ScheduleName.Check(s.Name); err != nil {
 		return Rule{}, err
 	}
 	rule, err := New(s)
@@ -25,11 +26,11 @@ func Check(s makegood.Schedule) (Rule, error) {
 
 // checkRest checks all but the name and the times.
 func checkRest(s makegood.Schedule) error {
-	if err := makegood.WorkflowName.Check(s.Workflow); err != nil {
+	if err := limits.WorkflowName.Check(s.Workflow); err != nil {
 		return err
 	}
-	if len(s.Input) > makegood.MaxScheduleInputBytes {
-		return fmt.Errorf("its input has %d bytes, the limit is %d", len(s.Input), makegood.MaxScheduleInputBytes)
+	if len(s.Input) > limits.MaxScheduleInputBytes {
+		return fmt.Errorf("its input has %d bytes, the limit is %d", len(s.Input), limits.MaxScheduleInputBytes)
 	}
 	if !json.Valid(s.Input) {
 		return fmt.Errorf("its input is not JSON")
@@ -40,8 +41,8 @@ func checkRest(s makegood.Schedule) error {
 			return fmt.Errorf("atMost is %d beside missed %s: it belongs to missed all", s.AtMost, s.Missed)
 		}
 	case makegood.MissedAll:
-		if s.AtMost < 1 || s.AtMost > makegood.MaxMissed {
-			return fmt.Errorf("atMost is %d: want 1 to %d", s.AtMost, makegood.MaxMissed)
+		if s.AtMost < 1 || s.AtMost > limits.MaxMissed {
+			return fmt.Errorf("atMost is %d: want 1 to %d", s.AtMost, limits.MaxMissed)
 		}
 	default:
 		return fmt.Errorf("missed is %q: want skip, one or all", s.Missed)

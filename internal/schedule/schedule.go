@@ -17,6 +17,7 @@ import (
 	_ "time/tzdata" // A function's image, or a container of nothing but the command, brings no time zones.
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Rule says when a schedule fires.
@@ -64,8 +65,8 @@ func loadZone(name string) (*time.Location, error) {
 
 func newRate(every time.Duration) (Rule, error) {
 	switch {
-	case every < makegood.MinScheduleEvery || every > makegood.MaxScheduleEvery:
-		return Rule{}, fmt.Errorf("every is %s: want %s to %s", every, makegood.MinScheduleEvery, makegood.MaxScheduleEvery)
+	case every < limits.MinScheduleEvery || every > limits.MaxScheduleEvery:
+		return Rule{}, fmt.Errorf("every is %s: want %s to %s", every, limits.MinScheduleEvery, limits.MaxScheduleEvery)
 	case every%time.Second != 0:
 		return Rule{}, fmt.Errorf("every is %s: want whole seconds", every)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -349,7 +350,7 @@ func TestAnAttemptIsClosedOnceForADecisionThatIsTriedAgain(t *testing.T) {
 
 // The large output that a person gives a step is kept beside the job, as that of its agent is.
 func TestALargeOutputOfASettledStepIsKeptBesideTheJob(t *testing.T) {
-	for bytes, beside := range map[int]bool{makegood.MaxInlineBytes: false, makegood.MaxInlineBytes + 1: true} {
+	for bytes, beside := range map[int]bool{limits.MaxInlineBytes: false, limits.MaxInlineBytes + 1: true} {
 		w := newWorld(t)
 		w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a, retry: {attempts: 1}}]"), "j")
 		w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
@@ -369,7 +370,7 @@ func TestALargeOutputOfASettledStepIsKeptBesideTheJob(t *testing.T) {
 func TestAnInputWhosePartsAreGoneIsNotWhatWasSent(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: two\nsteps: [{name: first, agent: a}, {name: second, agent: b, with: {all: \"${ .steps.first.output }\"}}]"), "j")
-	w.handle(w.says("j", "first", w.claim("j", "first"), text(makegood.MaxInlineBytes+1, "x")))
+	w.handle(w.says("j", "first", w.claim("j", "first"), text(limits.MaxInlineBytes+1, "x")))
 	w.use(func(c *scheduler.Config) { c.Payloads = gone{c.Payloads} })
 	all, err := w.s.SentInputs(t.Context(), "j", "second", nil)
 	if err != nil || len(all.Inputs) != 1 || all.Inputs[0].AsSent || !strings.Contains(all.Inputs[0].Problem, "is gone from the store") {

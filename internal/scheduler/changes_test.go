@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
@@ -247,9 +248,9 @@ func TestASaveWaitsOnceForWhoHears(t *testing.T) {
 	w.now = j.CompleteBy
 	w.handle(w.deadline("j"))
 	got := r.runs[len(r.runs)-1].Changes.Changes
-	if j.ProcessState != makegood.JobProcessed || len(got) != makegood.MaxUnpublished || got[0].Lost != 83-63 || got[len(got)-1].Number != 83 {
+	if j.ProcessState != makegood.JobProcessed || len(got) != limits.MaxUnpublished || got[0].Lost != 83-63 || got[len(got)-1].Number != 83 {
 		t.Errorf("%s, %d changes up to %d, the first of which stands for %d that are lost: want Processed, %d, 83, 20",
-			j.ProcessState, len(got), got[len(got)-1].Number, got[0].Lost, makegood.MaxUnpublished)
+			j.ProcessState, len(got), got[len(got)-1].Number, got[0].Lost, limits.MaxUnpublished)
 	}
 }
 
@@ -306,7 +307,7 @@ func TestAChangeSaysWhyAndNoPayload(t *testing.T) {
 		t.Fatalf("heard %q", r.heard("j"))
 	}
 	c := r.taken["j"][i]
-	if c.Outcome != makegood.EntryFailed || c.ErrorKind != "declined" || len(c.Reason) > makegood.MaxChangeReasonBytes || !strings.HasSuffix(c.Reason, "é...") {
+	if c.Outcome != makegood.EntryFailed || c.ErrorKind != "declined" || len(c.Reason) > limits.MaxChangeReasonBytes || !strings.HasSuffix(c.Reason, "é...") {
 		t.Errorf("got %+v", c)
 	}
 	if c.From != "dispatched" || c.Attempt != 1 || c.Round != 1 || !c.At.Equal(w.now.Truncate(time.Millisecond)) {

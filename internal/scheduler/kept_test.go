@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
@@ -47,7 +48,7 @@ func TestADefinitionIsReadOnce(t *testing.T) {
 
 // A small output lives in the job: it is written with it, and read with it.
 func TestASmallOutputLivesInTheJob(t *testing.T) {
-	for size, writes := range map[int]int{makegood.MaxInlineBytes: 0, makegood.MaxInlineBytes + 1: 1} {
+	for size, writes := range map[int]int{limits.MaxInlineBytes: 0, limits.MaxInlineBytes + 1: 1} {
 		w := newWorld(t)
 		w.submit(w.define(twoAgents), "j")
 		reply := w.says("j", "first", w.claim("j", "first"), text(size, "x"))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
@@ -50,7 +51,7 @@ func (s *Scheduler) keepReplied(ctx context.Context, j job.Job, e job.Event) (jo
 }
 
 func lacking(wrong string) job.StepError {
-	return job.StepError{Message: makegood.Clip(wrong), Applied: makegood.AppliedUnknown}
+	return job.StepError{Message: limits.Clip(wrong), Applied: makegood.AppliedUnknown}
 }
 
 // lacksLarge says which of the payloads that a value refers to is not as it says; empty: all are, and stay.
@@ -58,7 +59,7 @@ func (s *Scheduler) lacksLarge(ctx context.Context, id, what string, value json.
 	if s.config.Large == nil {
 		return "", nil
 	}
-	refs, err := makegood.FindPayloads(value)
+	refs, err := domain.FindPayloads(value)
 	if err != nil {
 		return fmt.Sprintf("%s: %v", what, err), nil
 	}
@@ -143,7 +144,7 @@ func (s *Scheduler) keepAll(ctx context.Context, j job.Job, v *values) error {
 		if err != nil {
 			return err
 		}
-		refs, err := makegood.FindPayloads(value)
+		refs, err := domain.FindPayloads(value)
 		if err != nil {
 			continue // It was stored before references were looked for.
 		}

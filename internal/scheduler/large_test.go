@@ -239,7 +239,7 @@ func TestAValueThatCannotBeReadKeepsNoPayloadFromBeingKept(t *testing.T) {
 	w.submit(w.define(twoAgents), "j")
 	p, value := s.write(t, payload.Place{Job: "j"}, "a film")
 	j := w.job("j")
-	j.Input = job.Payload{Inline: json.RawMessage(`{"` + makegood.PayloadMark + `":"of an earlier release"}`)}
+	j.Input = job.Payload{Inline: json.RawMessage(`{"` + limits.PayloadMark + `":"of an earlier release"}`)}
 	j.Steps[0].Forward.Output = job.Payload{Inline: value}
 	if err := w.file.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}); err != nil {
 		t.Fatal(err)

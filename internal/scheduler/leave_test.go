@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -220,7 +221,7 @@ func TestWhatIsAskedOfAJobOfANewerReleaseIsAnsweredAskAgain(t *testing.T) {
 	was := w.job("j")
 	w.newer()
 	want := "this job was written by a newer release of Makegood, and this one must not decide about it; ask again when the deployment is done"
-	for _, verb := range makegood.Verbs() {
+	for _, verb := range domain.Verbs() {
 		if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: verb}); !errors.Is(err, store.ErrNewer) || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", verb, err, want)
 		}

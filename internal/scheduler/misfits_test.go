@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -82,7 +83,7 @@ func TestASubmissionMadeAgainFindsItsJobWhateverTheWorkflowHasComeToSay(t *testi
 func TestAResubmitHoldsTheInputAgainstTheDefinitionThatTheJobWillHave(t *testing.T) {
 	w := newWorld(t)
 	c := w.define(paid)
-	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: input(`{"total": 1, "note": "` + strings.Repeat("x", makegood.MaxInlineBytes) + `"}`)}); err != nil {
+	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: input(`{"total": 1, "note": "` + strings.Repeat("x", limits.MaxInlineBytes) + `"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	claim := w.claim("j", "first")
@@ -95,7 +96,7 @@ func TestAResubmitHoldsTheInputAgainstTheDefinitionThatTheJobWillHave(t *testing
 		{"", `{"total": "1"}`, "the input of job j does not fit workflow paid: /total must be number, and is string"},
 		{job.CurrentDefinition, "", has},
 		{job.CurrentDefinition, `{"total": 1}`, "the input of job j does not fit workflow paid: /customer is missing"},
-		{job.CurrentDefinition, `{"total": 1, "customer": "` + strings.Repeat("y", makegood.MaxInlineBytes) + `"}`, ""},
+		{job.CurrentDefinition, `{"total": 1, "customer": "` + strings.Repeat("y", limits.MaxInlineBytes) + `"}`, ""},
 	} {
 		r := job.Requested{Verb: makegood.VerbResubmit, Request: ask.definition + ask.input, Definition: ask.definition}
 		if ask.input != "" {

@@ -302,7 +302,7 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	if e.seen.IsZero() && !e.keyless {
 		return nil
 	}
-	reason, again := makegood.Clip(e.reason), s.now().Add(limits.TellAgain)
+	reason, again := limits.Clip(e.reason), s.now().Add(limits.TellAgain)
 	if won, err := s.parkUntil(ctx, id, e.seen, reason, again); !won {
 		return err
 	}

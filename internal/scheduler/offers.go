@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -60,7 +61,7 @@ func offersOf(j job.Job, ask func() makegood.Offers) (offers makegood.Offers, er
 func (s *Scheduler) withQuestions(ctx context.Context, m moved, offers makegood.Offers) (makegood.Offers, error) {
 	for i := range offers.Steps {
 		o := &offers.Steps[i]
-		if answer, ok := o.Of(makegood.AskComplete); !ok || !answer.Granted() || len(o.Choices) == 0 {
+		if answer, ok := domain.StepOffer(*o, domain.AskComplete); !ok || !answer.Granted() || len(o.Choices) == 0 {
 			continue
 		}
 		text, err := s.questionOf(ctx, m, o.Step, o.Undo)

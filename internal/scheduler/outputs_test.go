@@ -100,8 +100,8 @@ func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
 		bytes int
 		state makegood.ProcessState
 	}{
-		{makegood.MaxInlineBytes, makegood.JobProcessed},
-		{makegood.MaxInlineBytes + 1, makegood.JobProcessed},
+		{limits.MaxInlineBytes, makegood.JobProcessed},
+		{limits.MaxInlineBytes + 1, makegood.JobProcessed},
 		{most - 1, makegood.JobProcessed},
 		{most, makegood.JobProcessed},
 		{most + 1, makegood.JobUndoing},
@@ -228,7 +228,7 @@ func TestTheTaskOfAnUndoHasItsOwnInput(t *testing.T) {
 
 // What somebody outside completes a step with stays in the job if it is small, and beside it if it is large.
 func TestALargeOutputOfACompletionIsKeptBesideTheJob(t *testing.T) {
-	for bytes, beside := range map[int]bool{makegood.MaxInlineBytes: false, makegood.MaxInlineBytes + 1: true} {
+	for bytes, beside := range map[int]bool{limits.MaxInlineBytes: false, limits.MaxInlineBytes + 1: true} {
 		w := newWorld(t)
 		w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
 		w.handle(w.record("j", job.StepWaiting{Reply: w.by("j", "first", w.claim("j", "first"))}))
@@ -249,7 +249,7 @@ func TestALargeOutputOfACompletionIsKeptBesideTheJob(t *testing.T) {
 func TestAnUndoWhoseOutputCannotBeReadIsSentLater(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: two\nsteps: [{name: first, agent: a, undo: {action: back}}, {name: second, agent: b, retry: {attempts: 1}}]"), "bad")
-	w.handle(w.says("bad", "first", w.claim("bad", "first"), text(makegood.MaxInlineBytes+1, "x")))
+	w.handle(w.says("bad", "first", w.claim("bad", "first"), text(limits.MaxInlineBytes+1, "x")))
 	failure := w.failed("bad", "second", w.claim("bad", "second"), job.StepError{Message: "no", Applied: makegood.AppliedNo})
 	w.tasks("a")
 	w.failing("Payload", faultstore.FailBefore)
@@ -260,7 +260,7 @@ func TestAnUndoWhoseOutputCannotBeReadIsSentLater(t *testing.T) {
 	if failed := w.handle(failure); failed != nil {
 		t.Errorf("wants %v again, want none", failed)
 	}
-	if got := w.tasks("a"); len(got) != 1 || got[0].Undo == nil || len(got[0].Undo.Output) != makegood.MaxInlineBytes+1 {
+	if got := w.tasks("a"); len(got) != 1 || got[0].Undo == nil || len(got[0].Undo.Output) != limits.MaxInlineBytes+1 {
 		t.Errorf("got %d tasks, want the undo with the output of its step", len(got))
 	}
 }

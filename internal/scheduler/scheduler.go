@@ -36,7 +36,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/tally"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -68,7 +68,7 @@ func New(c Config) *Scheduler {
 // Stats returns what has become of events and commands since the start.
 func (s *Scheduler) Stats() Stats { return s.stats.Snapshot() }
 
-func (s *Scheduler) now() time.Time { return makegood.Instant(s.config.Now()) }
+func (s *Scheduler) now() time.Time { return domain.Instant(s.config.Now()) }
 
 // lockedBy is who saves: this instance, and a nonce that distinguishes this save from every other.
 func (s *Scheduler) lockedBy() string {

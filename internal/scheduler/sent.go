@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -34,7 +35,7 @@ func (s *Scheduler) SentInputs(ctx context.Context, id, step string, changed []t
 	v.birth = j.Birth
 	all := makegood.SentInputs{Job: id, Inputs: []makegood.SentInput{}}
 	for _, w := range askedOf(compiled.Workflow, j, step) {
-		if len(all.Inputs) == makegood.MaxSentInputs {
+		if len(all.Inputs) == limits.MaxSentInputs {
 			all.More = true
 			return all, nil
 		}
@@ -42,7 +43,7 @@ func (s *Scheduler) SentInputs(ctx context.Context, id, step string, changed []t
 		if err != nil {
 			return all, err
 		}
-		if step == "" && in.Bytes > makegood.MaxSentInputBytes {
+		if step == "" && in.Bytes > limits.MaxSentInputBytes {
 			in.Value = nil
 		}
 		all.Inputs = append(all.Inputs, in)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -45,13 +45,13 @@ steps:
 	if err != nil || later.Inputs[0].AsSent || !strings.Contains(later.Inputs[0].Changed, "another definition or another input") {
 		t.Errorf("got %+v, %v, want that it is as it would be asked now", later, err)
 	}
-	submit("k", makegood.MaxSentInputBytes)
+	submit("k", limits.MaxSentInputBytes)
 	left, err := w.s.SentInputs(t.Context(), "k", "", nil)
-	if err != nil || left.Inputs[0].Value != nil || left.Inputs[0].Bytes <= makegood.MaxSentInputBytes {
+	if err != nil || left.Inputs[0].Value != nil || left.Inputs[0].Bytes <= limits.MaxSentInputBytes {
 		t.Errorf("got %d bytes of %d, %v, want the value left out", len(left.Inputs[0].Value), left.Inputs[0].Bytes, err)
 	}
 	whole, err := w.s.SentInputs(t.Context(), "k", left.Inputs[0].Step, nil)
-	if err != nil || len(whole.Inputs[0].Value) < makegood.MaxSentInputBytes {
+	if err != nil || len(whole.Inputs[0].Value) < limits.MaxSentInputBytes {
 		t.Errorf("got %d bytes, %v, want it whole", len(whole.Inputs[0].Value), err)
 	}
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -102,7 +104,7 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 	if ahead := sub.StartAt.Sub(now); ahead > makegood.MaxStartDelay {
 		return nil, fmt.Errorf("%w: startAt of job %s is %s ahead, the limit is %s", ErrInvalid, sub.ID, ahead.Round(time.Second), makegood.MaxStartDelay)
 	}
-	if _, err := makegood.Instant(sub.StartAt).MarshalJSON(); err != nil {
+	if _, err := domain.Instant(sub.StartAt).MarshalJSON(); err != nil {
 		return nil, fmt.Errorf("%w: startAt of job %s: %w", ErrInvalid, sub.ID, err)
 	}
 	if sub.ReplyTo != "" && !slices.Contains(replies, sub.ReplyTo) {
@@ -127,11 +129,11 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 // checkNames refuses a tenant and labels that no job can have.
 func (sub Submission) checkNames() error {
 	if sub.Tenant != "" {
-		if err := makegood.TenantName.Check(sub.Tenant); err != nil {
+		if err := limits.TenantName.Check(sub.Tenant); err != nil {
 			return err
 		}
 	}
-	return makegood.CheckLabels(sub.Labels)
+	return limits.CheckLabels(sub.Labels)
 }
 
 // Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
@@ -224,10 +226,10 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	hash := contentHash(v.compiled.Workflow.Name, input)
 	birth := machine.Submission{
 		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
-		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Trace: telemetry.StoredSpan(telemetry.ReadTraceparent(sub.Traceparent)),
+		StartAt: domain.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Trace: telemetry.StoredSpan(telemetry.ReadTraceparent(sub.Traceparent)),
 		Input: job.Payload{Inline: input, Bytes: len(input)},
 	}
-	if len(input) > makegood.MaxInlineBytes {
+	if len(input) > limits.MaxInlineBytes {
 		birth.Input = v.keep(v.inputKey(input), input)
 	}
 	return birth
@@ -245,7 +247,7 @@ func registered(replies []string) string {
 // to be stored with it. It has no attempts yet: a Submitted event makes them once the transaction is
 // committed, and the Supervisor if that never comes. replies are the registered names for replyTo.
 func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time.Time) (job.Job, map[string]json.RawMessage, error) {
-	now = makegood.Instant(now)
+	now = domain.Instant(now)
 	input, err := sub.check(replies, now)
 	if err != nil {
 		return job.Job{}, nil, err
@@ -253,7 +255,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 	if err := fits(c, sub.ID, input); err != nil {
 		return job.Job{}, nil, err
 	}
-	if refs, err := makegood.FindPayloads(input); err != nil || len(refs) > 0 {
+	if refs, err := domain.FindPayloads(input); err != nil || len(refs) > 0 {
 		// Nobody would make sure that they are there.
 		return job.Job{}, nil, fmt.Errorf("%w: the input of job %s refers to large payloads, which a submission in a transaction cannot", ErrInvalid, sub.ID)
 	}

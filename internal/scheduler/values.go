@@ -10,7 +10,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -46,7 +48,7 @@ func (v *values) spill(j job.Job, e job.Event) job.Event {
 		said.Output = v.spillSaid(j, said.Place, said.Output)
 		return said
 	case job.Requested:
-		if in := said.Input; in != nil && len(in.Inline) > makegood.MaxInlineBytes {
+		if in := said.Input; in != nil && len(in.Inline) > limits.MaxInlineBytes {
 			kept := v.keep(v.inputKey(in.Inline), in.Inline)
 			said.Input = &kept
 		}
@@ -56,7 +58,7 @@ func (v *values) spill(j job.Job, e job.Event) job.Event {
 		return said
 	}
 	success, ok := e.(job.StepSucceeded)
-	if !ok || len(success.Output.Inline) <= makegood.MaxInlineBytes {
+	if !ok || len(success.Output.Inline) <= limits.MaxInlineBytes {
 		return e
 	}
 	if wrong := misfit(success.Output.Inline); wrong != "" {
@@ -80,7 +82,7 @@ func misfit(output json.RawMessage) string {
 // spillSaid does so with what somebody outside gave, which was measured at the door. It is kept under the latest attempt of
 // its step; one that comes before the first, under none.
 func (v *values) spillSaid(j job.Job, p job.Place, output job.Payload) job.Payload {
-	if len(output.Inline) <= makegood.MaxInlineBytes {
+	if len(output.Inline) <= limits.MaxInlineBytes {
 		return output
 	}
 	s, _ := j.Step(p.Step)
@@ -270,7 +272,7 @@ func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, dat
 	if n := len(input.Value); n > makegood.MaxPayloadBytes {
 		return machine.Fact{Err: fmt.Sprintf("with gives %d bytes, the limit is %d", n, makegood.MaxPayloadBytes)}, none, nil
 	}
-	if agent := machine.AgentOf(c.Workflow, w.Step, w.Undo); makegood.WaitsByItself(agent) {
+	if agent := machine.AgentOf(c.Workflow, w.Step, w.Undo); domain.WaitsByItself(agent) {
 		return waitFact(agent, input.Value), input, nil
 	}
 	return machine.Fact{Run: true}, input, nil

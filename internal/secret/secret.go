@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Fill returns the task with its secrets in its input, and what hides them. The task that it got is not changed. Every
@@ -61,8 +62,8 @@ func valuesOf(ctx context.Context, secrets []makegood.TaskSecret, source agent.S
 			return nil, agent.Final(fmt.Errorf("secret %q: %w", s.Name, err))
 		case err != nil:
 			return nil, fmt.Errorf("secret %q: %w", s.Name, err)
-		case len(value) > makegood.MaxSecretBytes:
-			return nil, agent.Final(fmt.Errorf("secret %q has %d bytes, the limit is %d", s.Name, len(value), makegood.MaxSecretBytes))
+		case len(value) > limits.MaxSecretBytes:
+			return nil, agent.Final(fmt.Errorf("secret %q has %d bytes, the limit is %d", s.Name, len(value), limits.MaxSecretBytes))
 		case !utf8.ValidString(value):
 			return nil, agent.Final(fmt.Errorf("secret %q is not UTF-8", s.Name))
 		}

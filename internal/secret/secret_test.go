@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // source returns these, and fails for what is called broken.
@@ -34,7 +35,7 @@ func task(input string, secrets ...makegood.TaskSecret) makegood.Task {
 }
 
 func TestSecretsComeToTheirPlaces(t *testing.T) {
-	from := source(map[string]string{"a": `s"1<`, "b": "ü", "long": strings.Repeat("l", makegood.MaxSecretBytes)})
+	from := source(map[string]string{"a": `s"1<`, "b": "ü", "long": strings.Repeat("l", limits.MaxSecretBytes)})
 	for _, c := range []struct{ name, input, want, err string }{
 		{"none", `{"a": 1}`, `{"a": 1}`, ``},
 		{"whole", `""`, `"s\"1<"`, ``},
@@ -45,7 +46,7 @@ func TestSecretsComeToTheirPlaces(t *testing.T) {
 		{"beyond", `"x"`, ``, `secret "a" at "" of the input: it belongs behind character 2 of a text of 1`},
 		{"missing", `""`, ``, `secret "none": there is no such secret`},
 		{"broken", `""`, ``, `secret "broken": throttled`},
-		{"too large", `"` + strings.Repeat("x", makegood.MaxPayloadBytes-makegood.MaxSecretBytes) + `"`, ``, `the input has 262146 bytes with its secrets, the limit is 262144`},
+		{"too large", `"` + strings.Repeat("x", makegood.MaxPayloadBytes-limits.MaxSecretBytes) + `"`, ``, `the input has 262146 bytes with its secrets, the limit is 262144`},
 	} {
 		secrets := map[string][]makegood.TaskSecret{
 			"whole":     {{Name: "a"}},

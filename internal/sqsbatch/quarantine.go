@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -24,7 +23,7 @@ type Quarantined struct {
 	// V is wire.Version, Type is TypeQuarantined.
 	V    int    `json:"v"`
 	Type string `json:"type"`
-	// Reason says why the message can never be understood; at most makegood.MaxReasonBytes.
+	// Reason says why the message can never be understood; at most limits.MaxReasonBytes.
 	Reason string `json:"reason"`
 	// Source is the ARN of the queue that the message came from.
 	Source string `json:"source"`
@@ -46,7 +45,7 @@ type Quarantined struct {
 func Quarantine(ctx context.Context, sender queue.Sender, queueName string, record events.SQSMessage, reason string) error {
 	body, err := encodeFitting(Quarantined{
 		V: wire.Version, Type: TypeQuarantined,
-		Reason: makegood.Clip(reason), Source: record.EventSourceARN,
+		Reason: limits.Clip(reason), Source: record.EventSourceARN,
 		MessageID: record.MessageId, ReceiveCount: ReceiveCount(record), Body: record.Body,
 	})
 	if err != nil {

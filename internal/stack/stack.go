@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // Variable is the environment variable that names a stack where no flag does.
@@ -40,7 +41,7 @@ const (
 
 // Outputs returns the key of the output of template.yaml that says the same as a variable of this package.
 func Outputs() map[string]string {
-	return map[string]string{VarSubmitURL: doors.SubmitOutput, VarReadURL: doors.ReadOutput, VarOperateURL: doors.OperateOutput, VarCompleteURL: doors.CompleteOutput}
+	return map[string]string{VarSubmitURL: protocol.SubmitOutput, VarReadURL: protocol.ReadOutput, VarOperateURL: protocol.OperateOutput, VarCompleteURL: protocol.CompleteOutput}
 }
 
 // Open returns a client of a stack. Where the environment says where its doors are, that stands; otherwise the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -41,7 +42,7 @@ func (h Held) Key() time.Time {
 			key = one.Next
 		}
 	}
-	return makegood.Instant(key)
+	return domain.Instant(key)
 }
 
 // PutOver returns what a PutHolds leaves of stored, which is the zero value where there is none.

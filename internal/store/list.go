@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -395,7 +396,7 @@ func (f Filter) Open(cursor string) (place string, err error) {
 
 // mark distinguishes lists.
 func (f Filter) mark() []byte {
-	f.Now, f.Since, f.Until = time.Time{}, makegood.Instant(f.Since), makegood.Instant(f.Until)
+	f.Now, f.Since, f.Until = time.Time{}, domain.Instant(f.Since), domain.Instant(f.Until)
 	if len(f.Labels) == 0 {
 		f.Labels = nil
 	}

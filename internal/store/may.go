@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -101,16 +102,16 @@ func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, erro
 // Lasting returns the CompleteBy that an attempt of a task asks for at now, which was claimed at started: as long from now as
 // it may be silent, and not past the timeout of one that heartbeats.
 func Lasting(task makegood.Task, started, now time.Time) time.Time {
-	asked := now.Add(task.Silence().Std())
+	asked := now.Add(domain.Silence(task).Std())
 	if task.Heartbeat > 0 {
 		asked = earliest(asked, started.Add(task.Timeout.Std()))
 	}
-	return makegood.Instant(asked)
+	return domain.Instant(asked)
 }
 
 // Longest returns the CompleteBy that a claim asks for, not past what any claim may have.
 func Longest(claim job.Claim) time.Time {
-	return earliest(claim.CompleteBy, claim.StartedAt.Add(makegood.MaxClaim))
+	return earliest(claim.CompleteBy, claim.StartedAt.Add(limits.MaxClaim))
 }
 
 // Closed returns what a Close leaves in a slot that holds item, and its answer. What it leaves equals item when there is

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Schedules keeps schedules, each as one item under its name, changed only by conditional writes on its Rev. The Key of
-// each is in the same index as those of the jobs. There are few of them (makegood.MaxSchedules; who makes new ones counts).
+// each is in the same index as those of the jobs. There are few of them (limits.MaxSchedules; who makes new ones
+// counts).
 type Schedules interface {
 	// PutSchedule stores s as Rev s.Rev+1 in one durable write, if s.Rev is the Rev stored; 0: if there is none of its
 	// name. ErrConflict.
@@ -44,8 +46,8 @@ type Scheduled struct {
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 	// Next is the fire that comes next by the rule, or, when its time has come, the one whose turn it is.
 	Next time.Time `json:"next,omitzero"`
-	// Due are the fires that came due under a rule that was changed before they could be made, at most makegood.MaxMissed,
-	// the oldest first: they come before Next.
+	// Due are the fires that came due under a rule that was changed before they could be made, at most
+	// limits.MaxMissed, the oldest first: they come before Next.
 	Due []time.Time `json:"due,omitempty"`
 	// LastFire is the last fire that made a job, and LastJob that job.
 	LastFire time.Time `json:"lastFire,omitzero"`
@@ -79,7 +81,7 @@ func (s Scheduled) PutOver(stored Scheduled) (Scheduled, error) {
 		return stored, ErrConflict
 	}
 	s.Rev++
-	s.Key = makegood.Instant(s.Key)
+	s.Key = domain.Instant(s.Key)
 	return s, nil
 }
 

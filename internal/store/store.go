@@ -24,7 +24,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -110,7 +110,7 @@ type Claims interface {
 
 	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, keeps claim.Progress if there is any (what
 	// does not fit is left out), until a later one of the slot replaces it, raises Beside to claim.Beside, and returns the one that stands now, which
-	// may be earlier: not past makegood.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
+	// may be earlier: not past limits.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
 	// this LockedBy's any more, or was closed: the attempt is over. ErrWithdrawn when the attempt is unwanted: the
 	// claim still stands, until the time given, which is not past the end that was set when it became so.
 	Heartbeat(ctx context.Context, slot Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error)
@@ -151,14 +151,14 @@ type Closing struct {
 
 // Whole returns a claim as every store keeps it: its times are whole milliseconds.
 func Whole(claim job.Claim) job.Claim {
-	claim.StartedAt, claim.CompleteBy = makegood.Instant(claim.StartedAt), makegood.Instant(claim.CompleteBy)
-	claim.Progress.At = makegood.Instant(claim.Progress.At)
+	claim.StartedAt, claim.CompleteBy = domain.Instant(claim.StartedAt), domain.Instant(claim.CompleteBy)
+	claim.Progress.At = domain.Instant(claim.Progress.At)
 	return claim
 }
 
 // Whole returns the closing with times that are whole milliseconds, as those are that it is compared with.
 func (c Closing) Whole() Closing {
-	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
+	c.Until, c.Now, c.Ends = domain.Instant(c.Until), domain.Instant(c.Now), domain.Instant(c.Ends)
 	return c
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -48,7 +48,7 @@ func (s *Supervisor) lookAhead(ctx context.Context) (*lookout, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look ahead: %w", err)
 	}
-	now := makegood.Instant(s.config.Now())
+	now := domain.Instant(s.config.Now())
 	return &lookout{
 		supervisor: s, beginnings: b, now: now, until: now.Add(s.config.Ahead), place: place, seen: readAhead(place), all: readAhead(place),
 	}, nil

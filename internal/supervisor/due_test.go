@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -277,7 +278,7 @@ func (s *stack) submit(many int, start func() time.Time) map[string]time.Time {
 	s.Helper()
 	all := make(map[string]time.Time, many)
 	for n := range many {
-		id, at := fmt.Sprintf("due-%06d", n), makegood.Instant(start())
+		id, at := fmt.Sprintf("due-%06d", n), domain.Instant(start())
 		if _, _, err := s.scheduler.Submit(s.Context(), scheduler.Submission{ID: id, Definition: s.definition.Hash, StartAt: at}); err != nil {
 			s.Fatal(err)
 		}
@@ -338,7 +339,7 @@ func TestManyDueItemsBeginOnceOnTheRhythmOfAWS(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
 				s := newStack(t, r)
 				time.Sleep(time.Duration(r.Int64N(int64(sweepPeriod)))) // The sweeps come at any second of a minute.
-				begin := makegood.Instant(time.Now())
+				begin := domain.Instant(time.Now())
 				want := s.submit(many, func() time.Time { return begin.Add(after(r)) })
 				end := begin.Add(window + time.Minute).Truncate(every).Add(every / 2) // between two fires
 				for n := range schedules {
@@ -347,7 +348,7 @@ func TestManyDueItemsBeginOnceOnTheRhythmOfAWS(t *testing.T) {
 						t.Fatal(err)
 					}
 					for fire := begin.Truncate(every).Add(every); fire.Before(end); fire = fire.Add(every) {
-						want[makegood.FireID(tick.Name, fire)] = fire
+						want[domain.FireID(tick.Name, fire)] = fire
 					}
 				}
 				time.Sleep(time.Until(end))

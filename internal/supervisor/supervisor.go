@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -99,7 +99,7 @@ func (s *Supervisor) count(r Result, err error) (Result, error) {
 
 // since is the stretch of the keys after a time that are not after another.
 func since(from, until time.Time) stretch {
-	return stretch{from: store.Entry{CompleteBy: from}, until: makegood.Instant(until)}
+	return stretch{from: store.Entry{CompleteBy: from}, until: domain.Instant(until)}
 }
 
 // sweep tells of the keys of a stretch, going on where resume, if there is one, says that it held back, and of what look

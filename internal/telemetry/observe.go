@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -181,7 +182,7 @@ func sideOf(w makegood.Workflow, name string, undo bool) side {
 		return at
 	}
 	at.agent, at.action = w.Steps[i].Agent, w.Steps[i].Action
-	if undo && w.Steps[i].CanUndo() {
+	if undo && domain.CanUndo(w.Steps[i]) {
 		at.agent, at.action = w.Steps[i].Undo.Agent, w.Steps[i].Undo.Action
 	}
 	return at

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -128,7 +129,7 @@ func (w *Watch) waitSpan(h job.Happened, a wait) span {
 		parent: w.context(h.After, RoundSpan(h.Before, h.Before.Round)), from: h.At, to: h.At,
 		attributes: append(a.attributes(), keyRound.Int(h.Before.Round), keyAttempt.Int(a.number), keyOutcome.String(string(a.outcome)), keyWaited.Float64(elapsed(a.began, h.At))),
 	}
-	if !makegood.WaitsByItself(a.agent) {
+	if !domain.WaitsByItself(a.agent) {
 		made.links = []trace.SpanContext{w.context(h.After, AttemptSpan(h.After, a.step, a.number))}
 	}
 	if a.outcome == Failed {

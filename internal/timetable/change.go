@@ -9,6 +9,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/schedule"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -86,11 +88,11 @@ func (t *Timetable) room(ctx context.Context) error {
 
 // fits refuses more schedules beside those that are there than there may be.
 func fits(there, more int) error {
-	if more == 0 || there+more <= makegood.MaxSchedules {
+	if more == 0 || there+more <= limits.MaxSchedules {
 		return nil
 	}
 	return fmt.Errorf("%w: %d schedules are more than the limit, %d: remove one, or let one job a fire make the others",
-		scheduler.ErrInvalid, there+more, makegood.MaxSchedules)
+		scheduler.ErrInvalid, there+more, limits.MaxSchedules)
 }
 
 // check completes a schedule, and says what is wrong with it, or that there is no such workflow: scheduler.ErrInvalid.
@@ -104,7 +106,7 @@ func (t *Timetable) check(ctx context.Context, s makegood.Schedule) (makegood.Sc
 
 // complete completes a schedule, and says what is wrong with it: scheduler.ErrInvalid.
 func complete(s makegood.Schedule) (makegood.Schedule, schedule.Rule, error) {
-	s = s.WithDefaults()
+	s = domain.ScheduleDefaults(s)
 	rule, err := schedule.Check(s)
 	if err != nil {
 		return s, rule, fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
@@ -249,7 +251,7 @@ func (t *Timetable) Run(ctx context.Context, name, request string) (id string, e
 
 // Next returns the next count fires of a schedule, at most MaxNext, as if it were not paused.
 func (t *Timetable) Next(s makegood.Schedule, count int) ([]time.Time, error) {
-	rule, err := schedule.Check(s.WithDefaults())
+	rule, err := schedule.Check(domain.ScheduleDefaults(s))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
@@ -108,7 +109,7 @@ func TestAScheduleThatCannotBeIsRefused(t *testing.T) {
 func TestThereAreNoMoreSchedulesThanTheLimit(t *testing.T) {
 	w := newWorld(t)
 	s := tick()
-	for i := range makegood.MaxSchedules {
+	for i := range limits.MaxSchedules {
 		s.Name = fmt.Sprint("s", i)
 		if err := w.store.PutSchedule(t.Context(), store.Scheduled{Schedule: s}); err != nil {
 			t.Fatal(err)
@@ -333,7 +334,7 @@ func TestWhatAFileCouldNotHaveIsSaidBeforehand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	many := make([]makegood.Schedule, makegood.MaxSchedules)
+	many := make([]makegood.Schedule, limits.MaxSchedules)
 	for i := range many {
 		many[i] = tick()
 		many[i].Name = fmt.Sprint("s", i)

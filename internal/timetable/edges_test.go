@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -214,7 +216,7 @@ func TestWhatTheStoreCannotDoIsSaid(t *testing.T) {
 		"adopt, unread":     {func(f *faulty) { f.read = down }, func(w *world) error { return w.table.Adopt(w.Context(), "order", []makegood.Schedule{tock}) }},
 		"adopt, unput":      {func(f *faulty) { f.put = down }, func(w *world) error { return w.table.Adopt(w.Context(), "order", []makegood.Schedule{tock}) }},
 		"adopt, no room": {func(f *faulty) {}, func(w *world) error {
-			for i := range makegood.MaxSchedules {
+			for i := range limits.MaxSchedules {
 				s := tick()
 				s.Name = fmt.Sprint("s", i)
 				if err := w.store.PutSchedule(w.Context(), store.Scheduled{Schedule: s}); err != nil {
@@ -434,7 +436,7 @@ func TestAFireWaitsWhereItsOwnJobCannotBeRead(t *testing.T) {
 	f, submitted := w.faults(nil)
 	broken := errors.New("broken")
 	w.now = hour(20 * time.Minute)
-	f.loads[makegood.FireID("tick", w.now)] = broken
+	f.loads[domain.FireID("tick", w.now)] = broken
 	if err := w.table.Fire(t.Context(), "tick", w.tick().Key); !errors.Is(err, broken) || *submitted != 0 {
 		t.Errorf("got %v, and %d submitted, want why, and none", err, *submitted)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/schedule"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -148,7 +150,7 @@ func pending(s store.Scheduled, rule schedule.Rule, now time.Time) (due []time.T
 	if len(due) == 0 {
 		return nil, 0
 	}
-	if s.Missed == makegood.MissedSkip && now.Sub(due[len(due)-1]) > makegood.MissedAfter {
+	if s.Missed == makegood.MissedSkip && now.Sub(due[len(due)-1]) > limits.MissedAfter {
 		return due, len(due)
 	}
 	keep := 1
@@ -179,7 +181,7 @@ func (t *Timetable) skip(ctx context.Context, s *store.Scheduled, fires []time.T
 // that fire pass calls it before, so that the next one knows which job may be unfinished.
 func (t *Timetable) note(ctx context.Context, s *store.Scheduled) (made bool, err error) {
 	fire := s.Turn()
-	id := makegood.FireID(s.Name, fire)
+	id := domain.FireID(s.Name, fire)
 	if s.LastJob == id {
 		return false, nil
 	}
@@ -196,7 +198,7 @@ func (t *Timetable) previousRuns(ctx context.Context, s store.Scheduled) (bool, 
 	if s.Overlap == makegood.OverlapAllow || s.LastJob == "" {
 		return false, nil
 	}
-	if _, there, err := t.state(ctx, makegood.FireID(s.Name, s.Turn())); err != nil || there {
+	if _, there, err := t.state(ctx, domain.FireID(s.Name, s.Turn())); err != nil || there {
 		return false, err
 	}
 	state, there, err := t.state(ctx, s.LastJob)
@@ -218,7 +220,7 @@ func (t *Timetable) state(ctx context.Context, id string) (state makegood.Proces
 
 // submit makes the job of a fire. Where that can never be made, the schedule says why, and goes on.
 func (t *Timetable) submit(ctx context.Context, s *store.Scheduled, fire time.Time) error {
-	id := makegood.FireID(s.Name, fire)
+	id := domain.FireID(s.Name, fire)
 	err := t.make(ctx, *s, id, fire)
 	mismatch := new(scheduler.MismatchError)
 	switch {
@@ -228,11 +230,11 @@ func (t *Timetable) submit(ctx context.Context, s *store.Scheduled, fire time.Ti
 	case errors.As(err, &mismatch):
 		// Made before the schedule said something else; or by somebody who took the id, which must not pass in silence.
 		t.config.Logger.WarnContext(ctx, "the job of a fire is there with other content", "schedule", s.Name, "workflow", s.Workflow, "job", id)
-		s.LastFire, s.LastJob, s.Problem = fire, id, makegood.Clip(id+": a job of this id was there, of another workflow or with another input, and counts as the fire")
+		s.LastFire, s.LastJob, s.Problem = fire, id, limits.Clip(id+": a job of this id was there, of another workflow or with another input, and counts as the fire")
 		return nil
 	case errors.Is(err, scheduler.ErrInvalid):
 		t.config.Logger.ErrorContext(ctx, "a fire made no job", "schedule", s.Name, "workflow", s.Workflow, "job", id, "error", err)
-		s.Problem = makegood.Clip(fmt.Sprintf("%s: %v", id, err))
+		s.Problem = limits.Clip(fmt.Sprintf("%s: %v", id, err))
 		return nil
 	default:
 		return fmt.Errorf("fire %s: %w", id, err)
@@ -274,8 +276,8 @@ func (t *Timetable) setRight(s *store.Scheduled, rule schedule.Rule) bool {
 		return false
 	}
 	now := t.now()
-	next, soon := nextOf(*s, rule, now), now.Add(t.config.Again+makegood.MissedAfter)
-	latest := rule.Next(now.Add(makegood.MissedAfter))
+	next, soon := nextOf(*s, rule, now), now.Add(t.config.Again+limits.MissedAfter)
+	latest := rule.Next(now.Add(limits.MissedAfter))
 	if next.IsZero() || !s.Key.IsZero() && !s.Next.After(latest) && (!s.Key.After(latest) || !s.Key.After(soon)) {
 		return false
 	}
@@ -303,7 +305,7 @@ func nextOf(s store.Scheduled, rule schedule.Rule, now time.Time) time.Time {
 // stop takes a schedule that this release cannot read out of the index, and says why.
 func (t *Timetable) stop(ctx context.Context, s store.Scheduled, why error) (store.Scheduled, error) {
 	t.config.Logger.ErrorContext(ctx, "a schedule does not fire any more", "schedule", s.Name, "error", why)
-	s.Problem = makegood.Clip(fmt.Sprintf("it does not fire any more: %v", why))
+	s.Problem = limits.Clip(fmt.Sprintf("it does not fire any more: %v", why))
 	s.Key, s.Next, s.Due = time.Time{}, time.Time{}, nil
 	return t.put(ctx, s)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 )
@@ -192,7 +194,7 @@ func TestWhatCameDueBeforeAChangeIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := w.tick(); len(s.Due) != makegood.MaxMissed || s.Skipped != 60+30+60-makegood.MaxMissed {
+	if s := w.tick(); len(s.Due) != limits.MaxMissed || s.Skipped != 60+30+60-limits.MaxMissed {
 		t.Errorf("got %d due and %d skipped, want the limit, and the rest skipped", len(s.Due), s.Skipped)
 	}
 	if _, err := w.table.Pause(t.Context(), "tick", ""); err != nil {
@@ -376,7 +378,7 @@ func TestAFireThatMadeItsJobIsNotLeftOut(t *testing.T) {
 	if err := w.table.Fire(t.Context(), "tick", key); err != nil {
 		t.Fatal(err)
 	}
-	first := makegood.FireID("tick", key)
+	first := domain.FireID("tick", key)
 	if got := w.tick(); got.LastJob != first || got.Skipped != 1 {
 		t.Errorf("the last job is %s, and %d fires are left out; want %s, and the one that found its job unfinished", got.LastJob, got.Skipped, first)
 	}

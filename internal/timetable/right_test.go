@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 )
@@ -28,7 +30,7 @@ func TestAFireCostsOneSubmissionAndOneWrite(t *testing.T) {
 
 // A fire that is late by as much as may be is made, and one that is later is left out, with all that came due before.
 func TestALateFireIsLeftOutWhereItSaysSo(t *testing.T) {
-	for late, want := range map[time.Duration][]string{makegood.MissedAfter: {"10m0s"}, makegood.MissedAfter + time.Millisecond: nil} {
+	for late, want := range map[time.Duration][]string{limits.MissedAfter: {"10m0s"}, limits.MissedAfter + time.Millisecond: nil} {
 		w := newWorld(t)
 		w.make(func(s *makegood.Schedule) { s.Missed = makegood.MissedSkip })
 		w.want(fmt.Sprint(late, " late"), w.at(10*time.Minute+late), want...)
@@ -128,7 +130,7 @@ func TestAPausedScheduleIsNotChangedBlindly(t *testing.T) {
 	w.must(w.table.Pause(t.Context(), "tick", ""))
 	f, _ := w.faults(nil)
 	broken := errors.New("broken")
-	f.loads[makegood.FireID("tick", hour(10*time.Minute))] = broken
+	f.loads[domain.FireID("tick", hour(10*time.Minute))] = broken
 	daily := tick()
 	daily.Cron = "@daily"
 	if _, err := w.table.Change(t.Context(), daily, 0, ""); !errors.Is(err, broken) {

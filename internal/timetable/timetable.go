@@ -21,8 +21,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/tally"
@@ -52,7 +53,7 @@ const DefaultAgain = time.Minute
 
 // maxFires is how many fires one hint makes at most, and maxConflicts how often a write that lost a race is decided again.
 const (
-	maxFires     = makegood.MaxMissed
+	maxFires     = limits.MaxMissed
 	maxConflicts = 20
 )
 
@@ -94,11 +95,11 @@ func New(c Config) *Timetable {
 	return &Timetable{config: c}
 }
 
-func (t *Timetable) now() time.Time { return makegood.Instant(t.config.Now()) }
+func (t *Timetable) now() time.Time { return domain.Instant(t.config.Now()) }
 
 // put stores a schedule, and returns it as it is stored then.
 func (t *Timetable) put(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
-	s.Key = makegood.Instant(s.Key)
+	s.Key = domain.Instant(s.Key)
 	if err := t.config.Schedules.PutSchedule(ctx, s); err != nil {
 		return s, err
 	}

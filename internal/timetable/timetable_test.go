@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -390,7 +391,7 @@ func TestNoMoreIsMadeUpForThanTheLimit(t *testing.T) {
 	w := newWorld(t)
 	w.make(func(s *makegood.Schedule) { s.Cron, s.Missed = "* * * * *", makegood.MissedAll })
 	w.at(3 * time.Hour)
-	if s := w.tick(); len(w.jobs) != makegood.MaxMissed || !s.Next.After(w.now) || s.Skipped != 180-makegood.MaxMissed {
+	if s := w.tick(); len(w.jobs) != limits.MaxMissed || !s.Next.After(w.now) || s.Skipped != 180-limits.MaxMissed {
 		t.Errorf("got %d jobs, %d skipped, the next at %v", len(w.jobs), s.Skipped, s.Next)
 	}
 }

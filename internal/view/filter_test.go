@@ -8,6 +8,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
 )
@@ -33,7 +34,7 @@ func TestAFilterLosesNothingOnItsWay(t *testing.T) {
 	for _, field := range fields {
 		var f api.Filter
 		reflect.ValueOf(&f).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(samples[field.Type]))
-		values := f.Values()
+		values := protocol.FilterValues(f)
 		if len(values) != 1 {
 			t.Errorf("%s is written as %v, want one parameter", field.Name, values)
 		}
@@ -43,7 +44,7 @@ func TestAFilterLosesNothingOnItsWay(t *testing.T) {
 			}
 			delete(parameters, name)
 		}
-		if back, err := api.ReadFilter(values); err != nil || !reflect.DeepEqual(back, f) {
+		if back, err := protocol.ReadFilter(values); err != nil || !reflect.DeepEqual(back, f) {
 			t.Errorf("%s is written as %v, and read as %+v, %v", field.Name, values, back, err)
 		}
 		got := reflect.ValueOf(view.Filter(f, now)).FieldByName(field.Name)

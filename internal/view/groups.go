@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -28,7 +29,7 @@ func ErrorFacets() []api.Facet {
 // Groups counts the jobs of a list by facets, until its end or for some seconds. A filter that can match nothing, facets that
 // there are not, and a cursor that no page of such a list gave, are a *api.InvalidError.
 func Groups(ctx context.Context, jobs store.Lister, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
-	if err := errors.Join(filter.Check(), api.CheckFacets(by)); err != nil {
+	if err := errors.Join(protocol.CheckFilter(filter), protocol.CheckFacets(by)); err != nil {
 		return api.Groups{}, fmt.Errorf("count jobs: %w", err)
 	}
 	groups := api.Groups{Groups: []api.Group{}}
@@ -84,9 +85,9 @@ func count(groups *api.Groups, l store.Listed, by []api.Facet, now time.Time) {
 
 // hoursOf counts a job in the hour in which it stopped, if that is one of the last.
 func hoursOf(stopped, now time.Time) []int {
-	hours := make([]int, api.GroupHours)
-	if ago := now.Sub(stopped); !stopped.IsZero() && ago >= 0 && ago < api.GroupHours*time.Hour {
-		hours[api.GroupHours-1-int(ago/time.Hour)] = 1
+	hours := make([]int, protocol.GroupHours)
+	if ago := now.Sub(stopped); !stopped.IsZero() && ago >= 0 && ago < protocol.GroupHours*time.Hour {
+		hours[protocol.GroupHours-1-int(ago/time.Hour)] = 1
 	}
 	return hours
 }

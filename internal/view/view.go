@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -157,7 +158,7 @@ func Details(ctx context.Context, jobs store.Lister, filter api.Filter, cursor s
 }
 
 func list(ctx context.Context, jobs store.Lister, filter api.Filter, cursor string, limit int) (store.Page, error) {
-	if err := filter.Check(); err != nil {
+	if err := protocol.CheckFilter(filter); err != nil {
 		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
 	page, err := jobs.ListJobs(ctx, Filter(filter, time.Now()), cursor, limit)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -102,8 +103,8 @@ func TestEveryStateOfAStepHasItsWord(t *testing.T) {
 		job.Failed, job.Withdrawn, job.Irreversible,
 	} {
 		got := view.Of(job.Job{Steps: []job.StepState{{Forward: job.Activity{State: s}}}}, nil).Steps[0].State
-		if !strings.Contains(fmt.Sprint(makegood.StepStates()), string(got)) || got == "" {
-			t.Errorf("%q: got %q, which is none of %v", s, got, makegood.StepStates())
+		if !strings.Contains(fmt.Sprint(domain.StepStates()), string(got)) || got == "" {
+			t.Errorf("%q: got %q, which is none of %v", s, got, domain.StepStates())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -50,7 +51,7 @@ func DecodeAnnouncement(body string) (id, workflow string, a job.Announcement, e
 		return "", "", a, poison("seq %d: it counts from 1", m.Seq)
 	}
 	return m.Job, m.Workflow, job.Announcement{
-		Seq: m.Seq, ProcessState: m.ProcessState, Reason: m.Reason, At: makegood.Instant(m.At),
+		Seq: m.Seq, ProcessState: m.ProcessState, Reason: m.Reason, At: domain.Instant(m.At),
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // decodeCompletion reads what whoever holds a completion token says. The job is the one that the token names.
@@ -23,8 +24,8 @@ func decodeCompletion(m event) (string, job.Event, error) {
 		return "", nil, poison("output of %d bytes, the limit is %d", len(m.Output), makegood.MaxPayloadBytes)
 	case canonical.CheckDepth(m.Output) != nil:
 		return "", nil, poison("output %v", canonical.CheckDepth(m.Output))
-	case len(m.Request) > makegood.MaxRequestBytes:
-		return "", nil, poison("request has %d bytes, the limit is %d", len(m.Request), makegood.MaxRequestBytes)
+	case len(m.Request) > limits.MaxRequestBytes:
+		return "", nil, poison("request has %d bytes, the limit is %d", len(m.Request), limits.MaxRequestBytes)
 	}
 	if m.Type == typeWaitExtended {
 		until, err := instant("deadline", m.Deadline)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // ErrNewer: a later release wrote the message, and this one must not decide about it. It is left (Leave): neither poison
@@ -77,6 +77,6 @@ func Leave(body string, now time.Time) (again string, since time.Time) {
 			return body, since
 		}
 	}
-	since = makegood.Instant(now).Truncate(time.Second)
+	since = domain.Instant(now).Truncate(time.Second)
 	return leftSince + since.Format(time.RFC3339) + `",` + strings.TrimPrefix(body, "{"), since
 }

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // ScheduleDue is the hint that a schedule is due: its name, and the key that was seen. Whoever gets it looks at the schedule, so
@@ -31,10 +32,10 @@ func decodeScheduleDue(body string) (ScheduleDue, error) {
 	if err := decode(body, &m, typeScheduleDue); err != nil {
 		return ScheduleDue{}, err
 	}
-	if err := makegood.ScheduleName.Check(m.Schedule); err != nil {
+	if err := limits.ScheduleName.Check(m.Schedule); err != nil {
 		return ScheduleDue{}, poison("%v", err)
 	}
-	due := ScheduleDue{Schedule: m.Schedule, Key: makegood.Instant(m.Key)}
+	due := ScheduleDue{Schedule: m.Schedule, Key: domain.Instant(m.Key)}
 	if _, err := due.Key.MarshalJSON(); err != nil {
 		// An offset may carry it out of the years that JSON has.
 		return ScheduleDue{}, poison("key: %v", err)

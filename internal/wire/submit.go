@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // TypeSubmit is the type of a submission by message.
@@ -40,6 +40,6 @@ func decodeSubmit(body string) (Incoming, error) {
 	if s.Workflow == "" || s.ID == "" {
 		return Incoming{}, poison("a submission must name workflow and id")
 	}
-	s.StartAt = makegood.Instant(s.StartAt)
+	s.StartAt = domain.Instant(s.StartAt)
 	return Incoming{Job: s.ID, Submit: &s}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -188,7 +189,7 @@ func EncodeTask(t makegood.Task) (string, error) {
 		head: head{Version, typeTask},
 		Job:  t.Job, Workflow: t.Workflow, Step: t.Step, Round: t.Round, Attempt: t.Attempt,
 		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
-		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Silence().Std().Milliseconds(),
+		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: domain.Silence(t).Std().Milliseconds(),
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
 		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token, Completion: t.Completion, Alone: t.Alone, Traceparent: t.Traceparent,
 	}
@@ -228,10 +229,10 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("the job's id %v", makegood.CheckJobID(m.Job))
 	case m.Attempt < 1 || m.Round < 1:
 		return makegood.Task{}, poison("attempt %d, round %d: both count from 1", m.Attempt, m.Round)
-	case m.TimeoutMs < 1 || m.TimeoutMs > makegood.MaxTimeout.Milliseconds():
-		return makegood.Task{}, poison("timeoutMs %d: want 1 to %d", m.TimeoutMs, makegood.MaxTimeout.Milliseconds())
-	case m.TotalMs != 0 && (m.TotalMs < m.TimeoutMs || m.TotalMs > makegood.MaxClaim.Milliseconds()):
-		return makegood.Task{}, poison("totalMs %d: want timeoutMs to %d", m.TotalMs, makegood.MaxClaim.Milliseconds())
+	case m.TimeoutMs < 1 || m.TimeoutMs > limits.MaxTimeout.Milliseconds():
+		return makegood.Task{}, poison("timeoutMs %d: want 1 to %d", m.TimeoutMs, limits.MaxTimeout.Milliseconds())
+	case m.TotalMs != 0 && (m.TotalMs < m.TimeoutMs || m.TotalMs > limits.MaxClaim.Milliseconds()):
+		return makegood.Task{}, poison("totalMs %d: want timeoutMs to %d", m.TotalMs, limits.MaxClaim.Milliseconds())
 	case m.TotalMs != 0 && !m.Exclusive:
 		return makegood.Task{}, poison("a task that is not exclusive has no totalMs: nobody heartbeats")
 	case !m.Exclusive && m.CompleteBy.IsZero():
@@ -240,20 +241,20 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("a task must carry birth, claimUntil and token")
 	case m.Undo != nil && m.Undo.Repeats < 0:
 		return makegood.Task{}, poison("the step was repeated %d times", m.Undo.Repeats)
-	case len(m.Secrets) > makegood.MaxTaskSecrets || (len(m.Secrets) > 0) != (m.Type == typeSecretTask):
+	case len(m.Secrets) > limits.MaxTaskSecrets || (len(m.Secrets) > 0) != (m.Type == typeSecretTask):
 		return makegood.Task{}, poison("%d secrets of a %s: want 1 to %d of a %s, and none else",
-			len(m.Secrets), m.Type, makegood.MaxTaskSecrets, typeSecretTask)
+			len(m.Secrets), m.Type, limits.MaxTaskSecrets, typeSecretTask)
 	}
 	t := makegood.Task{
 		Job: m.Job, Workflow: m.Workflow, Step: m.Step, Round: m.Round, Attempt: m.Attempt,
 		Agent: m.Agent, Action: m.Action, Input: m.Input, Key: m.Key,
-		SentAt: makegood.Instant(m.SentAt), StartBy: makegood.Instant(m.StartBy),
+		SentAt: domain.Instant(m.SentAt), StartBy: domain.Instant(m.StartBy),
 		Timeout: makegood.Duration(m.TimeoutMs) * makegood.Millisecond,
-		Shared:  !m.Exclusive, CompleteBy: makegood.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,
-		Birth: m.Birth, ClaimUntil: makegood.Instant(m.ClaimUntil), Token: m.Token, Completion: m.Completion, Alone: m.Alone, Traceparent: m.Traceparent,
+		Shared:  !m.Exclusive, CompleteBy: domain.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,
+		Birth: m.Birth, ClaimUntil: domain.Instant(m.ClaimUntil), Token: m.Token, Completion: m.Completion, Alone: m.Alone, Traceparent: m.Traceparent,
 	}
 	for _, s := range m.Secrets {
-		if err := makegood.SecretName.Check(s.Name); err != nil {
+		if err := limits.SecretName.Check(s.Name); err != nil {
 			return makegood.Task{}, poison("%v", err)
 		}
 		t.Secrets = append(t.Secrets, makegood.TaskSecret(s))
@@ -353,7 +354,7 @@ func eventOf(m event) (id string, e job.Event, err error) {
 	case typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld:
 		return decodeReply(m)
 	case typeDeadlinePassed:
-		return m.Job, job.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
+		return m.Job, job.DeadlinePassed{Key: domain.Instant(m.Key)}, nil
 	default:
 		panic(fmt.Sprintf("wire: an event of type %q", m.Type))
 	}
@@ -364,7 +365,7 @@ func decodeReply(m event) (string, job.Event, error) {
 		return "", nil, poison("a reply must name its step, and its attempt, which counts from 1")
 	}
 	reply := job.Reply{
-		Step: m.Step, Attempt: m.Attempt, Token: m.Token, LockedBy: m.LockedBy, StartedAt: makegood.Instant(m.StartedAt),
+		Step: m.Step, Attempt: m.Attempt, Token: m.Token, LockedBy: m.LockedBy, StartedAt: domain.Instant(m.StartedAt),
 	}
 	if _, err := reply.StartedAt.MarshalJSON(); err != nil {
 		// An offset may carry it out of the years that JSON has, and then its job could not be written any more.
@@ -392,7 +393,7 @@ func decodeReply(m event) (string, job.Event, error) {
 
 // instant reads a time that JSON can write again.
 func instant(name string, t time.Time) (time.Time, error) {
-	t = makegood.Instant(t)
+	t = domain.Instant(t)
 	if _, err := t.MarshalJSON(); err != nil {
 		return t, poison("%s: %v", name, err)
 	}
@@ -402,10 +403,10 @@ func instant(name string, t time.Time) (time.Time, error) {
 // failure is the error of a reply or a completion.
 func (m event) failure() job.StepError {
 	failure := job.StepError{
-		Message: makegood.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
+		Message: limits.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
 	}
-	if makegood.ErrorKind.Check(m.Error.Kind) == nil {
+	if limits.ErrorKind.Check(m.Error.Kind) == nil {
 		// What is none is left out: for a name nobody should lose what the reply says.
 		failure.Kind = m.Error.Kind
 	}

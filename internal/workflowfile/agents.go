@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // Named is an agent that a workflow may name. One that also has the methods
@@ -105,10 +106,10 @@ func (c *Compiled) Agents() []string {
 
 // asked are the agents of a step that get tasks: of itself, and of its undo.
 func asked(s makegood.Step) (names []string) {
-	if !makegood.WaitsByItself(s.Agent) {
+	if !domain.WaitsByItself(s.Agent) {
 		names = append(names, s.Agent)
 	}
-	if s.CanUndo() && !makegood.WaitsByItself(s.Undo.Agent) {
+	if domain.CanUndo(s) && !domain.WaitsByItself(s.Undo.Agent) {
 		names = append(names, s.Undo.Agent)
 	}
 	return names
@@ -120,7 +121,7 @@ func (c *check) linked(w makegood.Workflow) {
 		path := stepPath(i)
 		c.knownAgent(path+".agent", s.Agent)
 		c.knownAction(path+".action", s.Agent, s.Action, false)
-		if !s.CanUndo() {
+		if !domain.CanUndo(s) {
 			continue
 		}
 		if s.Undo.Agent != s.Agent {
@@ -131,7 +132,7 @@ func (c *check) linked(w makegood.Workflow) {
 }
 
 func (c *check) knownAgent(path, agent string) {
-	if c.agents != nil && agent != "" && !makegood.WaitsByItself(agent) && !c.said(path) && !slices.Contains(c.agents, agent) {
+	if c.agents != nil && agent != "" && !domain.WaitsByItself(agent) && !c.said(path) && !slices.Contains(c.agents, agent) {
 		c.add(path, "no agent %q%s", agent, suggest(agent, c.nameable()))
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // beyond says which of what is read lies inside of a large payload, where no expression comes: it would be null, and nobody
 // would know why. The reference itself may be passed on, and its own members be read. Nil: nothing does. What an expression
 // computes, and does not name, is not followed.
 func (b *branch) beyond(value json.RawMessage, path string) error {
-	if b.all || b.members == nil || !bytes.Contains(value, []byte(makegood.PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {
+	if b.all || b.members == nil || !bytes.Contains(value, []byte(limits.PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {
 		return nil
 	}
 	var decoded any
@@ -29,9 +29,9 @@ func (b *branch) beyondDecoded(value any, path string) error {
 	if !is || b.all {
 		return nil
 	}
-	_, isPayload := object[makegood.PayloadMark]
+	_, isPayload := object[limits.PayloadMark]
 	for _, name := range slices.Sorted(maps.Keys(b.members)) {
-		if isPayload && name != makegood.PayloadMark {
+		if isPayload && name != limits.PayloadMark {
 			return fmt.Errorf("%s.%s lies inside of a large payload, which expressions do not read: pass %s on as a whole, or have the step that wrote it give %s in its output, too", path, name, path, name)
 		}
 		if err := b.members[name].beyondDecoded(object[name], path+"."+name); err != nil {

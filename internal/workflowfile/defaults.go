@@ -6,6 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // defaults is what the steps of a file have that say nothing else. No definition has them: they are written into its steps.
@@ -38,9 +40,9 @@ func (r reader) defaults(n *yaml.Node, path string) (d defaults) {
 // checkDefaults says what is wrong with defaults where they stand, and not at each step that has them.
 func (r reader) checkDefaults(path string, d defaults) {
 	bare := makegood.Step{Name: "a", Agent: "a", StartBy: d.startBy, Timeout: d.timeout, Retry: d.retry, Undo: &makegood.Undo{Action: "a", Retry: d.undoRetry}}
-	step := (makegood.Workflow{Steps: []makegood.Step{bare}}).WithDefaults().Steps[0]
+	step := domain.WithDefaults((makegood.Workflow{Steps: []makegood.Step{bare}})).Steps[0]
 	rules := rules{check: r.check}
-	rules.duration(path+".startBy", "startBy", step.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
+	rules.duration(path+".startBy", "startBy", step.StartBy, limits.MinTimeout, limits.MaxStartBy)
 	rules.lasts(path, lasting{step.Agent, step.Timeout, 0, false})
 	rules.retry(path+".retry", step.Retry)
 	if d.undoRetry != (makegood.Retry{}) {
@@ -50,7 +52,7 @@ func (r reader) checkDefaults(path string, d defaults) {
 
 // apply writes defaults into a step. What waits by itself is sent nowhere, and not asked again; what has a heartbeat has its time by that.
 func (d defaults) apply(s *makegood.Step) {
-	if makegood.WaitsByItself(s.Agent) {
+	if domain.WaitsByItself(s.Agent) {
 		return
 	}
 	s.StartBy = cmp.Or(s.StartBy, d.startBy)
@@ -60,10 +62,10 @@ func (d defaults) apply(s *makegood.Step) {
 	undo := d.undoRetry
 	if !ends(undo) && ends(d.retry) && !ends(s.Retry) {
 		// An undo goes on for longer than its step, unless it is said otherwise of undos.
-		undo.For = makegood.DefaultUndoRetryFor
+		undo.For = domain.DefaultUndoRetryFor
 	}
 	s.Retry = fill(s.Retry, d.retry)
-	if s.CanUndo() {
+	if domain.CanUndo(*s) {
 		s.Undo.Retry = fill(s.Undo.Retry, undo)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
 )
 
@@ -32,7 +33,7 @@ type Data struct {
 type EvalError struct {
 	Step string
 	Undo bool
-	// Reason says which expression, where it stands and why, in at most makegood.MaxReasonBytes.
+	// Reason says which expression, where it stands and why, in at most limits.MaxReasonBytes.
 	Reason string
 }
 
@@ -63,16 +64,16 @@ type request struct {
 
 // Gather puts the output of a step that Reads names among the data of another step, or of its undo: as much of
 // it as the expressions there read. An *EvalError says that they read more of all outputs together than
-// makegood.MaxOutputsBytes.
+// limits.MaxOutputsBytes.
 func (c *Compiled) Gather(data *Data, step string, undo bool, from string, output json.RawMessage) error {
 	all, _ := c.reads(step, undo)
 	if err := all.output(from).beyond(output, ".steps."+from+".output"); err != nil {
-		return &EvalError{Step: step, Undo: undo, Reason: makegood.Clip(fmt.Sprintf("step %q: %v", step, err))}
+		return &EvalError{Step: step, Undo: undo, Reason: limits.Clip(fmt.Sprintf("step %q: %v", step, err))}
 	}
 	output = all.output(from).cut(output)
 	data.outputsBytes += weigh(output)
-	if data.outputsBytes > makegood.MaxOutputsBytes {
-		reason := fmt.Sprintf("step %q: its expressions read more than %d bytes of the outputs of other steps", step, makegood.MaxOutputsBytes)
+	if data.outputsBytes > limits.MaxOutputsBytes {
+		reason := fmt.Sprintf("step %q: its expressions read more than %d bytes of the outputs of other steps", step, limits.MaxOutputsBytes)
 		return &EvalError{Step: step, Undo: undo, Reason: reason}
 	}
 	if data.Outputs == nil {
@@ -196,7 +197,7 @@ func (c *Compiled) Sees(step, beganBy, other string) bool {
 
 // preview writes a value for a message.
 func preview(value any) string {
-	text, err := jq.Append(nil, value, makegood.MaxReasonBytes)
+	text, err := jq.Append(nil, value, limits.MaxReasonBytes)
 	if err != nil {
 		return "a large value"
 	}
@@ -262,7 +263,7 @@ func (p *plan) fault(ctx context.Context, undo bool, place string, err error) er
 	} else {
 		err = &placeError{place, err}
 	}
-	return &EvalError{Step: p.step, Undo: undo, Reason: makegood.Clip(fmt.Sprintf("step %q: %v", p.step, err))}
+	return &EvalError{Step: p.step, Undo: undo, Reason: limits.Clip(fmt.Sprintf("step %q: %v", p.step, err))}
 }
 
 func (d Data) input() json.RawMessage {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // one makes a workflow of steps a, b (which needs nothing), c (which needs a) and d (which needs c);
@@ -185,8 +187,8 @@ func TestAReasonIsKeptShortAndWhole(t *testing.T) {
 	compiled := one(t, quoted(`${ error("ä" * 5000) }`), "", "")
 	_, err := inputOf(context.Background(), compiled, "d", false, sample)
 	reason := message(err)
-	if len(reason) > makegood.MaxReasonBytes || !strings.HasSuffix(reason, "ä...") {
-		t.Errorf("a reason of %d bytes that ends in %q; want at most %d, with whole characters", len(reason), reason[len(reason)-8:], makegood.MaxReasonBytes)
+	if len(reason) > limits.MaxReasonBytes || !strings.HasSuffix(reason, "ä...") {
+		t.Errorf("a reason of %d bytes that ends in %q; want at most %d, with whole characters", len(reason), reason[len(reason)-8:], limits.MaxReasonBytes)
 	}
 }
 
@@ -324,7 +326,7 @@ func TestADefinitionWithMoreThanIsKnownIsOfANewerRelease(t *testing.T) {
 func TestLoadKeepsADefinitionAsItIs(t *testing.T) {
 	old := []byte(`{"steps":[{"agent":"x","name":"a"}],"name":"old"}`)
 	compiled, err := Load(old)
-	if err != nil || string(compiled.Definition) != string(old) || compiled.Workflow.Steps[0].Timeout != makegood.DefaultTimeout {
+	if err != nil || string(compiled.Definition) != string(old) || compiled.Workflow.Steps[0].Timeout != domain.DefaultTimeout {
 		t.Fatalf("Load = %+v, %v; want the same definition, and defaults in the workflow", compiled, err)
 	}
 }

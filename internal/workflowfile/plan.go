@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // plans compiles what the steps of w say about values.
@@ -36,7 +38,7 @@ func (c *check) plans(w makegood.Workflow) map[string]*plan {
 				p.reads.add(e.reads)
 			}
 		}
-		if s.CanUndo() {
+		if domain.CanUndo(s) {
 			k.view.readable = append(readable[:len(readable):len(readable)], s.Name)
 			p.undo = c.undo(k, path, s)
 		}
@@ -60,11 +62,11 @@ func (c compiler) request(path, agent string, with json.RawMessage) *request {
 	}
 	r.with = c.template(path, decodeWith(with))
 	n := r.with.secrets()
-	if n > 0 && makegood.WaitsByItself(agent) {
+	if n > 0 && domain.WaitsByItself(agent) {
 		c.add(path, "nothing is sent to agent %s: nobody could put a secret in", agent)
 	}
-	if n > makegood.MaxTaskSecrets {
-		c.add(path, "%d places for secrets, the limit is %d", n, makegood.MaxTaskSecrets)
+	if n > limits.MaxTaskSecrets {
+		c.add(path, "%d places for secrets, the limit is %d", n, limits.MaxTaskSecrets)
 	}
 	r.reads = r.with.reads()
 	return r
@@ -121,7 +123,7 @@ func (o order) surelyBefore(name string) map[string]bool {
 	o.sure[name] = sure // of a circle, which is refused elsewhere
 	s := o.steps[name]
 	ways := map[string]int{}
-	before := o.w.Before(s)
+	before := domain.Before(o.w, s)
 	for _, need := range before {
 		ways[need]++
 		for other := range o.surelyBefore(need) {

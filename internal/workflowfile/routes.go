@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // only checks a step that begins when another goes to it.
@@ -17,7 +19,7 @@ func (r rules) only(path string, s makegood.Step) {
 		r.add(path+".only", "only %q is not known: want %s", s.Only, makegood.OnlyOnError)
 	case len(s.Needs) > 0 || s.Any:
 		r.add(path+".needs", "step %q begins when another goes to it, and needs nothing beside: leave needs out", s.Name)
-	case len(r.workflow.Before(s)) == 0:
+	case len(domain.Before(r.workflow, s)) == 0:
 		r.add(path+".only", "no onError and no onAnswer says goto %s: step %q would never begin", s.Name, s.Name)
 	}
 }
@@ -31,14 +33,14 @@ func (r rules) anyOf(path string, s makegood.Step) {
 
 // onError checks what follows from errors.
 func (r rules) onError(path string, s makegood.Step) {
-	if n := len(s.OnError); n > makegood.MaxRoutes {
-		r.add(path, "%d routes, the limit is %d", n, makegood.MaxRoutes)
+	if n := len(s.OnError); n > limits.MaxRoutes {
+		r.add(path, "%d routes, the limit is %d", n, limits.MaxRoutes)
 		return
 	}
 	for i, route := range s.OnError {
 		place := fmt.Sprintf("%s[%d]", path, i)
 		if route.Kind != makegood.AnyKind {
-			r.name(place+".kind", makegood.ErrorKind, route.Kind)
+			r.name(place+".kind", limits.ErrorKind, route.Kind)
 		}
 		r.route(place, s, route)
 		if j := slices.IndexFunc(s.OnError[:i], func(above makegood.ErrorRoute) bool { return hides(above, route) }); j >= 0 {
@@ -72,8 +74,8 @@ func (r rules) route(path string, s makegood.Step, route makegood.ErrorRoute) {
 	case route.Output == nil:
 	case route.Do.Action != makegood.RouteSkip:
 		r.add(path+".output", "only a route that says skip has an output")
-	case len(route.Output) > makegood.MaxInlineBytes:
-		r.add(path+".output", "%d bytes as JSON, the limit is %d", len(route.Output), makegood.MaxInlineBytes)
+	case len(route.Output) > limits.MaxInlineBytes:
+		r.add(path+".output", "%d bytes as JSON, the limit is %d", len(route.Output), limits.MaxInlineBytes)
 	case bytes.Contains(route.Output, []byte("${")):
 		r.add(path+".output", "an output that is given holds no expressions")
 	}
@@ -97,23 +99,23 @@ func (r rules) repeat(path string, s makegood.Step) {
 	if s.Repeat == nil {
 		return
 	}
-	if makegood.WaitsByItself(s.Agent) {
+	if domain.WaitsByItself(s.Agent) {
 		r.add(path, "a step of agent %s waits by itself, and is not repeated", s.Agent)
 	}
 	if s.Repeat.Until == "" {
 		r.add(path+".until", `until is missing: want an expression, such as "${ .output.ready }"`)
 	}
-	r.duration(path+".every", "every", s.Repeat.Every, makegood.MinTimeout, makegood.MaxBackoff)
-	r.duration(path+".for", "for", s.Repeat.For, makegood.MinTimeout, makegood.MaxJobTimeout)
+	r.duration(path+".every", "every", s.Repeat.Every, limits.MinTimeout, limits.MaxBackoff)
+	r.duration(path+".for", "for", s.Repeat.For, limits.MinTimeout, limits.MaxJobTimeout)
 	r.repeats(path+".attempts", s.Repeat.Attempts, fmt.Sprint(s.Repeat.Attempts))
-	if s.Repeat.Every > s.Repeat.For && s.Repeat.Every.Std() <= makegood.MaxBackoff && s.Repeat.For.Std() >= time.Millisecond {
+	if s.Repeat.Every > s.Repeat.For && s.Repeat.Every.Std() <= limits.MaxBackoff && s.Repeat.For.Std() >= time.Millisecond {
 		r.add(path+".every", "every %s is over for %s: it would never be repeated", short(s.Repeat.Every), short(s.Repeat.For))
 	}
 }
 
 // repeats checks how often a step may be repeated, which was written so.
 func (c *check) repeats(path string, attempts int, written string) {
-	if attempts < 1 || attempts > makegood.MaxRepeats {
-		c.add(path, "attempts %s is out of range: 1 to %d", written, makegood.MaxRepeats)
+	if attempts < 1 || attempts > limits.MaxRepeats {
+		c.add(path, "attempts %s is out of range: 1 to %d", written, limits.MaxRepeats)
 	}
 }

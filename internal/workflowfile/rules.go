@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpagent/httprules"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // rules hold one workflow, which is complete, against all that can be told without reading expressions or knowing who is
-// linked. What a name may be says makegood.NameOf, how much of anything there may be the limits of makegood.
+// linked. What a name may be says limits.NameOf, how much of anything there may be the limits of makegood.
 type rules struct {
 	*check
 	workflow makegood.Workflow
@@ -26,7 +28,7 @@ type rules struct {
 func (c *check) rules(w makegood.Workflow) {
 	r := rules{check: c, workflow: w, first: map[string]int{}, followed: map[string]bool{}}
 	r.head()
-	if len(w.Steps) > makegood.MaxSteps {
+	if len(w.Steps) > limits.MaxSteps {
 		// A file of so many steps is not meant seriously, and its other problems would fill the screen.
 		return
 	}
@@ -34,7 +36,7 @@ func (c *check) rules(w makegood.Workflow) {
 		if _, known := r.first[s.Name]; !known {
 			r.first[s.Name] = i
 		}
-		for _, before := range w.Before(s) {
+		for _, before := range domain.Before(w, s) {
 			r.followed[before] = true
 		}
 	}
@@ -46,12 +48,12 @@ func (c *check) rules(w makegood.Workflow) {
 
 func (r rules) head() {
 	w := r.workflow
-	r.name("name", makegood.WorkflowName, w.Name)
+	r.name("name", limits.WorkflowName, w.Name)
 	if w.Timeout != 0 {
-		r.duration("timeout", "timeout", w.Timeout, makegood.MinTimeout, makegood.MaxJobTimeout)
+		r.duration("timeout", "timeout", w.Timeout, limits.MinTimeout, limits.MaxJobTimeout)
 	}
 	if w.Expect != 0 {
-		r.duration("expect", "expect", w.Expect, makegood.MinTimeout, makegood.MaxJobTimeout)
+		r.duration("expect", "expect", w.Expect, limits.MinTimeout, limits.MaxJobTimeout)
 	}
 	if w.Timeout > 0 && w.Expect >= w.Timeout {
 		r.add("expect", "expect %s is not below timeout %s: nobody would hear of it before the job is given up", short(w.Expect), short(w.Timeout))
@@ -60,8 +62,8 @@ func (r rules) head() {
 	switch n := len(w.Steps); {
 	case n == 0:
 		r.add("steps", "a workflow must have at least one step")
-	case n > makegood.MaxSteps:
-		r.add("steps", "%d steps, the limit is %d", n, makegood.MaxSteps)
+	case n > limits.MaxSteps:
+		r.add("steps", "%d steps, the limit is %d", n, limits.MaxSteps)
 	}
 }
 
@@ -72,12 +74,12 @@ func (r rules) onFailure(o makegood.OnFailure) {
 	case o.Rounds != 0:
 		r.add("onFailure", "%s makes no rounds: only restart has a number of them", o.Action)
 	case o.Action == makegood.FailureWait:
-		r.duration("onFailure", "wait", o.Wait, makegood.MinTimeout, makegood.MaxBackoff)
+		r.duration("onFailure", "wait", o.Wait, limits.MinTimeout, limits.MaxBackoff)
 	case o.Action != makegood.FailureUndo && o.Action != makegood.FailureStop:
 		r.add("onFailure", "%q is not one of undo, stop, wait DURATION and restart ROUNDS", o.Action)
 	case o.Wait != 0:
 		r.add("onFailure", "%s does not wait: only wait and restart have a duration", o.Action)
-	case o.Action == makegood.FailureUndo && !r.workflow.HasUndo():
+	case o.Action == makegood.FailureUndo && !domain.HasUndo(r.workflow):
 		r.add("onFailure", "undo is wanted, but no step has an undo")
 	}
 }
@@ -85,16 +87,16 @@ func (r rules) onFailure(o makegood.OnFailure) {
 // restart checks an onFailure that undoes and tries again.
 func (r rules) restart(o makegood.OnFailure) {
 	r.level = max(r.level, levelRounds)
-	if o.Rounds < 2 || o.Rounds > makegood.MaxRounds {
-		r.add("onFailure", "%d rounds are out of range: 2 to %d, the first one counted too", o.Rounds, makegood.MaxRounds)
+	if o.Rounds < 2 || o.Rounds > limits.MaxRounds {
+		r.add("onFailure", "%d rounds are out of range: 2 to %d, the first one counted too", o.Rounds, limits.MaxRounds)
 	}
-	r.duration("onFailure", "wait", o.Wait, makegood.MinTimeout, makegood.MaxBackoff)
-	if !r.workflow.HasUndo() {
+	r.duration("onFailure", "wait", o.Wait, limits.MinTimeout, limits.MaxBackoff)
+	if !domain.HasUndo(r.workflow) {
 		r.add("onFailure", "restart undoes before it tries again, but no step has an undo")
 	}
 }
 
-func (r rules) name(path string, of makegood.NameOf, name string) {
+func (r rules) name(path string, of limits.NameOf, name string) {
 	if err := of.Check(name); err != nil {
 		r.add(path, "%v", err)
 	}
@@ -123,14 +125,14 @@ func short(d makegood.Duration) string {
 
 func (r rules) step(i int, s makegood.Step) {
 	path := stepPath(i)
-	r.name(path+".name", makegood.StepName, s.Name)
+	r.name(path+".name", limits.StepName, s.Name)
 	if first := r.first[s.Name]; first != i && s.Name != "" {
 		r.add(path+".name", "a step is called %q already: step %d", s.Name, first+1)
 	}
-	r.name(path+".agent", makegood.AgentName, s.Agent)
+	r.name(path+".agent", limits.AgentName, s.Agent)
 	if s.Action != s.Name {
 		// A good name of a step is a good one of an action, and of a bad one enough was said.
-		r.name(path+".action", makegood.ActionName, s.Action)
+		r.name(path+".action", limits.ActionName, s.Action)
 	}
 	r.needs(path, s)
 	r.anyOf(path, s)
@@ -139,7 +141,7 @@ func (r rules) step(i int, s makegood.Step) {
 	r.onAnswer(path+".onAnswer", s)
 	r.repeat(path+".repeat", s)
 	r.with(path+".with", s.Agent, s.With)
-	r.duration(path+".startBy", "startBy", s.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
+	r.duration(path+".startBy", "startBy", s.StartBy, limits.MinTimeout, limits.MaxStartBy)
 	r.lasts(path, lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared})
 	r.retry(path+".retry", s.Retry)
 	r.waiting(path+".waiting", s.Agent, s.Waiting)
@@ -159,21 +161,21 @@ type lasting struct {
 // lasts checks how long an attempt may take, and be silent.
 func (r rules) lasts(path string, l lasting) {
 	if l.heartbeat == 0 {
-		if over := l.timeout.Std(); over > makegood.MaxTimeout && over <= makegood.MaxClaim {
+		if over := l.timeout.Std(); over > limits.MaxTimeout && over <= limits.MaxClaim {
 			r.add(path+".timeout", "timeout %s is over %s, so the agent must heartbeat: say how often, such as heartbeat: 1m",
-				short(l.timeout), short(makegood.Duration(makegood.MaxTimeout)))
+				short(l.timeout), short(makegood.Duration(limits.MaxTimeout)))
 			return
 		}
-		r.duration(path+".timeout", "timeout", l.timeout, makegood.MinTimeout, makegood.MaxTimeout)
+		r.duration(path+".timeout", "timeout", l.timeout, limits.MinTimeout, limits.MaxTimeout)
 		return
 	}
 	heartbeat := path + ".heartbeat"
-	r.duration(heartbeat, "heartbeat", l.heartbeat, makegood.MinTimeout, makegood.MaxTimeout)
-	r.duration(path+".timeout", "timeout", l.timeout, makegood.MinTimeout, makegood.MaxClaim)
+	r.duration(heartbeat, "heartbeat", l.heartbeat, limits.MinTimeout, limits.MaxTimeout)
+	r.duration(path+".timeout", "timeout", l.timeout, limits.MinTimeout, limits.MaxClaim)
 	switch {
 	case l.agent == makegood.HTTPAgent:
 		r.add(heartbeat, "the agent http makes one request, and does not heartbeat")
-	case makegood.WaitsByItself(l.agent):
+	case domain.WaitsByItself(l.agent):
 		r.add(heartbeat, "nothing is sent to the agent %s, so nobody heartbeats", l.agent)
 	case l.shared:
 		r.add(heartbeat, "nobody claims what is not exclusive, so there is nothing that a heartbeat could move")
@@ -190,17 +192,17 @@ func (r rules) retry(path string, retry makegood.Retry) {
 func (r rules) retryEnds(path string, retry makegood.Retry) {
 	r.attempts(path+".attempts", retry.Attempts, strconv.Itoa(retry.Attempts))
 	if retry.For != 0 {
-		r.duration(path+".for", "for", retry.For, time.Millisecond, makegood.MaxRetryFor)
+		r.duration(path+".for", "for", retry.For, time.Millisecond, limits.MaxRetryFor)
 	}
-	if retry.Attempts == makegood.MaxAttempts && retry.Max > 0 && retry.For > retry.Max*makegood.RetryPaces {
+	if retry.Attempts == limits.MaxAttempts && retry.Max > 0 && retry.For > retry.Max*limits.RetryPaces {
 		r.add(path+".for", "for %s at waits of at most %s may take more than %d attempts: say max: %s, or how many attempts at most",
-			short(retry.For), short(retry.Max), makegood.MaxAttempts, short(retry.For/makegood.RetryPaces))
+			short(retry.For), short(retry.Max), limits.MaxAttempts, short(retry.For/limits.RetryPaces))
 	}
 }
 
 func (r rules) retryWaits(path string, retry makegood.Retry) {
-	r.duration(path+".backoff", "backoff", retry.Backoff, time.Millisecond, makegood.MaxBackoff)
-	r.duration(path+".max", "max", retry.Max, time.Millisecond, makegood.MaxBackoff)
+	r.duration(path+".backoff", "backoff", retry.Backoff, time.Millisecond, limits.MaxBackoff)
+	r.duration(path+".max", "max", retry.Max, time.Millisecond, limits.MaxBackoff)
 	if retry.Backoff > retry.Max && retry.Max > 0 {
 		r.add(path+".backoff", "backoff %s is over max %s", short(retry.Backoff), short(retry.Max))
 	}
@@ -208,14 +210,14 @@ func (r rules) retryWaits(path string, retry makegood.Retry) {
 
 // attempts checks a number of attempts, which was written so.
 func (c *check) attempts(path string, attempts int, written string) {
-	if attempts < 1 || attempts > makegood.MaxAttempts {
-		c.add(path, "attempts %s is out of range: 1 to %d", written, makegood.MaxAttempts)
+	if attempts < 1 || attempts > limits.MaxAttempts {
+		c.add(path, "attempts %s is out of range: 1 to %d", written, limits.MaxAttempts)
 	}
 }
 
 func (r rules) needs(path string, s makegood.Step) {
-	if len(s.Needs) > makegood.MaxSteps {
-		r.add(path+".needs", "%d needs, the limit is %d", len(s.Needs), makegood.MaxSteps)
+	if len(s.Needs) > limits.MaxSteps {
+		r.add(path+".needs", "%d needs, the limit is %d", len(s.Needs), limits.MaxSteps)
 		return
 	}
 	for j, need := range s.Needs {
@@ -250,7 +252,7 @@ func (r rules) known() string {
 func (r rules) undo(path string, s makegood.Step) {
 	switch u := s.Undo; {
 	case u == nil:
-		if r.workflow.HasUndo() && r.followed[s.Name] && !makegood.WaitsByItself(s.Agent) {
+		if domain.HasUndo(r.workflow) && r.followed[s.Name] && !domain.WaitsByItself(s.Agent) {
 			r.add(path, "step %q has no undo, and others follow it: say how it is undone, or undo: none", s.Name)
 		}
 	case u.None:
@@ -265,13 +267,13 @@ func (r rules) undo(path string, s makegood.Step) {
 // undoing checks an undo that does something. What it inherited was checked with its step.
 func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
 	if u.Agent != s.Agent {
-		r.name(path+".agent", makegood.AgentName, u.Agent)
+		r.name(path+".agent", limits.AgentName, u.Agent)
 	}
 	switch {
 	case u.Action == "" && u.Agent != makegood.HTTPAgent:
 		r.add(path+".action", "the action of an undo is missing")
 	case u.Action != "":
-		r.name(path+".action", makegood.ActionName, u.Action)
+		r.name(path+".action", limits.ActionName, u.Action)
 	}
 	same := string(u.With) == string(s.With)
 	switch {
@@ -281,7 +283,7 @@ func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
 		r.with(path+".with", u.Agent, u.With)
 	}
 	if u.StartBy != s.StartBy {
-		r.duration(path+".startBy", "startBy", u.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
+		r.duration(path+".startBy", "startBy", u.StartBy, limits.MinTimeout, limits.MaxStartBy)
 	}
 	if own := (lasting{u.Agent, u.Timeout, u.Heartbeat, s.Shared}); own != (lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared}) {
 		r.lasts(path, own)
@@ -301,7 +303,7 @@ func (r rules) with(path, agent string, with json.RawMessage) {
 		r.add(path, "%d bytes as JSON, the limit is %d", len(with), makegood.MaxPayloadBytes)
 	case with != nil && !json.Valid(with):
 		r.add(path, "not JSON")
-	case makegood.WaitsByItself(agent):
+	case domain.WaitsByItself(agent):
 		r.waits(path, agent, with)
 	case agent == makegood.HTTPAgent:
 		for _, p := range httprules.Check(with) {
@@ -335,7 +337,7 @@ func (r rules) follow(name string, trail []string, done map[string]bool) bool {
 	done[name] = true
 	trail = append(trail, name)
 	step := r.workflow.Steps[i]
-	for j, need := range r.workflow.Before(step) {
+	for j, need := range domain.Before(r.workflow, step) {
 		if need == name {
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
@@ -36,7 +38,7 @@ func broken(w makegood.Workflow) string {
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
 func TestARuleThatIsBrokenIsSaidWithItsPlace(t *testing.T) {
-	long := strings.Repeat("n", makegood.MaxNameBytes+1)
+	long := strings.Repeat("n", limits.MaxNameBytes+1)
 	for _, c := range []struct {
 		rule   string
 		change func(w *makegood.Workflow)
@@ -65,9 +67,9 @@ func TestARuleThatIsBrokenIsSaidWithItsPlace(t *testing.T) {
 		{"a timeout of the job is optional", func(w *makegood.Workflow) { w.Timeout = 0 }, ``},
 		{"a timeout of the job is not too short", func(w *makegood.Workflow) { w.Timeout = 9 * makegood.Millisecond }, `timeout: timeout 9ms is out of range: 10ms to 8760h`},
 		{"a timeout of the job is not too long", func(w *makegood.Workflow) {
-			w.Timeout = makegood.Duration(makegood.MaxJobTimeout) + makegood.Millisecond
+			w.Timeout = makegood.Duration(limits.MaxJobTimeout) + makegood.Millisecond
 		}, `timeout: timeout 8760h0m0.001s is out of range: 10ms to 8760h`},
-		{"a timeout of the job at the limit", func(w *makegood.Workflow) { w.Timeout = makegood.Duration(makegood.MaxJobTimeout) }, ``},
+		{"a timeout of the job at the limit", func(w *makegood.Workflow) { w.Timeout = makegood.Duration(limits.MaxJobTimeout) }, ``},
 		{"a timeout is not negative", func(w *makegood.Workflow) { w.Timeout = -makegood.Second }, `timeout: timeout -1s is out of range: 10ms to 8760h`},
 		{"a duration is whole milliseconds", func(w *makegood.Workflow) { w.Timeout = makegood.Duration(1500*time.Microsecond) * 1000 }, ``},
 		{"a duration is no finer", func(w *makegood.Workflow) { w.Timeout = makegood.Second + 1 }, `timeout: timeout 1.000000001s is finer than a millisecond`},
@@ -137,7 +139,7 @@ steps[0].timeout: timeout 2h is over 1h, so the agent must heartbeat: say how of
 	} {
 		w := three()
 		c.change(&w)
-		if got := broken(w.WithDefaults()); got != c.want {
+		if got := broken(domain.WithDefaults(w)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.rule, got, c.want)
 		}
 	}
@@ -165,7 +167,7 @@ func TestTheRequestOfAnHTTPStepAndThatOfItsUndoAreChecked(t *testing.T) {
 			s.With = nil
 		}
 		w := makegood.Workflow{Name: "w", Steps: []makegood.Step{s}}
-		if got := broken(w.WithDefaults()); got != c.want {
+		if got := broken(domain.WithDefaults(w)); got != c.want {
 			t.Errorf("with %s, undo %s:\n got %s\nwant %s", c.with, c.undo, got, c.want)
 		}
 	}
@@ -173,14 +175,14 @@ func TestTheRequestOfAnHTTPStepAndThatOfItsUndoAreChecked(t *testing.T) {
 
 func TestAWorkflowOfTooManyStepsHasThatOneProblem(t *testing.T) {
 	w := makegood.Workflow{Name: "w"}
-	for i := range makegood.MaxSteps {
+	for i := range limits.MaxSteps {
 		w.Steps = append(w.Steps, makegood.Step{Name: fmt.Sprintf("s%d", i), Agent: "x"})
 	}
-	if got := broken(w.WithDefaults()); got != "" {
-		t.Errorf("%d steps: got %s, want nothing", makegood.MaxSteps, got)
+	if got := broken(domain.WithDefaults(w)); got != "" {
+		t.Errorf("%d steps: got %s, want nothing", limits.MaxSteps, got)
 	}
 	w.Steps = append(w.Steps, makegood.Step{Name: "Bad"})
-	if got, want := broken(w.WithDefaults()), "steps: 201 steps, the limit is 200"; got != want {
+	if got, want := broken(domain.WithDefaults(w)), "steps: 201 steps, the limit is 200"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -5,20 +5,22 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/schedule"
 )
 
 // checkSchedules completes the schedules of a file, and notes what is wrong with them.
 func (c *check) checkSchedules(workflow string) {
-	if len(c.schedules) > makegood.MaxSchedules {
-		c.add("schedules", "%d schedules, the limit is %d", len(c.schedules), makegood.MaxSchedules)
+	if len(c.schedules) > limits.MaxSchedules {
+		c.add("schedules", "%d schedules, the limit is %d", len(c.schedules), limits.MaxSchedules)
 		return
 	}
 	first := map[string]int{}
 	for i, s := range c.schedules {
 		path := fmt.Sprintf("schedules[%d]", i)
 		s.Workflow = workflow
-		s = s.WithDefaults()
+		s = domain.ScheduleDefaults(s)
 		if at, said := first[s.Name]; said && s.Name != "" {
 			c.add(path+".name", "schedule %q is there twice: schedules[%d] has that name, too", s.Name, at)
 		} else {
@@ -31,7 +33,7 @@ func (c *check) checkSchedules(workflow string) {
 // checkSchedule notes what is wrong with one schedule. The name of the workflow is found fault with elsewhere.
 func (c *check) checkSchedule(path string, s makegood.Schedule) makegood.Schedule {
 	asked := s
-	if makegood.WorkflowName.Check(s.Workflow) != nil {
+	if limits.WorkflowName.Check(s.Workflow) != nil {
 		asked.Workflow = "unnamed"
 	}
 	if text, err := canonical.JSON(s.Input); err == nil {

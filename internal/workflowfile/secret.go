@@ -6,7 +6,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // secretFunction is what asks for a secret. It is no function of jq: nothing here ever sees the value.
@@ -41,7 +41,7 @@ func secretIn(p part) (name string, is bool) {
 
 // secret checks the name of a secret, and notes that the workflow asks for one.
 func (c compiler) secret(path, name string) {
-	if err := makegood.SecretName.Check(name); err != nil {
+	if err := limits.SecretName.Check(name); err != nil {
 		c.add(path, "%v", err)
 	}
 	c.level = max(c.level, levelExpressions)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // inputOf is the value of the input of a step's task.
@@ -88,10 +89,10 @@ func TestPlacesForSecretsAreLimited(t *testing.T) {
 		_, err := FromWorkflow(makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x", With: raw(with)}}})
 		return err
 	}
-	if err := places(makegood.MaxTaskSecrets); err != nil {
+	if err := places(limits.MaxTaskSecrets); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
-	if err := places(makegood.MaxTaskSecrets + 1); err == nil || !strings.Contains(err.Error(), "51 places for secrets, the limit is 50") {
+	if err := places(limits.MaxTaskSecrets + 1); err == nil || !strings.Contains(err.Error(), "51 places for secrets, the limit is 50") {
 		t.Errorf("over the limit: %v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Source writes the workflow as a workflow file: what Parse makes the same definition of, of the same hash. What is a
@@ -31,7 +33,7 @@ func (c *Compiled) Source() ([]byte, error) {
 
 // brief leaves out of a complete workflow what WithDefaults gives it.
 func brief(w makegood.Workflow) makegood.Workflow {
-	if d := (makegood.Workflow{Steps: w.Steps}).WithDefaults(); d.OnFailure == w.OnFailure {
+	if d := domain.WithDefaults((makegood.Workflow{Steps: w.Steps})); d.OnFailure == w.OnFailure {
 		w.OnFailure = makegood.OnFailure{}
 	}
 	w.Steps = slices.Clone(w.Steps)
@@ -50,7 +52,7 @@ func briefStep(s makegood.Step, before []string) makegood.Step {
 	if s.Only == makegood.OnlyOnError || !s.Any && slices.Equal(s.Needs, before) {
 		s.Needs = nil
 	}
-	if s.CanUndo() {
+	if domain.CanUndo(s) {
 		u := briefUndo(*s.Undo, s)
 		s.Undo = &u
 	}
@@ -58,11 +60,11 @@ func briefStep(s makegood.Step, before []string) makegood.Step {
 		s.Action = ""
 	}
 	retry := s.Retry
-	bare := (makegood.Workflow{Steps: []makegood.Step{{Name: s.Name, Agent: s.Agent, Heartbeat: s.Heartbeat}}}).WithDefaults().Steps[0]
+	bare := domain.WithDefaults((makegood.Workflow{Steps: []makegood.Step{{Name: s.Name, Agent: s.Agent, Heartbeat: s.Heartbeat}}})).Steps[0]
 	s.StartBy = unless(s.StartBy, bare.StartBy)
 	s.Timeout = unless(s.Timeout, bare.Timeout)
 	s.Retry = briefRetry(s.Retry, bare.Retry)
-	if s.CanUndo() {
+	if domain.CanUndo(s) {
 		s.Undo.Retry = briefRetry(s.Undo.Retry, standardUndo(s))
 	}
 	s.OnError = slices.Clone(s.OnError)
@@ -88,7 +90,7 @@ func briefUndo(u makegood.Undo, s makegood.Step) makegood.Undo {
 // standardUndo is how an undo is tried again that says nothing of it, where its step says so much.
 func standardUndo(s makegood.Step) makegood.Retry {
 	s.Undo = &makegood.Undo{Action: s.Undo.Action}
-	return (makegood.Workflow{Steps: []makegood.Step{s}}).WithDefaults().Steps[0].Undo.Retry
+	return domain.WithDefaults((makegood.Workflow{Steps: []makegood.Step{s}})).Steps[0].Undo.Retry
 }
 
 // briefRetry leaves out what stands in a standard; when it ends is one thing.
@@ -100,7 +102,7 @@ func briefRetry(r, standard makegood.Retry) makegood.Retry {
 	if r.Attempts != standard.Attempts || r.For != standard.For {
 		short.Attempts, short.For = r.Attempts, r.For
 		if r.For > 0 {
-			short.Attempts = unless(r.Attempts, makegood.MaxAttempts)
+			short.Attempts = unless(r.Attempts, limits.MaxAttempts)
 		}
 	}
 	return short

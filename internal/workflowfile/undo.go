@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // errUnsure: whether an expression gives a value depends on what no one knows before there is a job.
@@ -31,7 +32,7 @@ func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) 
 		err := p.undoWithoutOutput(func(name string) bool { return name == s.Name || !certain[name] })
 		if err != nil && !errors.Is(err, errUnsure) {
 			c.add(stepPath(i)+".undo.with", "the undo of step %q must work with a null output, since it runs also where the outcome is unknown: %s",
-				s.Name, makegood.Clip(err.Error()))
+				s.Name, limits.Clip(err.Error()))
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Wait is what the with of an agent that waits by itself comes to, when its expressions have their values.
@@ -44,8 +46,8 @@ func WaitOf(agent string, with json.RawMessage) (Wait, error) {
 	if f.Question != nil && json.Unmarshal(f.Question, &w.Question) != nil {
 		w.Question = string(f.Question)
 	}
-	if len(w.Question) > makegood.MaxQuestionBytes {
-		return Wait{}, fmt.Errorf("with.question: %d bytes, the limit is %d", len(w.Question), makegood.MaxQuestionBytes)
+	if len(w.Question) > limits.MaxQuestionBytes {
+		return Wait{}, fmt.Errorf("with.question: %d bytes, the limit is %d", len(w.Question), limits.MaxQuestionBytes)
 	}
 	return w, nil
 }
@@ -61,7 +63,7 @@ func (f waitFields) time(agent string) (w Wait, err error) {
 			return w, fmt.Errorf("with.until: %w", err)
 		}
 	case agent == makegood.AgentApproval:
-		w.For = makegood.DefaultApproval
+		w.For = domain.DefaultApproval
 	default:
 		return w, errors.New("with says neither for nor until")
 	}
@@ -84,7 +86,7 @@ func waitUntil(text string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%q is not a time: want RFC 3339, such as 2026-12-24T18:00:00Z", clip(text))
 	}
-	return makegood.Instant(t), nil
+	return domain.Instant(t), nil
 }
 
 // waits checks the with of an agent that waits by itself. What holds expressions is checked when they have their values.
@@ -154,15 +156,15 @@ func (r rules) choices(path string, value json.RawMessage) {
 	case json.Unmarshal(value, &choices) != nil:
 		r.add(path, "must be a list of texts, such as [approve, reject], got %s", clip(string(value)))
 		return
-	case len(choices) == 0 || len(choices) > makegood.MaxChoices:
-		r.add(path, "%d choices are out of range: 1 to %d", len(choices), makegood.MaxChoices)
+	case len(choices) == 0 || len(choices) > limits.MaxChoices:
+		r.add(path, "%d choices are out of range: 1 to %d", len(choices), limits.MaxChoices)
 		return
 	}
 	for i, choice := range choices {
 		place := fmt.Sprintf("%s[%d]", path, i)
 		switch {
-		case choice == "" || len(choice) > makegood.MaxChoiceBytes:
-			r.add(place, "a choice of %d bytes is out of range: 1 to %d", len(choice), makegood.MaxChoiceBytes)
+		case choice == "" || len(choice) > limits.MaxChoiceBytes:
+			r.add(place, "a choice of %d bytes is out of range: 1 to %d", len(choice), limits.MaxChoiceBytes)
 		case strings.Contains(choice, "${"):
 			r.add(place, "a choice cannot be an expression: answers are checked against it")
 		case slices.Index(choices, choice) < i:
@@ -177,12 +179,12 @@ func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 		return
 	}
 	r.asked(path+".ask", w.Ask)
-	if len(w.Remind) > makegood.MaxReminders {
-		r.add(path+".remind", "%d reminders, the limit is %d", len(w.Remind), makegood.MaxReminders)
+	if len(w.Remind) > limits.MaxReminders {
+		r.add(path+".remind", "%d reminders, the limit is %d", len(w.Remind), limits.MaxReminders)
 	}
 	for i, after := range w.Remind {
 		place := fmt.Sprintf("%s.remind[%d]", path, i)
-		r.duration(place, "remind", after, makegood.MinTimeout, makegood.MaxWait)
+		r.duration(place, "remind", after, limits.MinTimeout, makegood.MaxWait)
 		if i > 0 && after <= w.Remind[i-1] {
 			r.add(place, "remind %s is not after the one before it, %s", short(after), short(w.Remind[i-1]))
 		}
@@ -191,7 +193,7 @@ func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 		r.add(path+".remind", "nobody is reminded: say who is asked, in ask")
 	}
 	if e := w.Escalate; e != nil {
-		r.duration(path+".escalate.after", "after", e.After, makegood.MinTimeout, makegood.MaxWait)
+		r.duration(path+".escalate.after", "after", e.After, limits.MinTimeout, makegood.MaxWait)
 		if len(e.Ask) == 0 {
 			r.add(path+".escalate.ask", "say who is asked then")
 		}
@@ -203,8 +205,8 @@ func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 	switch output := w.OnTimeout.Output; {
 	case agent == makegood.AgentWait:
 		r.add(path+".onTimeout", "agent wait ends at its time: it has no other timeout")
-	case len(output) > makegood.MaxInlineBytes:
-		r.add(path+".onTimeout.output", "%d bytes as JSON, the limit is %d", len(output), makegood.MaxInlineBytes)
+	case len(output) > limits.MaxInlineBytes:
+		r.add(path+".onTimeout.output", "%d bytes as JSON, the limit is %d", len(output), limits.MaxInlineBytes)
 	case strings.Contains(string(output), "${"):
 		r.add(path+".onTimeout.output", "the output of a timeout cannot hold an expression")
 	}
@@ -212,12 +214,12 @@ func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 
 // asked checks the names of who is asked.
 func (r rules) asked(path string, names []string) {
-	if len(names) > makegood.MaxAsked {
-		r.add(path, "%d names, the limit is %d", len(names), makegood.MaxAsked)
+	if len(names) > limits.MaxAsked {
+		r.add(path, "%d names, the limit is %d", len(names), limits.MaxAsked)
 	}
 	for i, name := range names {
 		place := fmt.Sprintf("%s[%d]", path, i)
-		r.name(place, makegood.ReplyName, name)
+		r.name(place, limits.ReplyName, name)
 		if slices.Index(names, name) < i {
 			r.add(place, "%q is asked twice", name)
 		}
@@ -231,7 +233,7 @@ func (c *check) idleTimes(w makegood.Workflow) {
 		return
 	}
 	for i, s := range w.Steps {
-		if !makegood.WaitsByItself(s.Agent) {
+		if !domain.WaitsByItself(s.Agent) {
 			continue
 		}
 		for _, of := range []struct {
@@ -247,7 +249,7 @@ func (c *check) idleTimes(w makegood.Workflow) {
 
 // waitsByItself reports whether nothing is sent for a step, or for its undo.
 func waitsByItself(s makegood.Step) bool {
-	return makegood.WaitsByItself(s.Agent) || s.CanUndo() && makegood.WaitsByItself(s.Undo.Agent)
+	return domain.WaitsByItself(s.Agent) || domain.CanUndo(s) && domain.WaitsByItself(s.Undo.Agent)
 }
 
 // CheckAsked refuses a workflow that asks somebody who is not among these names: nobody would hear of it.
@@ -256,7 +258,7 @@ func (c *Compiled) CheckAsked(registered []string) error {
 		for _, name := range askedBy(s) {
 			if !slices.Contains(registered, name) {
 				return fmt.Errorf("workflow %s, step %s: nobody is registered as %q, who is asked: register them (makegood dev --reply %s=URL, "+
-					"engine.Options.Ask, a reply queue of the stack); registered are %q", c.Workflow.Name, s.Name, name, name, registered)
+					"engine.Options.Notify.Questions, a reply queue of the stack); registered are %q", c.Workflow.Name, s.Name, name, name, registered)
 			}
 		}
 	}
@@ -278,7 +280,7 @@ func (c *Compiled) Asked() (names []string) {
 // askedBy are those whom a step asks, and its undo.
 func askedBy(s makegood.Step) (names []string) {
 	rules := []*makegood.WaitRules{s.Waiting}
-	if s.CanUndo() {
+	if domain.CanUndo(s) {
 		rules = append(rules, s.Undo.Waiting)
 	}
 	for _, w := range rules {

@@ -5,7 +5,7 @@
 // A workflow is either right or refused as a whole, with everything that is wrong in it. All its rules are here: what can
 // be told of it alone (rules.go), of its expressions (plan.go, template.go, undo.go), and of who is to do it (agents.go).
 // What a name may be, how much of anything there may be, and what a request of the agent http must be are asked of
-// makegood.NameOf, makegood's limits and internal/httpagent/httprules.
+// limits.NameOf, makegood's limits and internal/httpagent/httprules.
 package workflowfile
 
 import (
@@ -18,7 +18,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/inputschema"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 const (
@@ -177,11 +179,11 @@ type stored struct {
 // compile completes, checks and compiles a workflow as it was read.
 func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	c.idleTimes(w)
-	w = c.complete(w.WithDefaults())
+	w = c.complete(domain.WithDefaults(w))
 	c.rules(w)
 	compiled := &Compiled{input: c.inputSchema(w.Input)}
 	c.scheduleMisfits()
-	if len(w.Steps) <= makegood.MaxSteps {
+	if len(w.Steps) <= limits.MaxSteps {
 		c.linked(w)
 		compiled.plans = c.plans(w)
 	}
@@ -229,7 +231,7 @@ func (c *check) complete(w makegood.Workflow) makegood.Workflow {
 		path := stepPath(i)
 		same := s.Undo != nil && bytes.Equal(s.Undo.With, s.With)
 		s.With = c.canonical(path+".with", s.With)
-		if !s.CanUndo() {
+		if !domain.CanUndo(*s) {
 			continue
 		}
 		u := *s.Undo

@@ -103,12 +103,18 @@ func parsed(t *testing.T, name string) *ast.File {
 	return file
 }
 
-// drawLimits draws the constants of limits.go and of internal/limits, with the values that the compiler sees.
+// drawLimits draws the constants of limits.go, of internal/limits and of internal/domain, with the values that the
+// compiler sees.
 func drawLimits(t *testing.T) string {
-	return "# Limits\n\nGenerated from `limits.go` and `internal/limits` by `go generate ./lab/docs`. What is over a limit is refused at the door, with\n" +
-		"a message that names it. In Go each is a constant of package `makegood`.\n\n" + limitsOf(t, "limits.go", constantsOf(t, "../../*.go")) +
+	internal := constantsOf(t, "../../internal/limits/*.go")
+	return "# Limits\n\nGenerated from `limits.go`, `internal/limits` and `internal/domain` by `go generate ./lab/docs`. What is over a limit is\n" +
+		"refused at the door, with a message that names it. In Go these are constants of package `makegood`:\n\n" +
+		limitsOf(t, "limits.go", constantsOf(t, "../../*.go")) +
+		"\n## Of workflows, submissions and answers\n\nNo program can name these: the doc comments of the fields have the figures.\n\n" +
+		limitsOf(t, "internal/limits/users.go", internal) +
+		"\n## Defaults\n\n" + limitsOf(t, "internal/domain/defaults.go", constantsOf(t, "../../internal/domain/*.go")) +
 		"\n## Of the engine\n\nNo user sets these, and no program of a user can name them.\n\n" +
-		limitsOf(t, "internal/limits/limits.go", constantsOf(t, "../../internal/limits/*.go"))
+		limitsOf(t, "internal/limits/limits.go", internal)
 }
 
 // limitsOf draws the constants of a file as a table.

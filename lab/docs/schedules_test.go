@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // The workflow that docs/schedules.md shows, with its schedules: they fire when the page says, and make jobs that end well.
@@ -45,7 +46,7 @@ func TestTheExampleOfASchedulePutsItsJobsThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		job, err := eng.Wait(t.Context(), makegood.FireID("nightly", fires[0]))
+		job, err := eng.Wait(t.Context(), domain.FireID("nightly", fires[0]))
 		if err != nil || job.ProcessState != makegood.JobProcessed || len(days) == 0 || days[len(days)-1] != fires[0].Format(time.DateOnly) {
 			t.Errorf("got %s, %v, and %q", job.ProcessState, err, days)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -86,7 +87,7 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 			return fmt.Sprintf("s%d starts, and an agent works on s%d, which it needs", i, k)
 		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && !m.through(s, uint8(k), round):
 			return fmt.Sprintf("s%d starts, but s%d, which it needs, is not done", i, k)
-		case undo && m.needs[k][i] && m.w.Steps[k].CanUndo() && ledger&(ledgerApplied|ledgerUndone|ledgerUndoSettled) == ledgerApplied:
+		case undo && m.needs[k][i] && domain.CanUndo(m.w.Steps[k]) && ledger&(ledgerApplied|ledgerUndone|ledgerUndoSettled) == ledgerApplied:
 			return fmt.Sprintf("the undo of s%d starts before s%d, which needs it, is undone", i, k)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // shape builds a workflow of steps whose times are a tick or two.
@@ -50,7 +51,7 @@ func (s shape) workflow() makegood.Workflow {
 	if s.rounds > 0 {
 		w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: s.rounds, Wait: tick}
 	}
-	return w.WithDefaults()
+	return domain.WithDefaults(w)
 }
 
 // ways are how steps are passed by, and begin otherwise than behind the one above.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // violation says what is wrong with a state; empty if nothing is.
@@ -139,7 +140,7 @@ func (m *model) ledger(s *state) string {
 			// Of what a person undid, or wants to stand, the ledger says nothing.
 			stands := ledger&(ledgerApplied|ledgerUndone|ledgerUndoSettled) == ledgerApplied
 			switch current := round == j.round; {
-			case stands && def.CanUndo() && (undone || !current):
+			case stands && domain.CanUndo(def) && (undone || !current):
 				return fmt.Sprintf("s%d stands in round %d, which is undone", i, round)
 			case stands && current && undone && st.undo.state != stIrreversible:
 				return fmt.Sprintf("s%d stands in an undone job that does not say so", i)

@@ -82,7 +82,7 @@ func mutants() []proof.Bug {
 		{"what was closed is sent again", closing, "\tdefault:\n\t\tt.end(at)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(at)\n\t}\n}\n\n// replace"},
 		{"the answer to a closing ends whatever is out", closing, "if !ok || t.activity(at).Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
 		{"a claim of an attempt that was never made is believed", closing, "case job.FoundOver:\n\t\treturn true", "case job.FoundOver:\n\t\treturn false"},
-		{"a claim for a day is believed", closing, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * makegood.MaxClaim))"},
+		{"a claim for a day is believed", closing, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * limits.MaxClaim))"},
 		{"a new run of the engine ends nothing", deadlines, "if at, ok := t.out(i); ok {", "if at, ok := t.out(i); ok && t.activity(at).Attempt > 9 {"},
 		{"what was interrupted is not unknown", deadlines, "\ta.Unknown = true\n\ta.Tries--", "\ta.Tries--"},
 		{"a job that is revived is of an old run", "machine/machine.go", "\tt.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)\n", ""},

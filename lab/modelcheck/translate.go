@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -27,7 +28,7 @@ var (
 	// The clock stands still; the times in a job move towards it.
 	base = time.UnixMilli(10_000_000_000).UTC()
 
-	states     = makegood.ProcessStates()
+	states     = domain.ProcessStates()
 	activities = []job.ActivityState{
 		job.NotStarted, job.Dispatched, job.Backoff, job.Done, job.Skipped,
 		job.Failed, job.Withdrawn, job.Irreversible, job.Waiting,

@@ -322,7 +322,7 @@ const alertFrom = 3
 func ResendAt(side *Side) time.Time {
 	wait := side.startBy()
 	for range side.Resent {
-		wait = min(2*wait, makegood.MaxStartBy)
+		wait = min(2*wait, limits.MaxStartBy)
 	}
 	return side.SentAt.Add(wait)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -222,7 +223,7 @@ func (r *Referee) usedUp(m move, now time.Time) bool {
 	if retry := retryOf(r.def(m.step), m.undo); retry.For > 0 && !now.Before(m.is.FailingSince.Add(retry.For.Std())) {
 		return true
 	}
-	if !m.undo && makegood.WaitsByItself(r.def(m.step).Agent) {
+	if !m.undo && domain.WaitsByItself(r.def(m.step).Agent) {
 		// Nobody replies: it ends by its deadline, or by an answer that says no more than the job keeps of it.
 		return m.is.Tries >= r.def(m.step).Retry.Attempts || m.is.Error != nil && !m.is.Error.Retryable
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // settle begins whatever may begin, until nothing more can.
@@ -197,10 +198,10 @@ func (j *Job) startUndo(s *Step, now time.Time) bool {
 	switch {
 	case s.Forward.Phase != Done && !s.Forward.Unknown:
 		s.Undo.Phase = Skipped
-	case !s.def.CanUndo() && s.Forward.byItself():
+	case !domain.CanUndo(s.def) && s.Forward.byItself():
 		// Nothing was done but waiting.
 		s.Undo.Phase = Skipped
-	case !s.def.CanUndo():
+	case !domain.CanUndo(s.def):
 		s.Undo.Phase = Irreversible
 	case !j.live():
 		return false
@@ -267,7 +268,7 @@ func (j *Job) giveUp(side *Side, kind string, now time.Time) {
 
 // timeOut: undo what was done, or stop, if nothing can be undone or onFailure is stop.
 func (j *Job) timeOut(now time.Time) {
-	if j.workflow.OnFailure.Action == makegood.FailureStop || !j.workflow.HasUndo() {
+	if j.workflow.OnFailure.Action == makegood.FailureStop || !domain.HasUndo(j.workflow) {
 		j.stop(now)
 		return
 	}

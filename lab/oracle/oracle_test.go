@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -255,7 +256,7 @@ func (x *world) silentSince(task makegood.Task) time.Time {
 
 // verbs are those of jobs that nobody repairs.
 func verbs() []makegood.Verb {
-	return slices.DeleteFunc(makegood.Verbs(), func(v makegood.Verb) bool { return v == makegood.VerbEdit })
+	return slices.DeleteFunc(domain.Verbs(), func(v makegood.Verb) bool { return v == makegood.VerbEdit })
 }
 
 // request asks for a verb.

@@ -26,7 +26,7 @@ func bugs() []proof.Bug {
 		alone      = "machine/alone.go"
 	)
 	return proof.Bugs([][4]string{
-		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
+		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !domain.HasUndo(t.w)", "!domain.HasUndo(t.w)"},
 		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline, t.now) {\n\t\t// What is out", "t.going() && passed(t.job.Deadline, t.now) {\n\t\t// What is out"},
 		{"a new round keeps the deadline that passed", rounds, "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
 		{"a resubmit keeps the deadline that passed", requests, "\t\tt.noReason()\n\t\tt.renewDeadline()\n", "\t\tt.noReason()\n"},
@@ -65,7 +65,7 @@ func bugs() []proof.Bug {
 		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"what failed is not undone, though it may have been done", attempts, "a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo", "a.Unknown = a.Unknown && failure.Applied != makegood.AppliedNo"},
 		{"an undo does not wait for those that follow", directions, "behind = behind && over[f]", "behind = behind || over[f]"},
-		{"startBy doubles beyond 72 hours", deadlines, "resent, makegood.Duration(makegood.MaxStartBy))", "resent, 2*makegood.Duration(makegood.MaxStartBy))"},
+		{"startBy doubles beyond 72 hours", deadlines, "resent, makegood.Duration(limits.MaxStartBy))", "resent, 2*makegood.Duration(limits.MaxStartBy))"},
 		{"startBy does not double", deadlines, "return doubled(startBy, resent, ", "return doubled(startBy, 0, "},
 		{"the start of the last attempt is taken for the first", attempts, "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"the end of a job stands while it is undone", requests, "\tt.job.FinishedAt = time.Time{}\n\tif !t.forwards() {", "\tif !t.forwards() {"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -89,7 +90,7 @@ func (r *Referee) timeout(j job.Job) time.Duration {
 
 // retryOf is how a side is tried again.
 func retryOf(s makegood.Step, undo bool) makegood.Retry {
-	if undo && s.CanUndo() {
+	if undo && domain.CanUndo(s) {
 		return s.Undo.Retry
 	}
 	return s.Retry

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // What docs/repair.md says of a person who has dealt with a step, or with its undo.
@@ -127,7 +128,7 @@ func (s *Side) endedIn(found []Finding) bool {
 }
 
 func (s *Side) approves() bool {
-	return (!s.undo || s.def.CanUndo()) && s.agent() == makegood.AgentApproval
+	return (!s.undo || domain.CanUndo(s.def)) && s.agent() == makegood.AgentApproval
 }
 
 // closedFor ends the attempt that was out. Nobody had begun it, or who had fell silent, which is a failure.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // Answer is what somebody is told who asks for something.
@@ -112,7 +113,7 @@ func (j *Job) answer(verb makegood.Verb) Answer {
 		return So
 	case verb == makegood.VerbResume && !j.Paused:
 		return Refused
-	case (verb == makegood.VerbUndo || verb == makegood.VerbRedo) && j.State == makegood.JobProcessed && !j.workflow.HasUndo():
+	case (verb == makegood.VerbUndo || verb == makegood.VerbRedo) && j.State == makegood.JobProcessed && !domain.HasUndo(j.workflow):
 		return Refused
 	case verb == makegood.VerbRedo && j.Wanted == makegood.JobCancelled, verb == makegood.VerbRedo && j.State == makegood.JobUndone && slices.ContainsFunc(j.Steps, stands):
 		return Refused

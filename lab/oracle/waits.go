@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -172,7 +173,7 @@ func (j *Job) hears(side *Side, w Word) Answer {
 	over := side.Phase == Done || side.WentTo != "" || side.Phase == GivenUp || side.Phase == TakenBack && !side.FinishedAt.IsZero()
 	underWay := side.Phase == Out || side.Phase == Resting
 	switch {
-	case w.Round != 0 && w.Round != j.Round, w.Undo && !side.def.CanUndo():
+	case w.Round != 0 && w.Round != j.Round, w.Undo && !domain.CanUndo(side.def):
 		return Refused
 	case last != nil && w.Request != "" && last.Request == w.Request:
 		return So
@@ -362,7 +363,7 @@ func (s *Side) agent() string {
 }
 
 func (s *Side) byItself() bool {
-	return (!s.undo || s.def.CanUndo()) && makegood.WaitsByItself(s.agent())
+	return (!s.undo || domain.CanUndo(s.def)) && domain.WaitsByItself(s.agent())
 }
 
 func (s *Side) rules() *makegood.WaitRules {
@@ -379,7 +380,7 @@ func (j *Job) level() int {
 		if d := s.def; len(d.OnError) > 0 || d.Any || d.Only != "" || d.Repeat != nil || d.Waiting != nil || d.Heartbeat > 0 {
 			j.needs = job.LevelWaits
 		}
-		if s.def.CanUndo() && (s.def.Undo.Waiting != nil || s.def.Undo.Heartbeat > 0) {
+		if domain.CanUndo(s.def) && (s.def.Undo.Waiting != nil || s.def.Undo.Heartbeat > 0) {
 			j.needs = job.LevelWaits
 		}
 		for _, side := range []*Side{&s.Forward, &s.Undo} {

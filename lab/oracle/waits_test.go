@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/lab/oracle"
@@ -25,13 +26,13 @@ const (
 func drawWaits(t *rapid.T, s *makegood.Step) {
 	s.Waiting = drawRules(t)
 	s.Agent = drawAgent(t)
-	s.Shared = s.Shared && !makegood.WaitsByItself(s.Agent)
+	s.Shared = s.Shared && !domain.WaitsByItself(s.Agent)
 	s.With = json.RawMessage(`{"choices":["yes","no"]}`)
 	if s.Agent == makegood.AgentApproval && oneIn(t, 2, "onAnswer") {
 		do := rapid.SampledFrom([]makegood.AnswerAction{makegood.AnswerUndo, makegood.AnswerStop, makegood.AnswerFail}).Draw(t, "answer")
 		s.OnAnswer = map[string]makegood.AnswerDo{"no": {Action: do}}
 	}
-	if s.CanUndo() {
+	if domain.CanUndo(*s) {
 		s.Undo.Agent, s.Undo.Waiting = drawAgent(t), drawRules(t)
 	}
 }
@@ -84,7 +85,7 @@ func (x *world) drawLasting() oracle.Lasting {
 func (x *world) place() (p job.Place, ok bool) {
 	var all, likely []job.Place
 	for i, s := range x.job.Steps {
-		for _, undo := range []bool{false, x.w.Steps[i].CanUndo()} {
+		for _, undo := range []bool{false, domain.CanUndo(x.w.Steps[i])} {
 			p := job.Place{Step: s.Name, Undo: undo}
 			all = append(all, p)
 			a := s.Forward

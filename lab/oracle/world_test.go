@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -117,7 +118,7 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "onFailure") {
 	case 4, 5:
-		if undoes && w.HasUndo() {
+		if undoes && domain.HasUndo(w) {
 			w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: rapid.IntRange(2, 4).Draw(t, "rounds"), Wait: seconds(t, 60, "wait")}
 		}
 	case 0:
@@ -125,7 +126,7 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 	case 1:
 		w.OnFailure = makegood.OnFailure{Action: makegood.FailureWait, Wait: seconds(t, 60, "wait")}
 	}
-	return w.WithDefaults()
+	return domain.WithDefaults(w)
 }
 
 // kinds are those of the errors of agents.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -36,7 +37,7 @@ func rollApprovals(r *rand.Rand, c *workflowfile.Compiled) *workflowfile.Compile
 			With: json.RawMessage(fmt.Sprintf(`{"choices":["yes","no"],"for":%q}`, waits)),
 		}
 	}
-	if on := w.OnFailure.Action; (on == makegood.FailureUndo || on == makegood.FailureRestart) && !w.HasUndo() {
+	if on := w.OnFailure.Action; (on == makegood.FailureUndo || on == makegood.FailureRestart) && !domain.HasUndo(w) {
 		return c
 	}
 	rolled, err := workflowfile.FromWorkflow(w)

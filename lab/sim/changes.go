@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
@@ -220,7 +221,7 @@ func (c change) kept(s *stream) {
 
 // lost: CHG-5, changes are lost only where a job was parked, or more were pending than it keeps. What it is then, the job says.
 func (c change) lost(s *stream, one makegood.Change) {
-	if !s.parked && len(c.after.Changes.Pending) < makegood.MaxUnpublished {
+	if !s.parked && len(c.after.Changes.Pending) < limits.MaxUnpublished {
 		c.wrong("CHG-5: %d changes up to %d are lost", one.Lost, one.Number)
 	}
 	if s.parked {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -36,7 +37,7 @@ type plan struct {
 }
 
 func planOf(def makegood.Step, undo bool) plan {
-	if undo && def.CanUndo() {
+	if undo && domain.CanUndo(def) {
 		return lasting(def.Undo.StartBy, def.Undo.Timeout, def.Undo.Heartbeat)
 	}
 	return lasting(def.StartBy, def.Timeout, def.Heartbeat)

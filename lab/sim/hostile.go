@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -39,7 +40,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	slot := store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
 	claim := job.Claim{
 		Attempt: task.Attempt + r.IntN(3), LockedBy: "liar:" + a.name + on(task.Job, task.Step, task.Attempt),
-		StartedAt: makegood.Instant(time.Now()), CompleteBy: makegood.Instant(time.Now().Add(pick(r, task.Timeout.Std(), 4*time.Hour, 20*24*time.Hour))),
+		StartedAt: domain.Instant(time.Now()), CompleteBy: domain.Instant(time.Now().Add(pick(r, task.Timeout.Std(), 4*time.Hour, 20*24*time.Hour))),
 	}
 	a.w.writer, a.w.doing = a.life, lies
 	var err error
@@ -92,7 +93,7 @@ func (w *world) forge(r *rand.Rand) string {
 	case 1:
 		event = job.StepFailed{Reply: reply, Error: job.StepError{Message: forged, Applied: makegood.AppliedNo}}
 	case 2:
-		event = job.DeadlinePassed{Key: pick(r, time.Time{}, makegood.Instant(time.Now()), j.CompleteBy)}
+		event = job.DeadlinePassed{Key: pick(r, time.Time{}, domain.Instant(time.Now()), j.CompleteBy)}
 	case 3:
 		event = job.Submitted{}
 	default:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -278,7 +279,7 @@ func (c change) counts() {
 		c.unclaimed[c.after.ID] = made
 	}
 	for n, s := range c.after.Steps {
-		if d := c.w.Steps[n]; d.Shared || makegood.WaitsByItself(d.Agent) {
+		if d := c.w.Steps[n]; d.Shared || domain.WaitsByItself(d.Agent) {
 			made[s.Name] = s.Attempt
 		}
 	}

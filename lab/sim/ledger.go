@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -88,7 +89,7 @@ func (w *world) apply(l *life, task makegood.Task) error {
 // overInput: what was done with the job's input is undone with the input that it was done with. w.mu is held.
 func (w *world) overInput(task makegood.Task, a *account) {
 	def, _ := w.stepOf(task.Job, task.Step)
-	same := def.With == nil && def.CanUndo() && def.Undo.With == nil && a.applied && a.input != ""
+	same := def.With == nil && domain.CanUndo(def) && def.Undo.With == nil && a.applied && a.input != ""
 	if over := string(task.Input); same && a.input != over {
 		w.violate(task.Job, "I11: %s was done with %s, and is undone with %s", a.key, a.input, over)
 	}
@@ -113,7 +114,7 @@ func (c change) applied(def makegood.Step) bool {
 
 // undone: what is said to be undone was undone, or a person says so.
 func (c change) undone(s job.StepState, def makegood.Step) {
-	if c.after.Settled(s.Undo) != nil || def.CanUndo() && makegood.WaitsByItself(def.Undo.Agent) {
+	if c.after.Settled(s.Undo) != nil || domain.CanUndo(def) && domain.WaitsByItself(def.Undo.Agent) {
 		return
 	}
 	b := c.bodies[on(c.after.ID, s.Name, s.Undo.Attempt)]
@@ -181,13 +182,13 @@ func (c change) undoneOfRound() bool {
 
 // named reports whether a job says of a step that what it did stands.
 func named(s job.StepState, def makegood.Step) bool {
-	return s.Undo.State == job.Irreversible && !def.CanUndo()
+	return s.Undo.State == job.Irreversible && !domain.CanUndo(def)
 }
 
 // cutOff reports whether a step of a job that is undone was cut off by the death of the engine within this save: its round ended by that,
 // in the same save in which somebody had a new one begin, and no save says what it named.
 func (c change) cutOff(was job.StepState, def makegood.Step) bool {
-	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.JobUndoing && was.Forward.State == job.Dispatched && !def.CanUndo()
+	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.JobUndoing && was.Forward.State == job.Dispatched && !domain.CanUndo(def)
 }
 
 func defOf(w makegood.Workflow, step string) makegood.Step {
@@ -205,7 +206,7 @@ func (c change) processed() {
 		if state != job.Done && state != job.Skipped {
 			c.wrong("I3: is Processed, and %s is %q", s.Name, state)
 		}
-		if makegood.WaitsByItself(def.Agent) || state != job.Done {
+		if domain.WaitsByItself(def.Agent) || state != job.Done {
 			continue // It does nothing that a service would know of, or what is known of it was said when it was skipped.
 		}
 		stands := false

@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/mempayload"
@@ -137,7 +138,7 @@ func (a remote) read(ctx context.Context, task makegood.Task) error {
 		values = append(values, task.Undo.Output)
 	}
 	for _, value := range values {
-		refs, err := makegood.FindPayloads(value)
+		refs, err := domain.FindPayloads(value)
 		if err != nil {
 			return err
 		}
@@ -199,7 +200,7 @@ func (c change) refers() {
 		if p.Ref != "" {
 			value, _ = c.store.Payload(context.Background(), c.after.ID, p.Ref) // what is missing another rule says
 		}
-		refs, err := makegood.FindPayloads(value)
+		refs, err := domain.FindPayloads(value)
 		if err != nil {
 			c.wrong("PAY-1: refers to what is no reference: %v", err)
 		}

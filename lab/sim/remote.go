@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // agents are the agents of a world. Each wraps a remote service.
@@ -117,7 +118,7 @@ func (a remote) slow(ctx context.Context, r *rand.Rand, task makegood.Task) erro
 		parts = 4 + task.Attempt%2*2*int(task.Timeout/task.Heartbeat)
 	}
 	for range parts {
-		if err := wait(ctx, task.Silence().Std()*6/10); err != nil {
+		if err := wait(ctx, domain.Silence(task).Std()*6/10); err != nil {
 			return err
 		}
 		a.alive()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -48,7 +49,7 @@ func rollCorrections(r *rand.Rand, c *workflowfile.Compiled) (all []*workflowfil
 
 // correct changes something of a step, or nothing.
 func correct(r *rand.Rand, s *makegood.Step) {
-	byItself := makegood.WaitsByItself(s.Agent)
+	byItself := domain.WaitsByItself(s.Agent)
 	switch r.IntN(10) {
 	case 0:
 		if !byItself {
@@ -61,12 +62,12 @@ func correct(r *rand.Rand, s *makegood.Step) {
 	case 2:
 		s.Retry.Attempts = 1 + r.IntN(4)
 	case 3:
-		if s.CanUndo() {
+		if domain.CanUndo(*s) {
 			undo := *s.Undo
 			undo.Action, s.Undo = undo.Action+"_again", &undo
 		}
 	case 4:
-		if s.CanUndo() && !byItself {
+		if domain.CanUndo(*s) && !byItself {
 			undo := *s.Undo
 			undo.Agent, s.Undo = s.Agent, &undo
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/schedule"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -216,7 +217,7 @@ func (w *world) fires(before, after store.Scheduled, looked, read time.Time) {
 	}
 	left, either := 0, 0
 	for _, at := range append(slices.Clone(before.Due), was.Latest(before.Next, until, 1000)...) {
-		born, made := w.scheduled.born[makegood.FireID(after.Name, at)]
+		born, made := w.scheduled.born[domain.FireID(after.Name, at)]
 		waits := slices.ContainsFunc(after.Due, at.Equal)
 		switch {
 		case !made && !waits:
@@ -234,7 +235,7 @@ func (w *world) fires(before, after store.Scheduled, looked, read time.Time) {
 // passes: SCH-1. Whatever lets the turn of a fire pass whose job is there says that this is the last one: by it the next fire knows whether
 // it may begin. Where a clock is wrong, a turn may come again. w.mu is held.
 func (w *world) passes(before, after store.Scheduled, read time.Time) {
-	id := makegood.FireID(after.Name, before.Turn())
+	id := domain.FireID(after.Name, before.Turn())
 	born, made := w.scheduled.born[id]
 	if w.exact && made && !born.After(read) && !after.Turn().Equal(before.Turn()) && after.LastJob != id {
 		w.violate(id, "SCH-1: the turn of a fire passes, and that its job is there is not noted: %+v, then %+v", before, after)
@@ -245,7 +246,7 @@ func (w *world) passes(before, after store.Scheduled, read time.Time) {
 // decide about it, an older one leaves the fire, and each sweep tells of the key again. w.mu is held.
 func (w *world) hinted(l *life, name string, key time.Time) {
 	s, err := w.store.Schedule(context.Background(), name)
-	if j, there := w.store.Stored(makegood.FireID(name, s.Turn())); there && j.Needs > jobformat.Level && l.older {
+	if j, there := w.store.Stored(domain.FireID(name, s.Turn())); there && j.Needs > jobformat.Level && l.older {
 		return
 	}
 	if err == nil && w.exact && s.Key.Equal(key) && !key.After(time.Now()) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -112,7 +113,7 @@ func (w *world) story() string {
 			fmt.Fprintf(&b, " heartbeat=%s", s.Heartbeat)
 		}
 		switch {
-		case s.CanUndo():
+		case domain.CanUndo(s):
 			fmt.Fprintf(&b, " undo undoAttempts=%d", s.Undo.Retry.Attempts)
 		case s.Undo != nil:
 			b.WriteString(" undo=none")

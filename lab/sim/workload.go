@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -163,7 +164,7 @@ func rollWorkflow(r *rand.Rand, name string, steps int) *workflowfile.Compiled {
 
 // rollRounds lets some of the workflows that undo try again from the start.
 func rollRounds(r *rand.Rand, c *workflowfile.Compiled) *workflowfile.Compiled {
-	if !c.Workflow.HasUndo() || !oneIn(r, 5) {
+	if !domain.HasUndo(c.Workflow) || !oneIn(r, 5) {
 		return c
 	}
 	w := c.Workflow

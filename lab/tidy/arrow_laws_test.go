@@ -21,7 +21,7 @@ func TestTheTableKeepsTheLaws(t *testing.T) {
 		}
 	}
 	for from, want := range map[string][]string{
-		".": nil, "internal/job": {"."}, "internal/machine": {".", "internal/job"}, "internal/store": {".", "internal/job"}, "internal/queue": {"."}, "agent": {"."},
+		constants: nil, ".": nil, consequences: {"."}, "internal/job": {"."}, "internal/machine": {".", "internal/job"}, "internal/store": {".", "internal/job"}, "internal/queue": {"."}, "agent": {".", "internal/agentctx"},
 	} {
 		if row, _ := rowOf(from); !slices.Equal(row.to, want) {
 			t.Errorf("%s may import %v, want %v", from, row.to, want)

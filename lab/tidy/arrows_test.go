@@ -36,6 +36,8 @@ var arrows = []arrow{
 	// The words, the core, and what both floors of the building may use.
 	{".", nil, nil},
 	{constants, nil, nil},
+	// What follows from the words, which all floors need and no user's program calls.
+	{consequences, []string{"."}, nil},
 	// What the engine keeps of a job, and tells itself.
 	{"internal/job", []string{"."}, nil},
 	{"internal/machine", []string{".", "internal/job"}, nil},
@@ -115,14 +117,17 @@ var arrows = []arrow{
 	// Pausing agents and workflows as a whole: it tells the Scheduler of jobs by messages, as the Supervisor does.
 	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
-	{"agent", []string{"."}, nil},
+	// The context of an attempt, which the runners of agents and package agent share.
+	{"internal/agentctx", []string{"."}, nil},
+	{"agent", []string{".", "internal/agentctx"}, nil},
 	// A fence is a write of an agent's own that rests on its claim, so these know how claims are kept. What both say of an effect is beside.
-	{"internal/fenced", []string{".", "agent", "internal/canonical"}, nil},
+	{"internal/fenced", []string{".", "agent", "internal/canonical", "internal/agentctx"}, nil},
 	{"agent/sqlitefence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/sqlitestore"}, nil},
 	{"agent/dynamofence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/dynamostore", "internal/pause"}, []string{awsSDK, smithy}},
 	// Secrets are put in by who runs agents, and by nobody else.
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
+		"internal/agentctx",
 		"internal/payload", "internal/canonical",
 		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/telemetry",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
@@ -131,7 +136,7 @@ var arrows = []arrow{
 		"internal/payload",
 		".", "internal/job", "internal/machine", "internal/store", "internal/queue", "internal/wire",
 	}, []string{lambdaEvents}},
-	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules"}, nil},
+	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules", "internal/agentctx"}, nil},
 	// What a request must be, for the agent and for what reads workflows.
 	{"internal/httpagent/httprules", nil, nil},
 
@@ -154,9 +159,9 @@ var arrows = []arrow{
 	{"lab/costmeter", nil, []string{awsSDK, smithy}},
 	// The command's --stack: a client of a stack's doors, and what to do where there is none.
 	// And of its queues, with the caller's own rights.
-	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
+	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue", "internal/protocol"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
-	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "api"}, nil},
+	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "api", "internal/protocol"}, nil},
 	// Steps as pictures: it knows the words, and neither files nor engines.
 	{"internal/graph", []string{"."}, nil},
 	// When what was done of a job, of what anybody can read of it.
@@ -167,14 +172,12 @@ var arrows = []arrow{
 	{"internal/router", []string{"internal/queue", "internal/store", "internal/wire"}, []string{lambdaEvents}},
 	// The answers to what is asked of jobs, once, for the API, the engine, the page and the test kit.
 	{"internal/control", []string{
-		".", "internal/job", "api", "internal/canonical", "internal/holds", "internal/machine", "internal/payload", "internal/problem", "internal/scheduler",
+		".", "internal/job", "api", "internal/canonical", "internal/holds", "internal/machine", "internal/payload", "internal/protocol", "internal/scheduler",
 		"internal/sealed", "internal/store", "internal/telemetry", "internal/timetable", "internal/view", "internal/wire", "internal/workflowfile",
 	}, nil},
-	// An error as it crosses the wire: the API writes it, and a client reads it.
-	{"internal/problem", []string{".", "api"}, nil},
 	{"internal/httpapi", []string{
 		".", "internal/job", "api", "internal/agentdoor", "internal/canonical", "internal/changes", "internal/control", "internal/filter", "internal/machine",
-		"internal/origin", "internal/payload", "internal/plain", "internal/problem", "internal/scheduler", "internal/store", "internal/telemetry", "internal/view",
+		"internal/origin", "internal/payload", "internal/plain", "internal/protocol", "internal/scheduler", "internal/store", "internal/telemetry", "internal/view",
 		"internal/wire", "internal/workflowfile",
 	}, nil},
 	// Whose requests are let in: the API's and the page's one rule.
@@ -185,7 +188,7 @@ var arrows = []arrow{
 	{"internal/backup", []string{"internal/embedded", "internal/store/sqlitestore"}, nil},
 	{"internal/login", []string{".", "internal/origin"}, nil},
 	// The page: it knows the words of api, and nothing below them.
-	{"internal/page", []string{".", "api", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
+	{"internal/page", []string{".", "api", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile", "internal/protocol"}, nil},
 	{"lab/sim", []string{"*", "lab/oracle"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
@@ -217,10 +220,12 @@ var arrows = []arrow{
 	// The words on the wire: a leaf, so a server, a client and a folder share them.
 	{"api", []string{".", "internal/sealed"}, nil},
 	{"internal/sealed", nil, nil},
+	// What clients and servers of the API share, and no user calls.
+	{"internal/protocol", []string{".", "api"}, nil},
 	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
-	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/problem", "internal/telemetry"}, []string{"github.com/cenkalti/backoff/v5"}},
+	{"client", []string{".", "api", "internal/sealed", "internal/payload", "internal/payload/transfer", "internal/protocol", "internal/telemetry"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
-	{"client/doors", []string{"client"}, []string{awsSDK}},
+	{"client/doors", []string{"client", "internal/protocol"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
 	{"engine/folder", []string{
 		".", "internal/job", "api", "internal/control", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store/sqlitestore", "internal/view",
@@ -286,8 +291,12 @@ var arrows = []arrow{
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
 var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/", "functions/", "onlambda", "command", "lab/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
-// constants is the folder that every package but the root package may import: it has constants alone, and imports nothing of ours.
-const constants = "internal/limits"
+// constants is the folder that every package may import: it has limits and the rules of names and texts, and imports
+// nothing of ours. consequences is the folder that every package but these two may import: it imports nothing else.
+const (
+	constants    = "internal/limits"
+	consequences = "internal/domain"
+)
 
 // rowOf returns the row for a folder.
 func rowOf(dir string) (arrow, bool) {
@@ -369,7 +378,8 @@ func checkArrows(sources []source) []string {
 		for _, i := range imports(s) {
 			switch {
 			case i.isStandard() && i.name != "C" && i.name != "unsafe":
-			case i.ours == constants && s.dir() != ".":
+			case i.ours == constants:
+			case i.ours == consequences && s.dir() != "." && s.dir() != constants:
 			case i.ours != "" && row.allowsOurs(i.ours):
 			case i.ours == "" && row.allowsVendor(i.name):
 			default:
@@ -437,6 +447,7 @@ func arrowRules() []rule {
 			wrong: []mistake{
 				{"workflow.go:2: . may not import github.com/spf13/cobra", tree{"workflow.go": file("github.com/spf13/cobra")}},
 				{". may not import " + module + "/internal/wire", tree{"workflow.go": file(module + "/internal/wire")}},
+				{". may not import " + module + "/internal/domain", tree{"workflow.go": file(module + "/internal/domain")}},
 				{"may not import " + module + "/internal/store", tree{"internal/machine/m.go": file(module, module+"/internal/store")}},
 				{"may not import " + module + "/internal/wire", tree{"internal/store/s.go": file(module + "/internal/wire")}},
 				{"may not import " + module + "/internal/machine", tree{"internal/supervisor/s.go": file("time", module+"/internal/machine")}},
@@ -452,7 +463,8 @@ func arrowRules() []rule {
 				{"a package without a row", tree{"internal/brandnew/b.go": file()}},
 			},
 			good: []tree{
-				{"workflow.go": file("time", "encoding/json")},
+				{"workflow.go": file("time", "encoding/json", module+"/internal/limits")},
+				{"agent/a.go": file(module + "/internal/domain")},
 				{"internal/store/dynamostore/d.go": file(module, module+"/internal/store", awsSDK+"/service/dynamodb")},
 				{"internal/embedded/e.go": file(module+"/internal/machine", module+"/internal/store/sqlitestore")},
 				{"internal/supervisor/s_test.go": file(module + "/internal/scheduler")},

@@ -29,26 +29,27 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {9044, "every verb of the command is a file, and half of it is help"},
-	"importer/internal/asl":      {5567, "all of the language of state machines, and its functions"},
-	"internal/httpapi":           {3313, "routes with what each says of itself in the document"},
-	"internal/machine":           {5513, "the core: one state machine, whose files call each other"},
+	"command":                    {9069, "every verb of the command is a file, and half of it is help"},
+	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
+	"internal/httpapi":           {3324, "routes with what each says of itself in the document"},
+	"internal/machine":           {5534, "the core: one state machine, whose files call each other"},
 	"internal/page":              {6912, "every view of the page is a file"},
 	"internal/scheduler":         {3662, "the worklist, submissions and readers of jobs"},
-	"internal/store/dynamostore": {3395, "an adapter of the whole port, with its transactions"},
+	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3658, "an adapter of the whole port, with schemas of earlier releases"},
-	"internal/store/storetest":   {4492, "a test for every rule of the port"},
-	"internal/workflowfile":      {4932, "reader, rules and compiler, until one table of fields feeds them"},
-	"lab/modelcheck":             {3541, "small models of everything that a job can do"},
-	"lab/oracle":                 {2578, "the docs told a second time, which shares nothing with the core"},
-	"lab/sim":                    {5924, "a world with every fault"},
+	"internal/store/storetest":   {4493, "a test for every rule of the port"},
+	"internal/workflowfile":      {4951, "reader, rules and compiler, until one table of fields feeds them"},
+	"lab/modelcheck":             {3545, "small models of everything that a job can do"},
+	"lab/oracle":                 {2584, "the docs told a second time, which shares nothing with the core"},
+	"lab/sim":                    {5936, "a world with every fault"},
 }
 
 var ourImports = map[string]excess{
-	"command":           {35, "a main in all but name"},
-	"internal/deployed": {35, "wires all of it for AWS"},
-	"internal/embedded": {31, "wires all of it in one process"},
-	"lab/sim":           {26, "wires all of it in a simulated world"},
+	"command":           {36, "a main in all but name"},
+	"internal/deployed": {36, "wires all of it for AWS"},
+	"internal/embedded": {33, "wires all of it in one process"},
+	"internal/httpapi":  {21, "a route for everything that can be asked"},
+	"lab/sim":           {27, "wires all of it in a simulated world"},
 }
 
 // parameters has functions as FOLDER.NAME; a method has no receiver in its name.
@@ -171,12 +172,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 5514 lines, the limit is 5513", tree{"internal/machine/a.go": lines(5514)}},
+				{"internal/machine: 5535 lines, the limit is 5534", tree{"internal/machine/a.go": lines(5535)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(5513)},
+				{"internal/machine/a.go": lines(5534)},
 			},
 		},
 		{
@@ -185,11 +186,11 @@ func budgetRules() []rule {
 			wrong: []mistake{
 				{"internal/a: 21 imports of ours, the limit is 20", tree{"internal/a/a.go": imports(21)}},
 				{"internal/a: 21 imports", tree{"internal/a/a.go": imports(20), "internal/a/b.go": "package a\nimport _ \"" + module + "\"\n"}},
-				{"internal/embedded: 32 imports of ours, the limit is 31", tree{"internal/embedded/a.go": imports(32)}},
+				{"internal/embedded: 34 imports of ours, the limit is 33", tree{"internal/embedded/a.go": imports(34)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": imports(20) + "import _ \"time\"\n", "internal/a/b.go": imports(20), "internal/a/a_test.go": imports(30)},
-				{"internal/embedded/a.go": imports(31)},
+				{"internal/embedded/a.go": imports(33)},
 			},
 		},
 		{

@@ -15,7 +15,9 @@ import (
 // pure are the packages that decide and describe, with what of the standard library each may use:
 // nothing that knows the time, the machine or chance.
 var pure = map[string][]string{
-	".": {"bytes", "encoding/json", "errors", "fmt", "maps", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8"},
+	".":               {"bytes", "encoding/json", "errors", "fmt", "maps", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8"},
+	"internal/limits": {"fmt", "strings", "time", "unicode", "unicode/utf8"},
+	"internal/domain": {"bytes", "encoding/json", "errors", "fmt", "maps", "slices", "strings", "time"},
 	// A token is computed: the same secret gives the same.
 	"internal/machine": {"cmp", "crypto/hmac", "crypto/sha256", "encoding/base64", "encoding/json", "errors", "fmt", "maps", "slices", "strconv", "strings", "time"},
 }
@@ -138,8 +140,8 @@ func (p typedPackage) overMap(x ast.Expr) bool {
 	return is
 }
 
-// typed returns the packages of the sources with their types, the root package first, since the core
-// imports it. It takes no notice of mistakes: the compiler finds those.
+// typed returns the packages of the sources with their types, each behind those that it imports. It takes no notice of
+// mistakes: the compiler finds those.
 func typed(sources []source) []typedPackage {
 	known := map[string]*types.Package{}
 	load := importFunc(func(name string) (*types.Package, error) {
@@ -152,7 +154,7 @@ func typed(sources []source) []typedPackage {
 		return standard().Import(name)
 	})
 	var all []typedPackage
-	for _, dir := range []string{".", "internal/machine"} {
+	for _, dir := range []string{"internal/limits", ".", "internal/domain", "internal/machine"} {
 		p := typedPackage{info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}}
 		var files []*ast.File
 		for _, s := range sources {

@@ -24,8 +24,8 @@ import (
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// CloseWithin is how long Close tries to send what waits.
-const CloseWithin = 3 * time.Second
+// closeWithin is how long Close tries to send what waits.
+const closeWithin = 3 * time.Second
 
 // Options say what is not in the environment.
 type Options struct {
@@ -114,9 +114,9 @@ func (e *Export) Telemetry() telemetry.Telemetry {
 	return t
 }
 
-// Close sends what waits, for CloseWithin at most, and drops the rest.
+// Close sends what waits, for 3 seconds at most, and drops the rest.
 func (e *Export) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloseWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer cancel()
 	var errs []error
 	if e.spans != nil {

@@ -11,13 +11,14 @@ import (
 	"text/template"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 //go:embed agents.go.tmpl
 var agentsCode string
 
 // builtIn reports whether an agent needs no code.
-func builtIn(name string) bool { return name == makegood.HTTPAgent || makegood.WaitsByItself(name) }
+func builtIn(name string) bool { return name == makegood.HTTPAgent || domain.WaitsByItself(name) }
 
 // agents are the names of those that need code.
 func (t *translator) agents() []string {

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // Options say what cannot be read from a definition.
 type Options struct {
-	// Name is that of the workflow, a makegood.WorkflowName; empty: the definition's own, or From.
+	// Name is that of the workflow, a limits.WorkflowName; empty: the definition's own, or From.
 	Name string
 	// From is what the file is called, without its ending.
 	From string
@@ -56,8 +56,8 @@ func Import(source []byte, o Options) (*Imported, error) {
 	t.dropFails(&d.machine, false)
 	begin := comes{arrivals: t.leaf(t.arrival(t.path(".input"), nil, nil))}
 	out := t.through(&d.machine, begin)
-	if n := len(t.steps); n > makegood.MaxSteps {
-		return nil, Errors{{"", fmt.Sprintf("it would have more than %d steps, which is the limit of a workflow: split it", makegood.MaxSteps)}}
+	if n := len(t.steps); n > limits.MaxSteps {
+		return nil, Errors{{"", fmt.Sprintf("it would have more than %d steps, which is the limit of a workflow: split it", limits.MaxSteps)}}
 	}
 	return t.imported(d, out)
 }
@@ -70,7 +70,7 @@ func workflowName(o Options, d definition) (string, error) {
 	if name == "" {
 		name = "imported"
 	}
-	if err := makegood.WorkflowName.Check(name); err != nil {
+	if err := limits.WorkflowName.Check(name); err != nil {
 		return "", Errors{{"", err.Error()}}
 	}
 	return name, nil

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // snake turns a name of any kind into one that fits [a-z][a-z0-9_]*; empty: there
@@ -34,7 +35,7 @@ func snake(name string) string {
 	if text != "" && text[0] >= '0' && text[0] <= '9' {
 		text = "n" + text
 	}
-	return shortened(text, makegood.MaxNameBytes)
+	return shortened(text, limits.MaxNameBytes)
 }
 
 func shortened(text string, most int) string {
@@ -59,7 +60,7 @@ func (n names) unique(wanted, otherwise string) string {
 	base := name
 	for i := 2; n[name]; i++ {
 		end := fmt.Sprintf("_%d", i)
-		name = shortened(base, makegood.MaxNameBytes-len(end)) + end
+		name = shortened(base, limits.MaxNameBytes-len(end)) + end
 	}
 	n[name] = true
 	return name

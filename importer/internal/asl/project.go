@@ -22,7 +22,7 @@ type File struct {
 	Text []byte
 }
 
-// Files are those of a project of this name (a makegood.ProjectName) that the definition decides: the workflow with its
+// Files are those of a project of this name (a limits.ProjectName) that the definition decides: the workflow with its
 // report, the agents, and a test that runs them.
 func (i *Imported) Files(project string) ([]File, error) {
 	agents, err := i.Code(project)

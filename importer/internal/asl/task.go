@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // resource is what a Task calls.
@@ -203,7 +204,7 @@ func (w walk) lasts(s *step, r resource) {
 			w.tell(w.state).left(field + " is an expression: a timeout is written out here, and the same for every job")
 		}
 	}
-	most, longest := int(makegood.MaxTimeout/time.Second), int(makegood.MaxClaim/time.Second)
+	most, longest := int(limits.MaxTimeout/time.Second), int(limits.MaxClaim/time.Second)
 	timeout, said := w.seconds("TimeoutSeconds")
 	silent, heartbeats := w.seconds("HeartbeatSeconds")
 	switch {
@@ -292,11 +293,11 @@ func (w walk) again(n *node) (*retry, bool) {
 	if again < 1 {
 		return nil, false
 	}
-	if again > makegood.MaxAttempts-1 {
-		w.tell(w.state).note(fmt.Sprintf("MaxAttempts %g is cut to %d attempts in all", again, makegood.MaxAttempts))
-		again = makegood.MaxAttempts - 1
+	if again > limits.MaxAttempts-1 {
+		w.tell(w.state).note(fmt.Sprintf("MaxAttempts %g is cut to %d attempts in all", again, limits.MaxAttempts))
+		again = limits.MaxAttempts - 1
 	}
-	longest := makegood.MaxBackoff.Seconds()
+	longest := limits.MaxBackoff.Seconds()
 	last := min(interval*math.Pow(rate, again-1), number("MaxDelaySeconds", longest), longest)
 	if rate != 1 && rate != 2 && again > 1 {
 		w.tell(w.state).note(fmt.Sprintf("BackoffRate %g: the wait doubles here, up to the same longest wait", rate))

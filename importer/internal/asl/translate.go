@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // translator makes steps of states. It goes through each machine once, in the order in which its states lead to each other,
@@ -97,7 +97,7 @@ func (t *translator) through(m *machine, begin comes) exit {
 		w.pass(here)
 		t.tell(s).note(t.notes...)
 		t.notes = nil
-		if len(t.steps) > makegood.MaxSteps {
+		if len(t.steps) > limits.MaxSteps {
 			break
 		}
 	}

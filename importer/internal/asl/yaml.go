@@ -11,6 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // mapping is a YAML mapping that is being written.
@@ -42,7 +44,7 @@ func (t *translator) yaml(d definition) ([]byte, error) {
 	m.Content[0].HeadComment = "# Written by makegood-import from a state machine of AWS Step Functions. " + t.workflow + ".import.md beside it says what became of each state."
 	if n := d.body.get("TimeoutSeconds"); n != nil && n.kind == isNumber {
 		if seconds, err := strconv.Atoi(n.text); err == nil && seconds > 0 {
-			m.text("timeout", length(min(seconds, int(makegood.MaxJobTimeout/time.Second))))
+			m.text("timeout", length(min(seconds, int(limits.MaxJobTimeout/time.Second))))
 		}
 	}
 	if len(t.steps) == 0 {
@@ -163,7 +165,7 @@ func (t *translator) routeNodes(m *mapping, s *step) {
 		hidden := slices.ContainsFunc(kept, func(above route) bool {
 			return (above.kind == "*" || above.kind == r.kind) && (above.do != "retry" || r.do == "retry")
 		})
-		if hidden || len(kept) == makegood.MaxRoutes {
+		if hidden || len(kept) == limits.MaxRoutes {
 			continue
 		}
 		kept = append(kept, r)
@@ -187,7 +189,7 @@ func (t *translator) routeNodes(m *mapping, s *step) {
 
 func (t *translator) undoNode(m *mapping, s *step) {
 	switch {
-	case t.saga == nil || makegood.WaitsByItself(s.agent):
+	case t.saga == nil || domain.WaitsByItself(s.agent):
 	case s.undo == nil:
 		m.text("undo", "none")
 	default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/notify/awsnotify"
 )
 
@@ -17,7 +18,7 @@ import (
 func runsOf(n, bytes int) (all []changes.Run) {
 	for i := range n {
 		all = append(all, changes.Run{Changes: makegood.Changes{
-			Version: makegood.ChangesVersion, Job: fmt.Sprint("order-", i), Workflow: "order",
+			Version: domain.ChangesVersion, Job: fmt.Sprint("order-", i), Workflow: "order",
 			Changes: []makegood.Change{{Number: 1, To: "Pending", Reason: strings.Repeat("x", bytes)}},
 		}})
 	}

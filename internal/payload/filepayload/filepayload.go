@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -331,7 +332,7 @@ func (s *Store) drop(folder string, before time.Time) error {
 }
 
 // Collect looks at the next jobs of the folder, and deletes the payloads of those that known does not know and that nobody has
-// written or kept for makegood.KeepPayload: uploads of which no submission came, and what a crash left of a job that had
+// written or kept for limits.KeepPayload: uploads of which no submission came, and what a crash left of a job that had
 // expired. It looks at a bounded number of jobs each time, and reports whether there are more of this round.
 //
 // A submission may come while it looks: it has written or kept its payloads before its job is known, so they are young when
@@ -341,7 +342,7 @@ func (s *Store) Collect(ctx context.Context, known func(ctx context.Context, job
 	if err != nil {
 		return false, fmt.Errorf("collect payloads: %w", err)
 	}
-	old := s.now().Add(-makegood.KeepPayload)
+	old := s.now().Add(-limits.KeepPayload)
 	for _, e := range entries {
 		job, is := jobOf(e.Name())
 		if !is || !e.IsDir() || !allBefore(filepath.Join(s.dir, e.Name()), old) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 )
@@ -218,7 +219,7 @@ func TestCollectTakesWhatIsOldAndNobodys(t *testing.T) {
 	s := open(t, t.TempDir())
 	clock := time.Now()
 	s.now = func() time.Time { return clock }
-	old := clock.Add(-makegood.KeepPayload - time.Hour)
+	old := clock.Add(-limits.KeepPayload - time.Hour)
 	orphan, jobs, young := write(t, s, "orphan", "x"), write(t, s, "there", "x"), write(t, s, "young", "x")
 	late := write(t, s, "late", "x")
 	age(t, s, "orphan", orphan, old)
@@ -250,7 +251,7 @@ func TestCollectTakesWhatIsOldAndNobodys(t *testing.T) {
 func TestCollectTakesNothingWithoutAnAnswer(t *testing.T) {
 	s := open(t, t.TempDir())
 	p := write(t, s, "job", "x")
-	age(t, s, "job", p, time.Now().Add(-2*makegood.KeepPayload))
+	age(t, s, "job", p, time.Now().Add(-2*limits.KeepPayload))
 	down := errors.New("down")
 	if _, err := s.Collect(t.Context(), func(context.Context, string) (bool, error) { return false, down }); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)

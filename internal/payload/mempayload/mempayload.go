@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
@@ -115,9 +116,9 @@ func (s *Store) Drop(_ context.Context, job string, before time.Time) error {
 	return nil
 }
 
-// Collect lets go of what nobody has written or kept for makegood.KeepPayload, and no job has. more is always false.
+// Collect lets go of what nobody has written or kept for limits.KeepPayload, and no job has. more is always false.
 func (s *Store) Collect(ctx context.Context, known func(ctx context.Context, job string) (bool, error)) (more bool, err error) {
-	old := time.Now().Add(-makegood.KeepPayload)
+	old := time.Now().Add(-limits.KeepPayload)
 	for _, job := range s.allBefore(old) {
 		there, err := known(ctx, job)
 		if err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/storetest"
@@ -230,7 +231,7 @@ func (tab *table) overwrite(t *testing.T, j job.Job) {
 }
 
 func aJob(id string) job.Job {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	return job.Job{
 		ID: id, Workflow: "order", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1,
 		ProcessState: makegood.JobPending, Desired: makegood.JobProcessed, CreatedAt: now, CompleteBy: now.Add(time.Minute),
@@ -320,7 +321,7 @@ func TestDetailsSurviveLostRacesAndOtherProcesses(t *testing.T) {
 	tab := newTable(t)
 	first, second := tab.open(t), tab.open(t)
 	j := finished(100)
-	j.ID, j.CompleteBy = "details-1", makegood.Instant(time.Now().Add(time.Minute))
+	j.ID, j.CompleteBy = "details-1", domain.Instant(time.Now().Add(time.Minute))
 	must(t, "create", first.Create(t.Context(), j))
 	want := loaded(t, second, j.ID)
 	same(t, "steps", want.Steps, j.Steps)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -104,7 +104,7 @@ func written(slot store.ClaimItem) store.ClaimItem {
 
 // Claim takes an attempt; see store.Claims. It is one write unit, however large the job is.
 func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
-	if err := s.claim(ctx, slot, store.Whole(claim), makegood.Instant(until)); err != nil {
+	if err := s.claim(ctx, slot, store.Whole(claim), domain.Instant(until)); err != nil {
 		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return nil
@@ -162,7 +162,7 @@ func claiming(taken store.ClaimItem) *update {
 
 // Heartbeat extends a claim; see store.Claims.
 func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
-	completeBy, err := s.heartbeat(ctx, slot, store.Whole(claim), makegood.Instant(until))
+	completeBy, err := s.heartbeat(ctx, slot, store.Whole(claim), domain.Instant(until))
 	if err != nil {
 		return completeBy, fmt.Errorf("heartbeat of %s of job %s: %w", slot.Step, slot.Job, err)
 	}
@@ -258,13 +258,13 @@ func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, n
 	if err != nil {
 		return job.Found{}, fmt.Errorf("look at attempt %d of %s of job %s: %w", attempt, slot.Step, slot.Job, err)
 	}
-	return store.Looked(slotOf(it), attempt, makegood.Instant(until), makegood.Instant(now)), nil
+	return store.Looked(slotOf(it), attempt, domain.Instant(until), domain.Instant(now)), nil
 }
 
 // Overrule writes over a claim that is a lie; see store.Closings.
 func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
 	err := s.judge(ctx, "Overrule", slot, nil, func(seen store.ClaimItem) (store.ClaimItem, error) {
-		return store.Overruled(seen, attempt, lie, makegood.Instant(until))
+		return store.Overruled(seen, attempt, lie, domain.Instant(until))
 	})
 	if err != nil {
 		return fmt.Errorf("overrule the claim of %s of job %s: %w", slot.Step, slot.Job, err)

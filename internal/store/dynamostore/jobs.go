@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -67,7 +68,7 @@ func (s *Store) packBirth(ctx context.Context, j job.Job, beside int) packed {
 
 // birthItem is the hot item of a new job, but for its data.
 func (s *Store) birthItem(j job.Job, nonce []byte) item {
-	j.CompleteBy = makegood.Instant(j.CompleteBy)
+	j.CompleteBy = domain.Instant(j.CompleteBy)
 	it := besideItem(j, 1)
 	it[attrBornBy] = blob(nonce)
 	if j.LockedBy == "" {
@@ -211,7 +212,7 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 }
 
 func (s *Store) save(ctx context.Context, change store.Change) error {
-	change.Job.CompleteBy, change.Seen = makegood.Instant(change.Job.CompleteBy), makegood.Instant(change.Seen)
+	change.Job.CompleteBy, change.Seen = domain.Instant(change.Job.CompleteBy), domain.Instant(change.Seen)
 	j := change.Job
 	if err := jobformat.Newer(j); err != nil {
 		return err
@@ -316,7 +317,7 @@ func (s *Store) move(u *update, j job.Job) {
 
 // Park puts a job in front of a person; see store.Jobs.
 func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
-	seen, completeBy = makegood.Instant(seen), makegood.Instant(completeBy)
+	seen, completeBy = domain.Instant(seen), domain.Instant(completeBy)
 	nonce := newNonce()
 	parking := s.parking(id, seen, completeBy, reason, nonce)
 	old, err := s.update(ctx, "Park", hotKey(id), parking)

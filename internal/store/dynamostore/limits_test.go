@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
@@ -62,7 +64,7 @@ func TestDueGoesOnAfterAnEntryThatIsGone(t *testing.T) {
 	tab := newTable(t)
 	tab.config.Shards = 1
 	s := tab.open(t)
-	base := makegood.Instant(time.Now())
+	base := domain.Instant(time.Now())
 	for i := range 6 {
 		j := aJob(fmt.Sprint("gone-", i))
 		j.CompleteBy = base.Add(time.Duration(i) * time.Second)
@@ -93,8 +95,8 @@ func TestDetailsOfMoreThanAMegabyteAreRead(t *testing.T) {
 	s := tab.open(t)
 	seed := seed.Of(t)
 	dice := rand.New(rand.NewPCG(seed, 0))
-	j := finished(makegood.MaxSteps)
-	j.ID, j.CompleteBy = "megabytes-1", makegood.Instant(time.Now().Add(time.Minute))
+	j := finished(limits.MaxSteps)
+	j.ID, j.CompleteBy = "megabytes-1", domain.Instant(time.Now().Add(time.Minute))
 	for i := range j.Steps {
 		// Far more than a step keeps: its limits are not the store's.
 		message := fmt.Sprint(dice.Uint64()) + strings.Repeat("why ", 2000)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -53,7 +54,7 @@ func newPlay(t *rapid.T) *play {
 		w.Steps = append(w.Steps, s)
 	}
 	x := &play{
-		T: t, w: w.WithDefaults(), now: time.UnixMilli(1_700_000_000_000).UTC(), bodies: map[string][]byte{}, slots: map[string]store.ClaimItem{},
+		T: t, w: domain.WithDefaults(w), now: time.UnixMilli(1_700_000_000_000).UTC(), bodies: map[string][]byte{}, slots: map[string]store.ClaimItem{},
 		beside: rapid.SampledFrom([]int{0, 600, 2000}).Draw(t, "beside"),
 	}
 	j, v := machine.Submit(x.w, machine.Submission{ID: "a", Definition: "0a0b", InputHash: "0c0d", Birth: "0e0f", ReplyTo: "me"}, x.facts(), x.now)
@@ -125,7 +126,7 @@ func (x *play) answer(ask machine.Ask) job.Found {
 func (x *play) draw() job.Event {
 	switch rapid.IntRange(0, 7).Draw(x.T, "kind") {
 	case 0:
-		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.T, "verb")
+		verb := rapid.SampledFrom(domain.Verbs()).Draw(x.T, "verb")
 		return job.Requested{Verb: verb, Request: fmt.Sprint("request-", x.job.Rev)}
 	case 1:
 		return job.NotHeard{Seq: x.job.Seq}

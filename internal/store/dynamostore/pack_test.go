@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
@@ -98,7 +99,7 @@ func drawJob(t *rapid.T) job.Job {
 	j := job.Job{
 		ID: "a", Workflow: "order", Definition: text.Draw(t, "definition"), InputHash: text.Draw(t, "hash"),
 		Round: rapid.IntRange(0, 3).Draw(t, "round"), ProcessState: makegood.JobProcessing,
-		Desired:  rapid.SampledFrom(append(makegood.ProcessStates(), "")).Draw(t, "desired"),
+		Desired:  rapid.SampledFrom(append(domain.ProcessStates(), "")).Draw(t, "desired"),
 		PausedAt: at("paused"), Reason: text.Draw(t, "reason"), CreatedAt: at("created"), FinishedAt: at("finished"),
 		StartAt: at("start"), ReplyTo: text.Draw(t, "replyTo"), Deadline: at("deadline"), Input: drawPayload(t),
 		Transitions: rapid.IntRange(-1, 5000).Draw(t, "transitions"),
@@ -207,7 +208,7 @@ func spilledSize(j job.Job) int {
 }
 
 func TestAFinishedStepTakesTwelveBytes(t *testing.T) {
-	const few, many = 10, makegood.MaxSteps
+	const few, many = 10, limits.MaxSteps
 	size := func(n int) int { return spilledSize(finished(n)) }
 	if got := float64(size(many)-size(few)) / (many - few); got > 12 {
 		t.Errorf("a finished step takes %.2f bytes, the limit is 12", got)
@@ -226,7 +227,7 @@ func TestAStepThatWentWellTakesThreeBytes(t *testing.T) {
 		}
 		return j
 	}
-	const few, many = 10, makegood.MaxSteps
+	const few, many = 10, limits.MaxSteps
 	size := func(n int) int { return spilledSize(well(n)) }
 	if got := float64(size(many)-size(few)) / (many - few); got > 3 {
 		t.Errorf("a step that went well takes %.2f bytes, want at most 3", got)
@@ -298,8 +299,8 @@ func TestWhatIsUnderWayDoesNotSpill(t *testing.T) {
 
 // full is a job of 200 steps that were tried often and have long errors, forward and back: all are tried again.
 func full() job.Job {
-	j := finished(makegood.MaxSteps)
-	long := strings.Repeat("x", makegood.MaxReasonBytes)
+	j := finished(limits.MaxSteps)
+	long := strings.Repeat("x", limits.MaxReasonBytes)
 	a := job.Activity{
 		State: job.Backoff, Attempt: 9, Tries: 9, FailureCount: 9, Unknown: true, At: j.CreatedAt.Add(time.Hour),
 		Error:  &job.StepError{Message: long, Retryable: true, Kind: "declined"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -20,7 +21,7 @@ func largestProgress(at time.Time) job.Progress {
 // The longest names that there may be, a function of Lambda that claims, and the largest progress: that is a unit still.
 func TestTheLargestProgressFitsIntoTheUnitOfItsClaim(t *testing.T) {
 	at := time.UnixMilli(1_763_800_000_000)
-	name := strings.Repeat("n", makegood.MaxNameBytes)
+	name := strings.Repeat("n", limits.MaxNameBytes)
 	slot := store.Slot{Agent: name, Job: strings.Repeat("j", makegood.MaxJobIDBytes), Birth: strings.Repeat("b", 26), Step: name}
 	it := slotKey(slot)
 	maps.Copy(it, slotValues(store.ClaimItem{Claim: job.Claim{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -32,7 +33,7 @@ func TestWhatAScheduleCosts(t *testing.T) {
 		{"read", func() error { _, err := s.Schedule(t.Context(), "nightly"); return err }, 1},
 		{"fire", func() error {
 			schedule.Rev, schedule.Key, schedule.Next = 1, at.Add(24*time.Hour), at.Add(24*time.Hour)
-			schedule.LastFire, schedule.LastJob = at, makegood.FireID("nightly", at)
+			schedule.LastFire, schedule.LastJob = at, domain.FireID("nightly", at)
 			return s.PutSchedule(t.Context(), schedule)
 		}, 3},
 		{"pause", func() error {

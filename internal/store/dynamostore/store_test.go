@@ -21,6 +21,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -304,7 +305,7 @@ func TestASubmissionInATransactionStaysInItsPartition(t *testing.T) {
 		return 500, ""
 	})
 	j := finished(0)
-	for i := range makegood.MaxSteps {
+	for i := range limits.MaxSteps {
 		j.Steps = append(j.Steps, job.StepState{Name: fmt.Sprintf("a_step_of_a_long_name_%03d", i)})
 	}
 	items := s.CreateItems(j, map[string]json.RawMessage{"input#0a": []byte(`1`)})
@@ -340,7 +341,7 @@ func TestABirthInATransactionCountsWhatItCosts(t *testing.T) {
 		{"no count", job.Spent{}, nil, 0, job.Spent{}},
 		{"a small job", job.Spent{HalfReads: 4}, nil, 1, job.Spent{HalfReads: 4, Writes: 3}},
 		{"with a large input", job.Spent{HalfReads: 4}, map[string]json.RawMessage{"input#0a": make([]byte, 3000)}, 1, job.Spent{HalfReads: 4, Writes: 2 + 1 + 2*3}},
-		{"of many steps, which are named in it", job.Spent{HalfReads: 4}, nil, makegood.MaxSteps, job.Spent{HalfReads: 4, Writes: 2*6 + 1}},
+		{"of many steps, which are named in it", job.Spent{HalfReads: 4}, nil, limits.MaxSteps, job.Spent{HalfReads: 4, Writes: 2*6 + 1}},
 	} {
 		j := finished(0)
 		j.ProcessState, j.CompleteBy, j.Reason, j.Spent = makegood.JobPending, time.UnixMilli(5000), "", c.counted

@@ -8,12 +8,13 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // What a save and a load cost in the processor, and how large a job is: docs/decisions/0012-the-stored-job.md.
 func BenchmarkJob(b *testing.B) {
-	for _, n := range []int{5, 20, makegood.MaxSteps} {
+	for _, n := range []int{5, 20, limits.MaxSteps} {
 		j := benchJob(n)
 		data := jobformat.Encode(j, jobformat.Apart{})
 		b.Run(fmt.Sprint("encode ", n, " steps"), func(b *testing.B) {

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -18,7 +18,7 @@ func (d *decoder) assemble() error {
 		d.Job.Input.Bytes = len(d.Job.Input.Inline)
 	}
 	// Every step has a byte of summary at least, so no number in the bytes makes a job larger than they are.
-	if most := min(len(d.summaries.in), makegood.MaxSteps); most > 0 {
+	if most := min(len(d.summaries.in), limits.MaxSteps); most > 0 {
 		d.Job.Steps = make([]job.StepState, 0, most)
 	}
 	for len(d.summaries.in) > 0 && d.newer == nil {
@@ -62,8 +62,8 @@ func (d *decoder) leave(format string, args ...any) {
 // step reads the next step from summaries, numbers and activities.
 func (d *decoder) step() error {
 	i := len(d.Job.Steps)
-	if i == makegood.MaxSteps {
-		d.leave("it has more than %d steps", makegood.MaxSteps)
+	if i == limits.MaxSteps {
+		d.leave("it has more than %d steps", limits.MaxSteps)
 		return nil
 	}
 	d.Job.Steps = append(d.Job.Steps, job.StepState{})

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
@@ -37,7 +37,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(job.Steps) > makegood.MaxSteps {
+		if len(job.Steps) > limits.MaxSteps {
 			t.Fatalf("got %d steps from %d bytes", len(job.Steps), len(data))
 		}
 		again, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))

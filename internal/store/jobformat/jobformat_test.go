@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -215,7 +216,7 @@ func TestAJobOfALaterReleaseIsLeft(t *testing.T) {
 // A layout that this release cannot read at all, or not to its end.
 func TestALayoutOfALaterReleaseIsLeft(t *testing.T) {
 	summary := func(varint ...byte) []byte { return append([]byte{8, 1, 12<<3 | 2, byte(len(varint))}, varint...) }
-	many := protowire.AppendBytes([]byte{8, 1, 40, 3, 12<<3 | 2}, make([]byte, makegood.MaxSteps+1))
+	many := protowire.AppendBytes([]byte{8, 1, 40, 3, 12<<3 | 2}, make([]byte, limits.MaxSteps+1))
 	for name, data := range map[string][]byte{
 		"a format": {8, 2, 0xff}, "a bit of a summary": summary(0x80, 0x20), "an undo of an undo": summary(0x40, 0x40), "a step too many": many,
 	} {

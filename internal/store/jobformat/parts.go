@@ -3,8 +3,8 @@ package jobformat
 import (
 	"fmt"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -96,7 +96,7 @@ func DecodeDetails(data []byte) (map[Place]job.Activity, error) {
 	all := map[Place]job.Activity{}
 	for i := 0; err == nil && i < len(activities); i++ {
 		n := places.next()
-		if n >= 2*makegood.MaxSteps {
+		if n >= 2*limits.MaxSteps {
 			return nil, damaged("decode details: of step %d", n>>1)
 		}
 		var a job.Activity

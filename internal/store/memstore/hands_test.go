@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -77,7 +78,7 @@ func TestAHookHearsOfEachWrite(t *testing.T) {
 	s.WroteClaim = func(slot store.Slot, before, after store.ClaimItem) {
 		heard = append(heard, fmt.Sprint(slot.Step, " ", before.Attempt, " ", after.Attempt))
 	}
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	j := job.Job{ID: "j", CompleteBy: now}
 	check(t, s.Create(t.Context(), j))
 	j.Rev = 1
@@ -100,7 +101,7 @@ func TestAHookHearsOfEachWrite(t *testing.T) {
 // most.
 func TestHeldJobsComeByTheirBirths(t *testing.T) {
 	s := memstore.New()
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	for i, id := range []string{"d", "b", "c", "a", "x"} {
 		j := job.Job{ID: id, ProcessState: makegood.JobProcessing, PausedAt: now, HeldBy: "workflow order", CreatedAt: now.Add(-time.Duration(i/2) * time.Hour), CompleteBy: now}
 		if id == "x" {

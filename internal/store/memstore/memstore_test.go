@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -29,7 +30,7 @@ func TestClaimsAndSubmissionsAreLinearizable(t *testing.T) { storetest.Lineariza
 // A job that is damaged is listed with what stores keep beside its data.
 func TestADamagedJobIsListedWithWhatStandsBesideIt(t *testing.T) {
 	s := memstore.New()
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	j := job.Job{
 		ID: "j", Workflow: "order", Tenant: "t", ProcessState: makegood.JobError, FailureCount: 2, CreatedAt: now, CompleteBy: now.Add(time.Hour),
 		Reason: "second", FirstReason: "first",
@@ -48,7 +49,7 @@ func TestADamagedJobIsListedWithWhatStandsBesideIt(t *testing.T) {
 // An audit sees of each job whether it has ended, and whether everybody was told, and of each schedule its key.
 func TestAnAuditSeesJobsAndSchedulesAsTheyAre(t *testing.T) {
 	s := memstore.New()
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	untold := []job.Announcement{{Seq: 1, ProcessState: makegood.JobProcessed, At: now}}
 	for _, j := range []job.Job{
 		{ID: "a", ProcessState: makegood.JobProcessing, CompleteBy: now, Untold: untold},

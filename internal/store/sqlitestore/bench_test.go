@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -88,7 +89,7 @@ func slotOf(id string) store.Slot {
 }
 
 func benchJob(i int) job.Job {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	j := job.Job{
 		ID: fmt.Sprintf("order-%06d", i), Workflow: "order", Definition: "0123456789abcdef", Round: 1,
 		ProcessState: makegood.JobProcessing, Desired: makegood.JobProcessed, CompleteBy: now.Add(time.Minute), CreatedAt: now,

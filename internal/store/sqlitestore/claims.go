@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -35,7 +35,7 @@ const (
 
 // Claim takes an attempt; see store.Claims.
 func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
-	claim, until = store.Whole(claim), makegood.Instant(until)
+	claim, until = store.Whole(claim), domain.Instant(until)
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return g.claim(slot, claim, until) })
 	if err != nil {
 		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
@@ -65,7 +65,7 @@ func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer
 
 // Heartbeat extends a claim; see store.Claims.
 func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
-	claim, until = store.Whole(claim), makegood.Instant(until)
+	claim, until = store.Whole(claim), domain.Instant(until)
 	var completeBy time.Time
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
 		item, err := readSlot(g.conn, slot)
@@ -115,12 +115,12 @@ func (r *Reader) Look(ctx context.Context, slot store.Slot, attempt int, until, 
 	if err != nil {
 		return job.Found{}, fmt.Errorf("look at %s of job %s: %w", slot.Step, slot.Job, err)
 	}
-	return store.Looked(item, attempt, makegood.Instant(until), makegood.Instant(now)), nil
+	return store.Looked(item, attempt, domain.Instant(until), domain.Instant(now)), nil
 }
 
 // Overrule writes over the claim of an agent that lies; see store.Closings.
 func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
-	until = makegood.Instant(until)
+	until = domain.Instant(until)
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
 		item, err := readSlot(g.conn, slot)
 		if err != nil {

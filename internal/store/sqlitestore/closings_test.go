@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -65,7 +66,7 @@ func afterPowerLoss(t *testing.T, file, log []byte, id string) (rev int64, close
 // A retention deletes a job, and not what keeps its late tasks from running.
 func TestWhatWasClosedStaysClosedWhenItsJobHasExpired(t *testing.T) {
 	s, _ := openFile(t)
-	j, now := create(t, s, 1), makegood.Instant(time.Now())
+	j, now := create(t, s, 1), domain.Instant(time.Now())
 	until := now.Add(limits.MaxClaimDelay)
 	_, err := s.Close(t.Context(), slotOf(j.ID), store.Closing{Attempt: 1, Until: until, Now: now})
 	check(t, err)

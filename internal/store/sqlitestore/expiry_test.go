@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -17,7 +18,7 @@ import (
 func finish(t *testing.T, s *sqlitestore.Store, j job.Job, state makegood.ProcessState, at time.Time) {
 	t.Helper()
 	seen := j.CompleteBy
-	j.ProcessState, j.CompleteBy, j.FinishedAt = state, time.Time{}, makegood.Instant(at)
+	j.ProcessState, j.CompleteBy, j.FinishedAt = state, time.Time{}, domain.Instant(at)
 	check(t, s.Save(t.Context(), store.Change{Job: j, Seen: seen}))
 }
 
@@ -40,7 +41,7 @@ func expireAll(t *testing.T, s *sqlitestore.Store, finished time.Time) (jobs, ba
 // Only what is at its end and told goes, with its payloads, and its id is free.
 func TestOnlyWhatIsAtItsEndAndToldExpires(t *testing.T) {
 	s, _ := openFile(t)
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	old, limit := now.Add(-time.Hour), now.Add(-time.Minute)
 	for i, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
 		j := create(t, s, i)
@@ -83,7 +84,7 @@ func TestOnlyWhatIsAtItsEndAndToldExpires(t *testing.T) {
 func TestTheFileShrinksWhenItsJobsExpire(t *testing.T) {
 	s, path := openFile(t)
 	const jobs, kept = 3000, 30
-	end := makegood.Instant(time.Now())
+	end := domain.Instant(time.Now())
 	payload := make([]byte, 8<<10)
 	var batch []func() error
 	for i := range jobs {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -179,7 +180,7 @@ func TestASaveInTheGroupOfAParkSeesIt(t *testing.T) {
 	s, _ := openFile(t)
 	j := create(t, s, 1)
 	ctx := context.Background()
-	parkedAt := makegood.Instant(j.CompleteBy.Add(time.Hour))
+	parkedAt := domain.Instant(j.CompleteBy.Add(time.Hour))
 	moved := j.Clone()
 	moved.CompleteBy = j.CompleteBy.Add(time.Minute)
 	errs := together(t, s,

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
@@ -33,7 +33,7 @@ const (
 // scarcest.
 func pack(j job.Job) (packed job.Job, data []byte) {
 	packed = j.Clone()
-	packed.CompleteBy = makegood.Instant(packed.CompleteBy)
+	packed.CompleteBy = domain.Instant(packed.CompleteBy)
 	return packed, jobformat.Encode(packed, jobformat.Apart{})
 }
 
@@ -101,7 +101,7 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	packed, data := pack(change.Job)
-	change.Job, change.Seen = packed, makegood.Instant(change.Seen)
+	change.Job, change.Seen = packed, domain.Instant(change.Seen)
 	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.save(change, data) })
 	if err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
@@ -171,7 +171,7 @@ func (g *group) park(id string, seen time.Time, reason string, completeBy time.T
 		return store.ErrNewer, nil
 	}
 	stored := job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2])}
-	parked, answer := store.Parked(stored, makegood.Instant(seen), reason, completeBy)
+	parked, answer := store.Parked(stored, domain.Instant(seen), reason, completeBy)
 	if answer != nil {
 		return answer, nil
 	}

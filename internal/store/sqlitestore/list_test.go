@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -114,7 +115,7 @@ func TestListsThatHaveAnIndexUseIt(t *testing.T) {
 func TestAPageThatEndsAtAThousandDecodedJobsSkipsNone(t *testing.T) {
 	s := open(t, sqlitestore.Options{})
 	const jobs, decoded = 2050, 1000
-	base := makegood.Instant(time.Now())
+	base := domain.Instant(time.Now())
 	for i := range jobs {
 		j := benchJob(i)
 		j.Tenant, j.Labels = "shop", map[string]string{"lane": "a"}
@@ -166,7 +167,7 @@ func walked(t *testing.T, s store.Lister, filter store.Filter, limit int) map[st
 // that no page ends on is refused.
 func TestAPlaceInAListOfTwoWaysIsReadAsItWasWritten(t *testing.T) {
 	s := open(t, sqlitestore.Options{})
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	const each = 5
 	for i := range 2 * each {
 		j := benchJob(i)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -50,7 +50,7 @@ func TestTheLogIsCopiedAtItsLimit(t *testing.T) {
 func TestAHeartbeatThatSaysNothingNewIsNotFlushed(t *testing.T) {
 	s, _ := openFile(t)
 	j := create(t, s, 1)
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	until := now.Add(time.Hour)
 	claim := job.Claim{Attempt: 1, LockedBy: job.OutsidePrefix + "a", StartedAt: now, CompleteBy: now.Add(time.Minute)}
 	check(t, s.Claim(t.Context(), slotOf(j.ID), claim, until))

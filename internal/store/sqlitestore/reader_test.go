@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -24,7 +25,7 @@ func TestEachGivesEveryJobOnceAndOfADamagedOneWhatIsKnown(t *testing.T) {
 	}
 	id := benchJob(damaged).ID
 	check(t, s.Damage(id))
-	far := makegood.Instant(time.Now().Add(time.Hour))
+	far := domain.Instant(time.Now().Add(time.Hour))
 	check(t, s.Park(t.Context(), id, want[id].CompleteBy, "cannot be decoded", far))
 	want[id] = job.Job{ID: id, Workflow: "order", Rev: 2, ProcessState: makegood.JobError, Reason: "cannot be decoded", CompleteBy: far}
 
@@ -86,7 +87,7 @@ func TestNextDueIsTheEarliestKey(t *testing.T) {
 	if got, err := s.NextDue(t.Context()); err != nil || !got.IsZero() {
 		t.Fatalf("in an empty store: got %v, %v; want no time", got, err)
 	}
-	base := makegood.Instant(time.Now())
+	base := domain.Instant(time.Now())
 	for i, after := range []time.Duration{3, 1, 2} {
 		j := benchJob(i)
 		j.CompleteBy = base.Add(after * time.Minute)

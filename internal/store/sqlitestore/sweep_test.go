@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -17,7 +17,7 @@ import (
 // more than what has not.
 func TestClaimsThatHaveExpiredAreDeletedAndNoOthers(t *testing.T) {
 	s, _ := openFile(t)
-	start := makegood.Instant(time.Now())
+	start := domain.Instant(time.Now())
 	const days, aDay = 60, 200
 	most := 0
 	for day := range days {
@@ -45,7 +45,7 @@ func TestClaimsThatHaveExpiredAreDeletedAndNoOthers(t *testing.T) {
 // What claims cost on the disk, which docs tell.
 func TestAClaimIsAboutAHundredBytes(t *testing.T) {
 	s, path := openFile(t)
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	const many = 5000
 	check(t, s.Shut())
 	s = open(t, sqlitestore.Options{Path: path})

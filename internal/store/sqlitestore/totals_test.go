@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
 func TestTotalsAreTheJobsByState(t *testing.T) {
 	s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db")})
 	want := map[makegood.ProcessState]int{}
-	for i, state := range makegood.ProcessStates() {
+	for i, state := range domain.ProcessStates() {
 		for n := range i + 1 {
 			j := benchJob(100*i + n)
 			j.ProcessState = state

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -14,7 +15,7 @@ import (
 // A job that was stored as one that operators were told of is listed as late until it is no more.
 func TestAJobThatIsNoLongerWarnedOfIsNotListedAsLate(t *testing.T) {
 	s, path := openFile(t)
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	j := benchJob(1)
 	j.ProcessState, j.Desired, j.ExpectBy, j.CompleteBy = makegood.JobProcessing, makegood.JobProcessed, now.Add(time.Minute), now.Add(24*time.Hour)
 	check(t, s.Create(t.Context(), j))

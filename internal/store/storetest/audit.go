@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -164,7 +164,7 @@ func (w *world) rekey(j job.Job, key time.Time) job.Job {
 
 func auditFindsNothing(w *world) {
 	var saved []job.Job
-	for _, state := range makegood.ProcessStates() {
+	for _, state := range domain.ProcessStates() {
 		j := w.create(w.job(string(state)))
 		j.ProcessState = state
 		if state.Finished() {

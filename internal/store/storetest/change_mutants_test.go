@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -24,7 +24,7 @@ func changeMutants() map[string]mutant {
 			c.Job.Changes.Pending = nil
 		})},
 		"a job carries few changes": {"as many changes as a job keeps, with reasons as long as can be, are kept", saving(func(_ *model, c *store.Change) {
-			c.Job.Changes.Pending = c.Job.Changes.Pending[max(0, len(c.Job.Changes.Pending)-makegood.MaxUnpublished/2):]
+			c.Job.Changes.Pending = c.Job.Changes.Pending[max(0, len(c.Job.Changes.Pending)-limits.MaxUnpublished/2):]
 		})},
 		"a save that lost leaves its changes": {"of two saves of a revision the changes of one are kept", func(m *model) store.Store {
 			return hooked{model: m, save: func(c store.Change) error {

@@ -50,7 +50,7 @@ func changesAreKept(w *world) {
 	w.same("what was created", j, want)
 	for _, upTo := range []int{0, 7, 9, 13} {
 		j.Changes.Forget(upTo)
-		j.Changes.Add(job.Change{Of: job.PlaceOfChange(1, false), To: job.ChangeState(job.Dispatched), Attempt: 1, Round: 1, At: w.at(time.Hour)}, makegood.MaxUnpublished)
+		j.Changes.Add(job.Change{Of: job.PlaceOfChange(1, false), To: job.ChangeState(job.Dispatched), Attempt: 1, Round: 1, At: w.at(time.Hour)}, limits.MaxUnpublished)
 		j.Changes.Rev++
 		want = j.Clone()
 		want.Rev++
@@ -66,16 +66,16 @@ func changesAreKept(w *world) {
 // manyChangesAreKept: the most that a job carries fits into every item beside a job of many steps.
 func manyChangesAreKept(w *world) {
 	j := w.job("a")
-	for i := range makegood.MaxSteps - len(j.Steps) {
+	for i := range limits.MaxSteps - len(j.Steps) {
 		j.Steps = append(j.Steps, job.StepState{Name: fmt.Sprintf("step-%d-%s", i, strings.Repeat("x", 40))})
 	}
 	j = w.create(j)
-	for i := range makegood.MaxUnpublished + 3 {
+	for i := range limits.MaxUnpublished + 3 {
 		j.Changes.Add(job.Change{
 			Of: job.PlaceOfChange(i, i%2 == 0), From: job.ChangeState(job.Dispatched), To: job.ChangeState(job.Failed), Attempt: i + 1, Round: 1,
-			At: w.at(time.Duration(i) * time.Hour), Outcome: makegood.EntryFailed, Kind: strings.Repeat("k", makegood.MaxNameBytes),
-			Reason: strings.Repeat("ż", makegood.MaxChangeReasonBytes/2),
-		}, makegood.MaxUnpublished)
+			At: w.at(time.Duration(i) * time.Hour), Outcome: makegood.EntryFailed, Kind: strings.Repeat("k", limits.MaxNameBytes),
+			Reason: strings.Repeat("ż", limits.MaxChangeReasonBytes/2),
+		}, limits.MaxUnpublished)
 	}
 	want := j.Clone()
 	want.Rev++
@@ -86,7 +86,7 @@ func changesOfOneSave(w *world) {
 	j := w.create(w.job("a"))
 	mine, yours := j.Clone(), j.Clone()
 	for i, one := range []*job.Job{&mine, &yours} {
-		one.Changes.Add(job.Change{Of: job.PlaceOfChange(i, false), To: job.ChangeState(job.Dispatched), Attempt: 1, Round: 1, At: w.base}, makegood.MaxUnpublished)
+		one.Changes.Add(job.Change{Of: job.PlaceOfChange(i, false), To: job.ChangeState(job.Dispatched), Attempt: 1, Round: 1, At: w.base}, limits.MaxUnpublished)
 		one.Changes.Rev = 2
 	}
 	w.want("first save", w.save(mine), nil)

@@ -342,7 +342,7 @@ func progressRows() []row {
 }
 
 func heartbeatRows() []row {
-	minute, month := time.Minute, makegood.MaxClaim
+	minute, month := time.Minute, limits.MaxClaim
 	return []row{
 		{"claim", "heartbeat", "CompleteBy moves", func(s *scene) {
 			s.claims(1, "x", minute, nil)

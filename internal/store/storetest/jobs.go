@@ -103,8 +103,8 @@ func timesKeepMillis(w *world) {
 func largeJob(w *world) {
 	j := w.job("large")
 	j.Steps = nil
-	reason := makegood.Clip(strings.Repeat("Zażółć gęślą jaźń \u2028 \"quoted\" \\ 変換 🦊 \x01\n", 40))
-	for i := range makegood.MaxSteps {
+	reason := limits.Clip(strings.Repeat("Zażółć gęślą jaźń \u2028 \"quoted\" \\ 変換 🦊 \x01\n", 40))
+	for i := range limits.MaxSteps {
 		step := job.StepState{Name: fmt.Sprintf("step_%d", i), Attempt: 3}
 		step.Forward = job.Activity{
 			State: job.Failed, Attempt: 3, Tries: 3, FailureCount: 2, At: w.base, Unknown: true,
@@ -131,7 +131,7 @@ func largeJob(w *world) {
 func (w *world) manyTries(name string, bytes int) job.Job {
 	j := w.job(name)
 	j.Steps = nil
-	for i := range makegood.MaxSteps {
+	for i := range limits.MaxSteps {
 		step := job.StepState{Name: fmt.Sprintf("step_%d", i), Attempt: 9}
 		step.Forward = job.Activity{
 			State: job.Backoff, Attempt: 9, Tries: 9, FailureCount: 9, At: w.at(time.Minute), Unknown: true,
@@ -145,7 +145,7 @@ func (w *world) manyTries(name string, bytes int) job.Job {
 // triedOftenIsKept: every step and its undo is tried again, each with what can be said of its last error and of the claim that
 // ended in silence. The next save changes one of them.
 func triedOftenIsKept(w *world) {
-	j := w.manyTries("often", makegood.MaxReasonBytes)
+	j := w.manyTries("often", limits.MaxReasonBytes)
 	for i := range j.Steps {
 		a := &j.Steps[i].Forward
 		a.Silent = w.claim(8, fmt.Sprintf("%-*d", limits.MaxLockedByBytes, i), time.Minute)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -50,7 +51,7 @@ func listInPages(w *world) {
 }
 
 func listFiltered(w *world) {
-	for _, state := range makegood.ProcessStates() {
+	for _, state := range domain.ProcessStates() {
 		for _, workflow := range []string{"flow", "other"} {
 			j := w.listable(workflow + "-" + string(state))
 			j.Workflow, j.ProcessState = w.id(workflow), state
@@ -60,7 +61,7 @@ func listFiltered(w *world) {
 			w.create(j)
 		}
 	}
-	for _, state := range makegood.ProcessStates() {
+	for _, state := range domain.ProcessStates() {
 		want := []string{w.id("flow-" + string(state))}
 		w.eventually("jobs of the workflow in "+string(state), func() (got, wanted any) {
 			return w.listedIDs(store.Filter{Workflow: w.id("flow"), State: state}), want

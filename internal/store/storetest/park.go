@@ -100,7 +100,7 @@ func fullIsParked(w *world) {
 	if w.harness.Full == nil {
 		w.Skip("items of this store may have any size")
 	}
-	job := w.create(w.manyTries("full", makegood.MaxReasonBytes))
+	job := w.create(w.manyTries("full", limits.MaxReasonBytes))
 	w.harness.Full(job)
 	want := job.Clone()
 	w.want("park", w.store.Park(w.ctx, job.ID, want.CompleteBy, "too full", w.at(limits.FarKey)), nil)

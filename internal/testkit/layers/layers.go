@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -103,7 +104,7 @@ type side struct {
 
 // agent is who does it.
 func (s side) agent() string {
-	if s.undo && s.def.CanUndo() {
+	if s.undo && domain.CanUndo(s.def) {
 		return s.def.Undo.Agent
 	}
 	return s.def.Agent
@@ -111,7 +112,7 @@ func (s side) agent() string {
 
 // rules are those of its waiting; nil: there are none.
 func (s side) rules() *makegood.WaitRules {
-	if s.undo && s.def.CanUndo() {
+	if s.undo && domain.CanUndo(s.def) {
 		return s.def.Undo.Waiting
 	}
 	return s.def.Waiting

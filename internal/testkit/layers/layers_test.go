@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
@@ -41,10 +42,10 @@ func TestEveryFieldEventAndVerbHasARow(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range makegood.Verbs() {
+	for _, v := range domain.Verbs() {
 		all = append(all, string(v))
 	}
-	for _, k := range makegood.HoldKinds() {
+	for _, k := range domain.HoldKinds() {
 		all = append(all, string(k))
 	}
 	all = append(all, events(t)...)

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -181,10 +182,11 @@ func TestWhatASchemaCanSayOfBadWorkflowsItSays(t *testing.T) {
 	}
 }
 
-// The pattern of durations is written twice, here and in makegood.ParseDuration; those of names come from makegood.NameOf.
+// The pattern of durations is written twice, here and in makegood.ParseDuration; those of names come from
+// limits.NameOf.
 func TestTheSchemaTakesTheNamesAndDurationsThatAreTaken(t *testing.T) {
 	root := workflowSchema()
-	long := strings.Repeat("a", makegood.MaxNameBytes)
+	long := strings.Repeat("a", limits.MaxNameBytes)
 	for _, text := range []string{"a", "A", "a-b", "a_b", "a.b", "-a", "_a", "1a", "a1", "", "ä", long, long + "a"} {
 		w := makegood.Workflow{Name: "a", Steps: []makegood.Step{{Name: "a", Agent: "x"}}}
 		values := map[string]any{"name": "a", "steps": []any{map[string]any{"name": "a", "agent": "x"}}}

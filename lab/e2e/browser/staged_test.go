@@ -243,7 +243,7 @@ func serveStaged(t *testing.T, ready chan<- string, done <-chan struct{}) {
 	}
 	e, err := engine.Open(t.Context(), engine.Options{
 		Workflows: os.DirFS("testdata/pictures"), Agents: agents, Logger: slog.New(slog.DiscardHandler),
-		Ask: map[string]func(context.Context, engine.Question) error{"travel-desk": func(context.Context, engine.Question) error { return nil }},
+		Notify: engine.Notify{Questions: map[string]func(context.Context, engine.Question) error{"travel-desk": func(context.Context, engine.Question) error { return nil }}},
 	})
 	s.check(err)
 	s.engine = e

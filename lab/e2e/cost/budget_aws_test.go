@@ -7,7 +7,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/lab/costmeter"
@@ -65,7 +64,7 @@ func TestAJobThatSomebodyListensToPaysAWriteForEachAnnouncement(t *testing.T) {
 // Saves rewrite the whole item, claims none of it: 20 steps may take 5 write units a step by the budget, 200 steps 12; while
 // claims were in the job's item, 200 steps took 4.
 func TestLongJobsKeepToTheirWriteUnits(t *testing.T) {
-	for steps, limit := range map[int]float64{20: 3, makegood.MaxSteps: 3.9} {
+	for steps, limit := range map[int]float64{20: 3, limits.MaxSteps: 3.9} {
 		f := measured(t, load{name: "long", steps: steps, output: inlineOutput})
 		if got := f.perStep().WriteUnits; got > limit {
 			t.Errorf("%d steps: got %.2f write units a step, the limit is %v", steps, got, limit)

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/dynamofence"
+	"github.com/makegood-dev/makegood/internal/agentctx"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -61,7 +61,7 @@ func TestWhatAWriteCostsBeforeAndWithTheFence(t *testing.T) {
 		if err := jobs.Claim(t.Context(), slot, claim, now.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		return agent.NewContext(t.Context(), task, nil)
+		return agentctx.NewContext(t.Context(), task, nil)
 	}
 	task := makegood.Task{Job: "j", Birth: "b", Step: "pay", Agent: "bank", Round: 1, Attempt: 1, Key: "j/pay/1", Claim: makegood.TaskClaim{LockedBy: "i:1", Table: name + "-jobs"}}
 	undo := task

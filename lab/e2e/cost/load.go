@@ -88,7 +88,7 @@ func (l load) workflow() []byte {
 
 // input is a JSON value of as many bytes as a job holds inline.
 func (l load) input() []byte {
-	return []byte(`{"text":"` + strings.Repeat("x", makegood.MaxInlineBytes-11) + `"}`)
+	return []byte(`{"text":"` + strings.Repeat("x", limits.MaxInlineBytes-11) + `"}`)
 }
 
 // answer is what every step gives: a JSON text of the load's size.

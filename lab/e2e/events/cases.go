@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -154,7 +155,7 @@ func tick() savedCase {
 	const id = "saved-overdue"
 	// A task that was just sent is looked at when its attempt could be over, had it been claimed at once; but not before
 	// the next sweep.
-	overdue := job.DeadlinePassed{Key: makegood.Instant(savedAt.Add(max(makegood.DefaultTimeout.Std(), deployed.SweepPeriod)))}
+	overdue := job.DeadlinePassed{Key: domain.Instant(savedAt.Add(max(domain.DefaultTimeout.Std(), deployed.SweepPeriod)))}
 	return savedCase{
 		name: "supervisor-tick", function: "Supervisor",
 		event: events.EventBridgeEvent{
@@ -174,7 +175,7 @@ func task(agent, action, input, output string) savedCase {
 	id := "saved-" + agent
 	body := must(wire.EncodeTask(makegood.Task{
 		Job: id, Workflow: "saved", Step: "first", Round: 1, Attempt: 1, Agent: agent, Action: action,
-		Input: json.RawMessage(input), Key: id + "/first/1", SentAt: savedAt, StartBy: savedAt.Add(makegood.DefaultStartBy.Std()),
+		Input: json.RawMessage(input), Key: id + "/first/1", SentAt: savedAt, StartBy: savedAt.Add(domain.DefaultStartBy.Std()),
 		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue, Birth: birth, ClaimUntil: claimUntil, Token: token("first"),
 	}))
 	// Alone in its batch: the claim, a message and its invocation.

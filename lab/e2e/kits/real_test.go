@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	actual "github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // pressed is a workflow of the suite's agent: what it writes in one step it reads in the next.
@@ -68,7 +69,7 @@ func TestARealEngineCarriesThePayloadsOfEachKit(t *testing.T) {
 			wants(t, got, message{"bytes": 5e6, "sha256": hashOf(lines(5e6))})
 			// What was read from one payload and said again is the same bytes, and so the same reference.
 			wants(t, string(job.Steps[3].Output), string(job.Steps[2].Output))
-			if ref, whole := makegood.WholePayload(job.Steps[2].Output); !whole || ref.Bytes != 300_002 {
+			if ref, whole := domain.WholePayload(job.Steps[2].Output); !whole || ref.Bytes != 300_002 {
 				t.Errorf("got %.100s, want a payload", job.Steps[2].Output)
 			}
 			if got := len(job.Steps[4].Output); got != makegood.MaxPayloadBytes {

@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
@@ -231,7 +232,7 @@ func (s *Stack) Announce(ctx context.Context) error {
 	template, err := json.Marshal(map[string]any{
 		"Resources": map[string]any{"Nothing": map[string]any{"Type": "AWS::SQS::Queue"}},
 		"Outputs": map[string]any{
-			doors.SubmitOutput: output(s.addresses.Submit), doors.ReadOutput: output(s.addresses.Read), doors.OperateOutput: output(s.addresses.Operate),
+			protocol.SubmitOutput: output(s.addresses.Submit), protocol.ReadOutput: output(s.addresses.Read), protocol.OperateOutput: output(s.addresses.Operate),
 		},
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
@@ -148,7 +149,7 @@ func savedAsOften(j job.Job) bool {
 
 // claim takes the first attempt, and returns what a reply to it must say.
 func (s *stack) claim(ctx context.Context, j job.Job) (job.Reply, error) {
-	now := makegood.Instant(time.Now())
+	now := domain.Instant(time.Now())
 	c := job.Claim{Attempt: 1, LockedBy: "agent:" + j.ID, StartedAt: now, CompleteBy: now.Add(30 * time.Second)}
 	slot := store.Slot{Agent: "a", Job: j.ID, Birth: j.Birth, Step: "charge"}
 	err := s.store.Claim(ctx, slot, c, j.Steps[0].Forward.ClaimUntil())

@@ -17,9 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 	"github.com/makegood-dev/makegood/workflows"
@@ -219,7 +219,7 @@ func TestAlarmsAreOnMetricsThatTheFunctionsWrite(t *testing.T) {
 // Each door of the code has a function and a URL that asks IAM, and the outputs say where the client finds it.
 func TestEachDoorOfTheCodeHasAURLThatAsksIAM(t *testing.T) {
 	whole := load(t, readFile(t, templateFile))
-	outputs := map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput}
+	outputs := map[httpapi.Door]string{httpapi.Submit: protocol.SubmitOutput, httpapi.Read: protocol.ReadOutput, httpapi.Operate: protocol.OperateOutput}
 	for _, door := range httpapi.Doors() {
 		name := string(door) + "Door"
 		if got := whole.environment(name)[deployed.VarDoor]; got != string(door) {
@@ -236,8 +236,8 @@ func TestEachDoorOfTheCodeHasAURLThatAsksIAM(t *testing.T) {
 			t.Errorf("%sUrl leads to %q, want %q", name, got, want)
 		}
 	}
-	if got := stackfile.Text(stackfile.At(whole.Outputs, doors.CompleteOutput, "Value")); got != "${"+publicURL+".FunctionUrl}" {
-		t.Errorf("output %s: got %q", doors.CompleteOutput, got)
+	if got := stackfile.Text(stackfile.At(whole.Outputs, protocol.CompleteOutput, "Value")); got != "${"+publicURL+".FunctionUrl}" {
+		t.Errorf("output %s: got %q", protocol.CompleteOutput, got)
 	}
 	if got := len(whole.Of("AWS::Lambda::Url")); got != len(httpapi.Doors())+1 {
 		t.Errorf("got %d function URLs, want one a door, and that of completion tokens", got)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 )
 
@@ -194,7 +194,7 @@ func checkNamed(t *template) []string {
 		names = append(names, full)
 	}
 	for _, agent := range t.agents() {
-		if err := makegood.FunctionName.Check(agent); err != nil {
+		if err := limits.FunctionName.Check(agent); err != nil {
 			found = append(found, err.Error())
 		}
 	}

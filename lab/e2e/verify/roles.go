@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/lab/e2e/sam"
@@ -92,13 +93,13 @@ func (w *world) event(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	event, err := wire.EncodeEvent(nobody, job.DeadlinePassed{Key: makegood.Instant(time.Now())})
+	event, err := wire.EncodeEvent(nobody, job.DeadlinePassed{Key: domain.Instant(time.Now())})
 	if err != nil {
 		return nil, err
 	}
 	task, err := wire.EncodeTask(makegood.Task{
 		Job: nobody, Workflow: "order", Step: "charge", Round: 1, Attempt: 1, Agent: "payments", Action: "charge", Input: json.RawMessage("{}"),
-		Key: nobody + "/charge/1", Timeout: makegood.Minute, ReplyTo: "events", Birth: "b", Token: "none", ClaimUntil: makegood.Instant(time.Now()),
+		Key: nobody + "/charge/1", Timeout: makegood.Minute, ReplyTo: "events", Birth: "b", Token: "none", ClaimUntil: domain.Instant(time.Now()),
 	})
 	if err != nil {
 		return nil, err

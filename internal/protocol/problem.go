@@ -1,6 +1,4 @@
-// Package problem is the body of each answer of the HTTP API that is no success, and the one table between such bodies and the errors
-// of package api: an error crosses the wire as it is.
-package problem
+package protocol
 
 import (
 	"cmp"
@@ -43,17 +41,17 @@ type Code string
 
 // The codes.
 const (
-	NoJob        Code = "no_job"
-	NoSchedule   Code = "no_schedule"
-	NoDefinition Code = "no_definition"
-	NoMessage    Code = "no_message"
-	NoPayload    Code = "no_payload"
-	NoToken      Code = "no_token"
-	Mismatch     Code = "mismatch"
-	Refused      Code = "refused"
-	Invalid      Code = "invalid"
-	Damaged      Code = "damaged"
-	Newer        Code = "newer"
+	CodeNoJob        Code = "no_job"
+	CodeNoSchedule   Code = "no_schedule"
+	CodeNoDefinition Code = "no_definition"
+	CodeNoMessage    Code = "no_message"
+	CodeNoPayload    Code = "no_payload"
+	CodeNoToken      Code = "no_token"
+	CodeMismatch     Code = "mismatch"
+	CodeRefused      Code = "refused"
+	CodeInvalid      Code = "invalid"
+	CodeDamaged      Code = "damaged"
+	CodeNewer        Code = "newer"
 )
 
 // kinds are the errors of which the kind is all, with the status of their answers.
@@ -62,41 +60,41 @@ var kinds = []struct {
 	kind   error
 	status int
 }{
-	{NoJob, api.ErrNotFound, http.StatusNotFound},
-	{NoSchedule, api.ErrNoSchedule, http.StatusNotFound},
-	{NoDefinition, api.ErrNoDefinition, http.StatusNotFound},
-	{NoMessage, api.ErrNoMessage, http.StatusNotFound},
-	{NoPayload, api.ErrNoPayload, http.StatusNotFound},
-	{NoToken, api.ErrCompletionToken, http.StatusNotFound},
-	{Damaged, api.ErrDamaged, http.StatusInternalServerError},
-	{Newer, api.ErrNewer, http.StatusServiceUnavailable},
+	{CodeNoJob, api.ErrNotFound, http.StatusNotFound},
+	{CodeNoSchedule, api.ErrNoSchedule, http.StatusNotFound},
+	{CodeNoDefinition, api.ErrNoDefinition, http.StatusNotFound},
+	{CodeNoMessage, api.ErrNoMessage, http.StatusNotFound},
+	{CodeNoPayload, api.ErrNoPayload, http.StatusNotFound},
+	{CodeNoToken, api.ErrCompletionToken, http.StatusNotFound},
+	{CodeDamaged, api.ErrDamaged, http.StatusInternalServerError},
+	{CodeNewer, api.ErrNewer, http.StatusServiceUnavailable},
 }
 
-// Error is an error of a kind of package api (errors.Is) with words of its own.
-type Error struct {
+// CodedError is an error of a kind of package api (errors.Is) with words of its own.
+type CodedError struct {
 	Kind error
 	Err  error
 }
 
 // Error is what it says itself.
-func (e *Error) Error() string { return e.Err.Error() }
+func (e *CodedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns both.
-func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
+func (e *CodedError) Unwrap() []error { return []error{e.Kind, e.Err} }
 
-// Of returns the body and the status of the answer that an error of package api is; ok is false where it is none. Error is in the
+// ProblemOf returns the body and the status of the answer that an error of package api is; ok is false where it is none. Error is in the
 // words of the error itself, without those that were put before it.
-func Of(err error) (p Problem, status int, ok bool) {
+func ProblemOf(err error) (p Problem, status int, ok bool) {
 	var mismatch *api.MismatchError
 	var refused *api.RefusedError
 	var invalid *api.InvalidError
 	switch {
 	case errors.As(err, &mismatch):
-		return Problem{Error: mismatch.Error(), Code: Mismatch, Job: mismatch.Job, Have: mismatch.Have, Got: mismatch.Got}, http.StatusConflict, true
+		return Problem{Error: mismatch.Error(), Code: CodeMismatch, Job: mismatch.Job, Have: mismatch.Have, Got: mismatch.Got}, http.StatusConflict, true
 	case errors.As(err, &refused):
-		return Problem{Error: refused.Error(), Code: Refused, Job: refused.Job, Schedule: refused.Schedule, Reason: refused.Reason}, http.StatusConflict, true
+		return Problem{Error: refused.Error(), Code: CodeRefused, Job: refused.Job, Schedule: refused.Schedule, Reason: refused.Reason}, http.StatusConflict, true
 	case errors.As(err, &invalid):
-		return Problem{Error: invalid.Message, Code: Invalid, Misfits: invalid.Misfits}, cmp.Or(invalid.Status, http.StatusBadRequest), true
+		return Problem{Error: invalid.Message, Code: CodeInvalid, Misfits: invalid.Misfits}, cmp.Or(invalid.Status, http.StatusBadRequest), true
 	}
 	for _, k := range kinds {
 		if errors.Is(err, k.kind) {
@@ -108,7 +106,7 @@ func Of(err error) (p Problem, status int, ok bool) {
 
 // said is what an error of a kind says itself.
 func said(err, kind error) string {
-	var own *Error
+	var own *CodedError
 	if errors.As(err, &own) && own.Kind == kind {
 		return own.Error()
 	}
@@ -119,11 +117,11 @@ func said(err, kind error) string {
 // says no code.
 func (p Problem) Err(status int) error {
 	switch p.Code {
-	case Mismatch:
+	case CodeMismatch:
 		return &api.MismatchError{Job: p.Job, Have: p.Have, Got: p.Got}
-	case Refused:
+	case CodeRefused:
 		return &api.RefusedError{Job: p.Job, Schedule: p.Schedule, Reason: p.Reason}
-	case Invalid:
+	case CodeInvalid:
 		return &api.InvalidError{Message: p.Error, Status: status, Misfits: p.Misfits}
 	}
 	for _, k := range kinds {
@@ -132,7 +130,7 @@ func (p Problem) Err(status int) error {
 		case k.status == http.StatusNotFound:
 			return k.kind
 		default:
-			return &Error{Kind: k.kind, Err: fmt.Errorf("%s", p.Error)}
+			return &CodedError{Kind: k.kind, Err: fmt.Errorf("%s", p.Error)}
 		}
 	}
 	return nil

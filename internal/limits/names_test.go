@@ -1,4 +1,4 @@
-package makegood
+package limits
 
 import (
 	"regexp"

@@ -1,0 +1,52 @@
+// Package agentctx has what package agent and the runners of agents share, and no user's program calls: the context in
+// which a task is handled, with the attempt's lease and its payloads, and the error of an action that leaves its step
+// waiting.
+package agentctx
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Lease is an attempt's right to run, as its runner keeps it. Many goroutines may use one at once.
+type Lease interface {
+	// CompleteBy is when silence becomes failure, as it stands now.
+	CompleteBy() time.Time
+	// Heartbeat moves CompleteBy; see agent.Heartbeat for what it answers.
+	Heartbeat(ctx context.Context) error
+	// Progress reports a value, of at most makegood.MaxProgressBytes, with a heartbeat; see agent.Progress.
+	Progress(ctx context.Context, value json.RawMessage) error
+}
+
+type contextKey struct{}
+
+// Attempt is the attempt that runs in a context. Its Lease may be nil.
+type Attempt struct {
+	Task  makegood.Task
+	Lease Lease
+}
+
+// NewContext returns the context in which a task is handled. A nil lease never runs out, and lets every heartbeat
+// succeed: tests have one.
+func NewContext(ctx context.Context, task makegood.Task, lease Lease) context.Context {
+	return context.WithValue(ctx, contextKey{}, Attempt{task, lease})
+}
+
+// Of returns the attempt that runs in ctx; ok is false where none does.
+func Of(ctx context.Context) (Attempt, bool) {
+	a, ok := ctx.Value(contextKey{}).(Attempt)
+	return a, ok
+}
+
+// CompleteBy is when the attempt that runs in ctx must have replied; heartbeats move it. The context
+// ends a little earlier, while there is still time to reply. It is zero where no attempt runs.
+func CompleteBy(ctx context.Context) time.Time {
+	a, _ := Of(ctx)
+	if a.Lease == nil {
+		return time.Time{}
+	}
+	return a.Lease.CompleteBy()
+}

@@ -1,0 +1,155 @@
+package domain
+
+import (
+	"encoding/json"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// The values that a workflow gets where it says nothing. The doc comments of the fields of makegood.Step name them.
+const (
+	DefaultStartBy = 10 * makegood.Minute
+	DefaultTimeout = 30 * makegood.Second
+	DefaultBackoff = 1 * makegood.Second
+	DefaultMax     = 1 * makegood.Minute
+	DefaultEvery   = 10 * makegood.Second
+	DefaultFor     = 1 * makegood.Hour
+
+	// DefaultRetryFor is how long a step is tried again that does not say how often or how long, and
+	// DefaultUndoRetryFor its undo: longer than an ordinary outage of the service that it asks.
+	DefaultRetryFor     = 15 * makegood.Minute
+	DefaultUndoRetryFor = 1 * makegood.Hour
+	// DefaultApproval is how long an approval waits for its answer.
+	DefaultApproval = 7 * 24 * makegood.Hour
+	// DefaultRestartWait is how long a job that was undone waits before its next round (onFailure: restart).
+	DefaultRestartWait = 10 * makegood.Second
+)
+
+// repeatDefaults returns r with everything filled in that it left out.
+func repeatDefaults(r makegood.Repeat) *makegood.Repeat {
+	r.Every = or(r.Every, DefaultEvery)
+	r.For = or(r.For, DefaultFor)
+	r.Attempts = or(r.Attempts, limits.MaxRepeats)
+	return &r
+}
+
+// ScheduleDefaults returns s with everything filled in that it left out.
+func ScheduleDefaults(s makegood.Schedule) makegood.Schedule {
+	if s.Input == nil {
+		s.Input = json.RawMessage(`{"time":"${ .time }"}`)
+	}
+	s.Missed = or(s.Missed, makegood.MissedOne)
+	if s.Missed == makegood.MissedAll {
+		s.AtMost = or(s.AtMost, limits.MaxMissed)
+	}
+	s.Overlap = or(s.Overlap, makegood.OverlapAllow)
+	return s
+}
+
+// WithDefaults returns w with everything filled in that it left out. It changes nothing of w itself.
+func WithDefaults(w makegood.Workflow) makegood.Workflow {
+	if w.OnFailure.Action == "" {
+		w.OnFailure.Action = makegood.FailureStop
+		if HasUndo(w) {
+			w.OnFailure.Action = makegood.FailureUndo
+		}
+	}
+	if w.OnFailure.Action == makegood.FailureRestart {
+		w.OnFailure.Wait = or(w.OnFailure.Wait, DefaultRestartWait)
+	}
+	steps := make([]makegood.Step, len(w.Steps))
+	for i, s := range w.Steps {
+		if s.Needs == nil {
+			s.Needs = []string{}
+			if i > 0 && s.Only == "" {
+				s.Needs = []string{w.Steps[i-1].Name}
+			}
+		}
+		steps[i] = stepDefaults(s)
+	}
+	w.Steps = steps
+	return w
+}
+
+// stepDefaults returns s with everything filled in that it left out, but for its needs.
+func stepDefaults(s makegood.Step) makegood.Step {
+	s.Action = or(s.Action, s.Name)
+	s.StartBy = or(s.StartBy, DefaultStartBy)
+	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
+	standard, undoing := makegood.Retry{For: DefaultRetryFor}, makegood.Retry{For: DefaultUndoRetryFor}
+	if WaitsByItself(s.Agent) {
+		standard = makegood.Retry{Attempts: 1} // Who did not answer is not asked again, unless the workflow says so.
+	}
+	if bounded(s.Retry) {
+		undoing = s.Retry
+	}
+	s.Retry = retryOr(s.Retry, standard)
+	s.OnError = append([]makegood.ErrorRoute(nil), s.OnError...)
+	for i := range s.OnError {
+		if r := &s.OnError[i]; r.Do.Action == makegood.RouteRetry {
+			r.Retry = retryOr(r.Retry, s.Retry)
+		}
+	}
+	if s.Repeat != nil {
+		s.Repeat = repeatDefaults(*s.Repeat)
+	}
+	if !CanUndo(s) {
+		return s
+	}
+	u := *s.Undo
+	u.Agent = or(u.Agent, s.Agent)
+	if u.With == nil {
+		u.With = s.With
+	}
+	u.StartBy = or(u.StartBy, s.StartBy)
+	inherits := s.Heartbeat == 0 || u.Agent != makegood.HTTPAgent && !WaitsByItself(u.Agent) // these do not heartbeat
+	if u.Timeout == 0 && u.Heartbeat == 0 && inherits {
+		u.Timeout, u.Heartbeat = s.Timeout, s.Heartbeat
+	}
+	u.Timeout = or(u.Timeout, defaultTimeout(u.Heartbeat))
+	undoing.Backoff, undoing.Max = s.Retry.Backoff, max(s.Retry.Max, undoing.For/limits.RetryPaces)
+	u.Retry = retryOr(u.Retry, undoing)
+	s.Undo = &u
+	return s
+}
+
+// defaultTimeout is the time that an attempt has where its step does not say it.
+func defaultTimeout(heartbeat makegood.Duration) makegood.Duration {
+	if heartbeat > 0 {
+		return makegood.Duration(limits.MaxClaim)
+	}
+	return DefaultTimeout
+}
+
+// bounded reports whether r says when it ends.
+func bounded(r makegood.Retry) bool { return r.Attempts != 0 || r.For != 0 }
+
+// retryOr returns r with what it left out taken from rest. When it ends is one thing, which either r or rest says.
+func retryOr(r, rest makegood.Retry) makegood.Retry {
+	var pace makegood.Duration
+	if bounded(r) {
+		pace = r.For / limits.RetryPaces
+	} else {
+		r.Attempts, r.For = rest.Attempts, rest.For
+		if r.Max > 0 {
+			r.For = min(r.For, r.Max*limits.RetryPaces)
+		}
+	}
+	r.Attempts = or(r.Attempts, limits.MaxAttempts)
+	r.Backoff = or(or(r.Backoff, rest.Backoff), DefaultBackoff)
+	if r.Max == 0 {
+		// A backoff above the default maximum raises it: "backoff: 5m" alone is not a mistake. Neither is "for: 1d".
+		r.Max = max(or(rest.Max, DefaultMax), r.Backoff, pace)
+	}
+	return r
+}
+
+// or returns value, or otherwise where value is zero.
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

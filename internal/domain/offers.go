@@ -1,0 +1,50 @@
+package domain
+
+import "github.com/makegood-dev/makegood"
+
+// The asks of makegood.Offer that are no verb of the job. The doc comment of Offer.Ask names them.
+const (
+	AskWake          = "wake"
+	AskSettleDone    = "settle done"
+	AskSettleSkipped = "settle skipped"
+	AskSettleNotDone = "settle notDone"
+	AskComplete      = "complete"
+	AskFail          = "fail"
+	AskHeartbeat     = "heartbeat"
+)
+
+// OfferOf returns the offer for a verb, or for AskWake.
+func OfferOf(o makegood.Offers, ask string) (makegood.Offer, bool) { return offerOf(o.Verbs, ask) }
+
+// StepOffer returns the offer for an ask.
+func StepOffer(s makegood.StepOffers, ask string) (makegood.Offer, bool) { return offerOf(s.Asks, ask) }
+
+func offerOf(all []makegood.Offer, ask string) (makegood.Offer, bool) {
+	for _, o := range all {
+		if o.Ask == ask {
+			return o, true
+		}
+	}
+	return makegood.Offer{}, false
+}
+
+// OffersOfStep returns what may be asked of a step, or of its undo; ok is false where that is nothing.
+func OffersOfStep(o makegood.Offers, name string, undo bool) (s makegood.StepOffers, ok bool) {
+	for _, s := range o.Steps {
+		if s.Step == name && s.Undo == undo {
+			return s, true
+		}
+	}
+	return makegood.StepOffers{}, false
+}
+
+// Notes says in words what somebody should know of the step: SameKey and FormerInput.
+func Notes(s makegood.PlannedStep) (notes []string) {
+	if s.SameKey {
+		notes = append(notes, "asks for another thing under the same key")
+	}
+	if s.FormerInput {
+		notes = append(notes, "is undone with the input that it had")
+	}
+	return notes
+}

@@ -1,0 +1,103 @@
+package domain
+
+import (
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// isFor reports whether a route is for errors of a kind.
+func isFor(r makegood.ErrorRoute, kind string) bool {
+	return r.Kind == makegood.AnyKind || r.Kind == kind && kind != ""
+}
+
+// ownMistake is the route of errors that are a mistake of whoever wrote the workflow or the agent, and say nothing of
+// what was asked for: what went well before is not undone for them.
+var ownMistake = makegood.ErrorRoute{Do: makegood.ErrorDo{Action: makegood.RouteStop}}
+
+// isOwnMistake reports whether an error of a kind is a mistake of whoever wrote the workflow or the agent:
+// KindExpression and KindPanic. A job whose step is given up for one stops, where no route of the step is for it.
+func isOwnMistake(kind string) bool {
+	return kind == makegood.KindExpression || kind == makegood.KindPanic
+}
+
+// Routes returns what follows from an error of a kind: the route that says how the step is tried again, and the one
+// that says what follows when it is given up. Nil: none does, and onFailure says so.
+func Routes(s makegood.Step, kind string) (again, then *makegood.ErrorRoute) {
+	for i := range s.OnError {
+		r := &s.OnError[i]
+		switch {
+		case !isFor(*r, kind):
+		case r.Do.Action != makegood.RouteRetry:
+			return again, r
+		case again == nil:
+			again = r
+		}
+	}
+	if isOwnMistake(kind) {
+		stop := ownMistake
+		return again, &stop
+	}
+	return again, nil
+}
+
+// Before names the steps that come right before one: those that it needs, or those that may go to it.
+func Before(w makegood.Workflow, s makegood.Step) []string {
+	if s.Only != makegood.OnlyOnError {
+		return s.Needs
+	}
+	var names []string
+	for _, other := range w.Steps {
+		if goesTo(other, s.Name) {
+			names = append(names, other.Name)
+		}
+	}
+	return names
+}
+
+// goesTo reports whether a route or an answer of s goes to the step of a name.
+func goesTo(s makegood.Step, name string) bool {
+	// One suffices, in any order.
+	for _, do := range s.OnAnswer {
+		if do.Action == makegood.AnswerGoto && do.Step == name {
+			return true
+		}
+	}
+	for _, r := range s.OnError {
+		if r.Do.Action == makegood.RouteGoto && r.Do.Step == name {
+			return true
+		}
+	}
+	return false
+}
+
+// WaitsByItself reports whether an agent is one of the built-in agents that nothing is ever sent to: wait and approval.
+func WaitsByItself(agent string) bool {
+	return agent == makegood.AgentWait || agent == makegood.AgentApproval
+}
+
+// HasUndo reports whether any step can be undone.
+func HasUndo(w makegood.Workflow) bool {
+	for _, s := range w.Steps {
+		if CanUndo(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// CanUndo reports whether the step has an undo that does something.
+func CanUndo(s makegood.Step) bool { return s.Undo != nil && !s.Undo.None }
+
+// RetryText says in words how a step is tried again: "for 15m, from 1s up to 1m".
+func RetryText(r makegood.Retry) string {
+	ends := fmt.Sprintf("%d attempts", r.Attempts)
+	if r.For > 0 {
+		ends = "for " + r.For.String()
+		if r.Attempts < limits.MaxAttempts {
+			ends += fmt.Sprintf(", %d attempts", r.Attempts)
+		}
+	}
+	return fmt.Sprintf("%s, from %s up to %s", ends, r.Backoff, r.Max)
+}

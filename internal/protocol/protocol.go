@@ -1,0 +1,126 @@
+// Package protocol has what clients and servers of the API share, and no user's program calls: the parameters of a
+// filter, the facets, the reading of pages, the watching of a job, ids of jobs, and the outputs of a stack.
+package protocol
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// Pages returns the jobs of all pages, for a Reader of whatever source. An error ends it.
+func Pages(read func(cursor string) (api.Page, error)) iter.Seq2[api.Listed, error] {
+	return func(yield func(api.Listed, error) bool) {
+		for cursor := ""; ; {
+			page, err := read(cursor)
+			if err != nil {
+				yield(api.Listed{}, err)
+				return
+			}
+			for _, job := range page.Jobs {
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if cursor = page.Cursor; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// WaitFor is Wait by Watch and Get, for a Reader of whatever source.
+func WaitFor(ctx context.Context, jobs api.Reader, id string) (makegood.Job, error) {
+	for _, err := range jobs.Watch(ctx, id) {
+		if err != nil {
+			return makegood.Job{}, err
+		}
+	}
+	return jobs.Get(ctx, id)
+}
+
+// firstLook and longestLook are the pauses between two looks of Polled at a job.
+const firstLook, longestLook = 20 * time.Millisecond, time.Second
+
+// Polled is Watch by looking again and again, at growing intervals of at most a second while nothing changes.
+func Polled(ctx context.Context, id string, look func(context.Context, string) (makegood.Job, error)) iter.Seq2[makegood.Job, error] {
+	return func(yield func(makegood.Job, error) bool) {
+		pause, last := firstLook, ""
+		for {
+			job, err := look(ctx, id)
+			if err != nil {
+				yield(job, err)
+				return
+			}
+			if now := fingerprint(job); now != last {
+				pause, last = firstLook, now
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if job.AtEnd() {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
+				return
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, longestLook)
+		}
+	}
+}
+
+// fingerprint distinguishes two looks at a job.
+func fingerprint(job makegood.Job) string {
+	text, err := json.Marshal(job)
+	if err != nil {
+		panic(fmt.Sprintf("protocol: a job cannot be written: %v", err))
+	}
+	return string(text)
+}
+
+// NewJobID makes an id whose order is that of time: 12 hex digits of milliseconds, and 70 random bits.
+func NewJobID(now time.Time) string {
+	return fmt.Sprintf("%012x%s", now.UnixMilli(), strings.ToLower(rand.Text()[:14]))
+}
+
+// WhoHeader is the header that carries what a caller says of who asks.
+const WhoHeader = "Makegood-Who"
+
+// Absent reports whether an agent outside has stopped asking for tasks for 30 seconds, and the time of its last
+// request.
+func Absent(a api.Agent, now time.Time) (since time.Time, absent bool) {
+	if a.Polls == nil || a.Polls.Waiting > 0 {
+		return time.Time{}, false
+	}
+	since = a.Polls.Since
+	if a.Polls.LastAt != nil {
+		since = *a.Polls.LastAt
+	}
+	return since, now.Sub(since) > limits.AbsentAfter
+}
+
+// PutAwayText says what a message is, as far as that is known.
+func PutAwayText(p api.PutAway) string {
+	what := p.Type
+	if what == "" {
+		what = fmt.Sprintf("%d bytes", len(p.Body))
+	}
+	if p.Job != "" {
+		what += " of job " + p.Job
+	}
+	if p.Step != "" {
+		what += fmt.Sprintf(", step %s, attempt %d", p.Step, p.Attempt)
+	}
+	return what
+}
