@@ -41,7 +41,7 @@ var ErrNoDoors = errors.New("its outputs name no doors")
 // Addresses are the URLs of a stack's doors. One that is empty is not knocked at.
 type Addresses struct {
 	Submit, Read, Operate string
-	// Complete is the door of whoever holds a completion token. It is open to all, and requests to it are not signed.
+	// Complete is the door for holders of a completion token. It is open to all, and requests to it are not signed.
 	Complete string
 }
 
@@ -64,7 +64,7 @@ func Find(ctx context.Context, c aws.Config, stack string) (Addresses, error) {
 	return at, nil
 }
 
-// Config says whose requests go where.
+// Config is a stack: its doors, and the credentials for requests to them.
 type Config struct {
 	// AWS has the credentials that requests are signed with, and the region of the stack.
 	AWS aws.Config
@@ -73,9 +73,9 @@ type Config struct {
 	Addresses
 }
 
-// New makes a client of a stack. It knocks at no door yet. A request that a door's policy does not let in fails
-// with a *api.InvalidError of status 403 that names the door and what is missing; nothing was changed. The
-// options come after those that New sets; WithHTTPClient must not be among them.
+// New makes a client of a stack, and makes no request yet. A request that a door's policy does not let in fails with
+// a *api.InvalidError of status 403 that names the door and the missing permission; it had no effect. The options
+// come after those that New sets; WithHTTPClient must not be among them.
 func New(c Config, options ...client.Option) (*client.Client, error) {
 	if c.AWS.Region == "" || c.AWS.Credentials == nil {
 		return nil, errors.New("requests to a door are signed: the AWS configuration wants a region and credentials")
