@@ -20,8 +20,8 @@ import (
 // MB.
 const maxWaiting = 2048
 
-// spans is a provider whose spans are sent to a collector over OTLP. Spans that cannot be sent in time are dropped, and
-// counted; no caller waits for the collector.
+// spans is a provider that sends its spans to a collector over OTLP. Spans that cannot be sent in time are dropped,
+// and counted; no caller waits for the collector.
 type spans struct {
 	Provider *sdktrace.TracerProvider
 	// Sampled is telemetry.Telemetry's.
