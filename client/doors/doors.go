@@ -1,12 +1,12 @@
-// Package doors gives a client of a deployed stack: its requests are signed, and go to the function URLs that are
-// the stack's doors. IAM says who may knock at which.
+// Package doors gives a client of a deployed stack: its requests are signed, and go to the function URLs that are the
+// stack's doors. IAM policies guard each door.
 //
 //	cfg, err := config.LoadDefaultConfig(ctx)
 //	at, err := doors.Find(ctx, cfg, "shop-prod")
 //	c, err := doors.New(doors.Config{AWS: cfg, Stack: "shop-prod", Addresses: at})
 //	job, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "o-1", Input: order})
 //
-// It knows no rule about jobs; what a call promises is said in package client. docs/doors.md has the policies.
+// It knows no rule about jobs; package client documents what each call promises. docs/doors.md has the policies.
 package doors
 
 import (
