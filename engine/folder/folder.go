@@ -50,8 +50,7 @@ func Open(ctx context.Context, dir string) (*Folder, error) {
 // Close closes the file.
 func (f *Folder) Close() error { return f.reader.Close() }
 
-// held returns the claims on a job's attempts that are out. For a job whose definition is of a newer release it
-// returns none.
+// held returns the claims on a job's attempts that are out; none for a job that runs a definition of a newer release.
 func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
 	body, err := f.reader.Definition(ctx, j.Definition)
 	if err != nil {
