@@ -23,7 +23,7 @@ import (
 )
 
 // Scheduler moves jobs on: it handles batches of the events queue and of the submissions queue. files hold workflows,
-// *.yaml or *.yml, also in folders below. The first batch makes workflows known whose names are new to the stack.
+// *.yaml or *.yml, also in folders below. The first batch makes the ones known that have names new to the stack.
 func Scheduler(files fs.FS) {
 	start(deployed.Scheduler(context.Background(), os.Getenv, files))
 }
