@@ -10,14 +10,14 @@
 // the stored output. An undo leaves a mark in that item, or an item of its own under the key of an effect that never
 // happened, so that a delayed write can never land after it.
 //
-// # What it needs
+// # Requirements
 //
-// The tables must be of one account and region. The effects go into any table whose partition key is a text, the
+// The tables must be of one account and region. The effects go into any table with a text as its partition key, the
 // agent's own or one made for them. The agent's role needs dynamodb:ConditionCheckItem of its own claims in the
 // stack's table, which no template of ours gives (docs/fence.md has the statement), and PutItem, UpdateItem and
 // GetItem in the table of the effects.
 //
-// # What it costs
+// # Cost
 //
 // A transaction takes twice the write units of its items: 2 for the check, as the claim is below 1 KB, and 2 for each
 // KB of the item with the output. One that is cancelled costs the same.

@@ -167,8 +167,8 @@ func (f *Fence) lookBack(ctx context.Context, last error) (Effect, error) {
 	return Effect{}, errors.Join(last, err)
 }
 
-// judge reads why a transaction was cancelled. Its last items are ours: the claim first, if it is there, then the
-// effect. An error that is no cancellation is returned as it is.
+// judge reads why a transaction was cancelled. It looks at our items first, the last of the transaction: the claim,
+// if it is there, then the effect; then at the rest. An error that is no cancellation is returned as it is.
 func (f *Fence) judge(ctx context.Context, err error, ours []types.TransactWriteItem) (Effect, error) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) < len(ours) {
