@@ -67,7 +67,7 @@ func printAgents(w io.Writer, all []api.Agent, now time.Time) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, pollsOf(a), stateOf(a, now), orDash(strings.Join(a.Workflows, " ")))
 	}
-	_ = t.Flush() // A terminal that is gone has nobody to tell.
+	_ = t.Flush() // a closed standard output is no error
 }
 
 // known writes a number that may not be known.

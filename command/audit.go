@@ -57,7 +57,7 @@ type audited struct {
 	Strays  []stray `json:"strays"`
 }
 
-// stray is a job that was found. Mended is null where nobody tried to.
+// stray is a job that was found. Mended is null without a try to mend it.
 type stray struct {
 	api.Stray
 	Mended *bool `json:"mended"`
@@ -105,7 +105,7 @@ func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[api.AuditPage, er
 	return f.Audit(cmd.Context()), func() { _ = f.Close() }, nil
 }
 
-// mend puts back what was found. One that cannot be put back is no reason to leave the others.
+// mend wakes the jobs that were found. If one cannot be mended, the others still are.
 func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
 	if len(strays) == 0 {
 		return nil
@@ -128,7 +128,8 @@ func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
 	return nil
 }
 
-// printAudit prints what was found, as far as the walk came, and returns the exit code that says whether it was anything.
+// printAudit prints the jobs that were found, as far as the walk came, and returns the exit code: whether there were
+// any.
 func printAudit(cmd *cobra.Command, o auditOptions, found audited, cut bool) error {
 	if o.json {
 		if err := printJSON(cmd.OutOrStdout(), found); err != nil {
@@ -154,6 +155,6 @@ func printStrays(w io.Writer, found audited) {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s%s\n", s.Job, s.ProcessState, s.Why, did)
 	}
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 	fmt.Fprintf(w, "%s looked at, %d found astray, %d put back\n", count(found.Audited, "job"), len(found.Strays), mended)
 }

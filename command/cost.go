@@ -93,8 +93,8 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 
 // costRow is what the jobs have cost that are alike.
 type costRow struct {
-	// Of is what they are alike in: the name of the workflow, tenant or agent, or the job's id; empty: none. Jobs is how many
-	// there are, and Counted of how many it is known what they have cost.
+	// Of is the value that they share: the name of the workflow, tenant or agent, or the job's id; empty: none. Jobs is
+	// how many there are, and Counted how many have a known cost.
 	Of      string         `json:"of"`
 	Jobs    int            `json:"jobs"`
 	Counted int            `json:"counted"`
@@ -170,7 +170,7 @@ func readPrices(file, region string) (makegood.Prices, error) {
 	return prices, nil
 }
 
-// pricesIn reads a file of prices. One of them that is missing is not taken to be free.
+// pricesIn reads a file of prices. A price missing there is an error, not zero.
 func pricesIn(file string) (prices makegood.Prices, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -217,7 +217,7 @@ func (c *costs) read(ctx context.Context, jobs api.Reader, filter api.Filter, li
 	}
 }
 
-// count has whoever has the jobs sum them up.
+// count has the server or the folder sum up the jobs.
 func (c *costs) count(ctx context.Context, jobs api.Reader, filter api.Filter, by api.Facet, told func(n int)) error {
 	groups, err := api.Counted(func(cursor string) (api.Groups, error) {
 		more, err := jobs.Count(ctx, filter, []api.Facet{by}, cursor)
@@ -268,7 +268,7 @@ func (c *costs) each(ctx context.Context, jobs api.Reader, filter api.Filter, li
 	return nil
 }
 
-// errNoDetails: a folder does not list jobs with their steps, and nothing of its jobs was counted.
+// errNoDetails: a folder does not list jobs with their steps, so its jobs cannot be counted by agent.
 var errNoDetails = errors.New("--by agent: ask a process or a stack: nothing is counted of the jobs of a folder")
 
 // split splits what each job has cost among its agents.
@@ -330,7 +330,7 @@ func (c *costs) print(w io.Writer) {
 		fmt.Fprintf(table, "%s more\t\t\t\t\t\t\t\t\t\n", grouped(c.More))
 	}
 	c.All.print(table, "all")
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 	fmt.Fprintf(w, "prices of %s, %s; polling, sweeps, logs and storage belong to no job\n", c.Prices.Region, c.Prices.Date)
 	if unknown := c.All.Jobs - c.All.Counted; unknown > 0 {
 		fmt.Fprintf(w, "of %s it is not known what they have cost: nothing was counted\n", thousands(unknown, "job"))
@@ -347,7 +347,7 @@ func (r costRow) print(w io.Writer, of string) {
 		units(s.WriteUnits), units(s.ReadUnits), units(s.Requests), units(s.Invocations), s.GBSeconds, dollars(r.Dollars), each)
 }
 
-// units writes a number of units, with a digit behind the point where there are few of them.
+// units writes a number of units, with a decimal digit for small numbers.
 func units(n float64) string {
 	if n >= 1000 {
 		return grouped(int(n + 0.5))

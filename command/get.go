@@ -101,7 +101,8 @@ func getJob(cmd *cobra.Command, jobs api.Reader, id string) (makegood.Job, error
 	return job, failed(cmd, err)
 }
 
-// offering is where it is known what may be asked of a job: in a process, and not in a folder that is only read.
+// offering is a source of jobs that knows the allowed actions: a process does, and a folder that is only read does
+// not.
 type offering interface {
 	Offers(ctx context.Context, id string) (makegood.Offers, error)
 }
@@ -132,8 +133,8 @@ func questions(cmd *cobra.Command, jobs api.Reader, job makegood.Job) []string {
 	return lines
 }
 
-// jobs returns where the jobs are: a folder, or what the flags and the environment name. What it returns beside is called
-// after the last use.
+// jobs returns the source of jobs: a folder, or the server that the flags and the environment name. Call the returned
+// function after the last use.
 func (o *remote) jobs(cmd *cobra.Command, data string) (api.Reader, func(), error) {
 	if data == "" {
 		c, err := o.client(cmd)
@@ -222,7 +223,7 @@ func printJob(w io.Writer, job makegood.Job) {
 	printHistory(w, job)
 }
 
-// expectedBy says until when a job that is not at its end may take; empty: nobody says.
+// expectedBy describes the times by which a job that is not at its end should be; empty: there are none.
 func expectedBy(job makegood.Job) string {
 	var all []string
 	if job.ExpectBy != nil && !job.AtEnd() {
@@ -286,7 +287,7 @@ func activityText(a makegood.Activity) string {
 	return text
 }
 
-// settledText says who settled a step, when and why.
+// settledText says by which person a step was settled, when and why.
 func settledText(s makegood.Settlement) string {
 	text := ", settled by hand"
 	if s.By != nil {

@@ -24,7 +24,7 @@ import (
 // box is where messages lie: in quarantine, or in dead letters.
 type box struct {
 	name, short, what string
-	// embedded says what an engine in one process has of it.
+	// embedded is the part of the help about an engine in one process.
 	embedded string
 	queues   func(agents []string) []string
 }
@@ -142,7 +142,7 @@ func (o *putAwayOptions) newGet() *cobra.Command {
 	return cmd
 }
 
-// reads adds the flags of a verb that changes nothing.
+// reads adds the flags of a read-only verb.
 func (o *putAwayOptions) reads(cmd *cobra.Command) {
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
@@ -224,23 +224,23 @@ func (o *putAwayOptions) choosing(cmd *cobra.Command) {
 	}
 }
 
-// opened is what is meant of a box, and what can be done with it.
+// opened has the selected messages of a box, and the operations on them.
 type opened struct {
 	messages []putaway.Message
 	more     bool
 	desk
 }
 
-// desk does something with messages of a box.
+// desk operates on messages of a box.
 type desk interface {
-	// Foresee says what Replay would make of a message, and changes nothing.
+	// Foresee returns the outcome that Replay would have for a message, without effect.
 	Foresee(ctx context.Context, l putaway.Message) (putaway.Outcome, error)
 	Replay(ctx context.Context, l putaway.Message) (putaway.Outcome, error)
 	Drop(ctx context.Context, l putaway.Message) error
 	Close(ctx context.Context) error
 }
 
-// with opens a box, lets something be done with what is meant, and gives back what is left.
+// with opens a box, calls do with the selected messages, and gives back the rest.
 func (o *putAwayOptions) with(cmd *cobra.Command, do func(*opened) error) error {
 	if o.limit < 1 || o.limit > putaway.Max {
 		return exit(codeUsage, fmt.Errorf("--limit %d is out of range: 1 to %d", o.limit, putaway.Max))
@@ -373,7 +373,7 @@ type done struct {
 	putaway.Outcome
 }
 
-// each does something with every message that is meant, says what became of it, and sums up.
+// each calls do for every selected message, prints its outcome, and sums up.
 func (o *putAwayOptions) each(cmd *cobra.Command, ids []string, do func(context.Context, *opened, putaway.Message) (putaway.Outcome, error)) error {
 	o.wanted.IDs, o.limit = ids, putaway.Max
 	return o.with(cmd, func(b *opened) error {

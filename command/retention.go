@@ -14,8 +14,8 @@ import (
 
 const day = 24 * time.Hour
 
-// devRetention is how long dev keeps jobs where nothing else is said: a month, in which somebody may still
-// ask what became of a job. run keeps everything, since a line whose job is gone would be run again.
+// devRetention is the default of how long dev keeps jobs: a month, in which people may still ask for a job's outcome.
+// run keeps every job, since the line of a deleted job would be run again.
 const devRetention retention = 30 * retention(day)
 
 // maxRetention is the longest retention: ten years.

@@ -19,8 +19,8 @@ type templateOptions struct {
 	check  string
 }
 
-// newTemplate makes the verb that prints the template of this version, or compares one with it. agents are those that are
-// linked, besides http.
+// newTemplate makes the verb that prints the template of this version, or compares one with it. agents are the linked
+// ones, besides http.
 func newTemplate(agents []agent.Handler) *cobra.Command {
 	var o templateOptions
 	cmd := &cobra.Command{

@@ -17,8 +17,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
-// uiInterval is how far apart a view of a stack is looked at that somebody has open: each look is requests to a door, and reads of
-// the table.
+// uiInterval is the time between two looks at a view of a stack that is open: each look makes requests to a door, and
+// reads the table.
 const uiInterval = 5 * time.Second
 
 // newUI makes the verb that serves the page of a stack.
