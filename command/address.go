@@ -12,7 +12,6 @@ import (
 // addrVariable is the environment variable that holds the address of the API where no flag does.
 const addrVariable = "MAKEGOOD_ADDR"
 
-// addrFlag adds --addr.
 func addrFlag(cmd *cobra.Command) {
 	cmd.Flags().String("addr", defaultAddr, "`address` of a running makegood dev, HOST:PORT or a URL; also "+addrVariable)
 }

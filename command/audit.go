@@ -18,7 +18,6 @@ type auditOptions struct {
 	mend bool
 }
 
-// newAudit makes the verb that looks at all jobs.
 func newAudit() *cobra.Command {
 	var o auditOptions
 	cmd := &cobra.Command{

@@ -88,7 +88,6 @@ type meteredAgain struct {
 	seeker io.Seeker
 }
 
-// Seek begins elsewhere.
 func (d *meteredAgain) Seek(offset int64, whence int) (at int64, err error) {
 	d.at, err = d.seeker.Seek(offset, whence)
 	return d.at, err

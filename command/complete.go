@@ -29,7 +29,6 @@ func beginning(all []string, begun string) []string {
 	})
 }
 
-// completeStates offers the states of jobs.
 func completeStates(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var all []string
 	for _, s := range makegood.ProcessStates() {

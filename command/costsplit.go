@@ -68,7 +68,6 @@ func sharesOf(job makegood.Job, w makegood.Workflow) map[string]share {
 	return shares
 }
 
-// undoAgent is the agent of a step's undo.
 func undoAgent(step makegood.Step) string {
 	if step.Undo.Agent != "" {
 		return step.Undo.Agent

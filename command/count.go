@@ -21,7 +21,6 @@ type countOptions struct {
 	scan  bool
 }
 
-// newCount makes the verb that counts jobs.
 func newCount() *cobra.Command {
 	var o countOptions
 	cmd := &cobra.Command{

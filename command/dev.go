@@ -108,7 +108,6 @@ func (o *devOptions) flags(cmd *cobra.Command) {
 	completeFolder(cmd, "workflows")
 }
 
-// dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
 	outside, agents, outsideErr := parseOutside(o.outside, agents)
 	concurrency, concurrencyErr := parseConcurrency(o.concurrency, agents, outside)
@@ -199,7 +198,6 @@ func (o devOptions) where(url string) notify.Where {
 	return where
 }
 
-// newPage returns the page, with the API beside it.
 func newPage(engine *embedded.Engine, o devOptions, s served) (_ *page.Page, err error) {
 	jobs := engine.Jobs(localUser(), s.logger)
 	handler := httpapi.New(httpapi.Config{

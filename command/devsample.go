@@ -123,7 +123,6 @@ func (o sampleOptions) next(addr string) []sample.Command {
 	return sample.Next(o.program, addr, scaffold.Published(info) != "")
 }
 
-// firstView is the path of the page to open first.
 func (o sampleOptions) firstView() string {
 	if o.running != nil {
 		return "/welcome"

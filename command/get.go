@@ -25,7 +25,6 @@ import (
 // maxShownBytes is how much of a payload get shows to people; --json shows all of it.
 const maxShownBytes = 400
 
-// newGet makes the verb that shows a job.
 func newGet() *cobra.Command {
 	var o remote
 	var data string

@@ -113,7 +113,6 @@ func entryText(e makegood.Entry) string {
 	return plain.Line(text)
 }
 
-// errorText is the message of an error, and its special properties.
 func errorText(e *makegood.StepError) string {
 	if e == nil {
 		return ""

@@ -27,7 +27,6 @@ type listOptions struct {
 	scan  bool
 }
 
-// newList makes the verb that lists jobs.
 func newList() *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{

@@ -49,7 +49,6 @@ func (d quarantineDesk) Drop(ctx context.Context, l putaway.Message) error {
 	return err
 }
 
-// Close closes the folder.
 func (d quarantineDesk) Close(context.Context) error { return d.close() }
 
 // openShelf reads the selected messages in the quarantine of an engine in one process.

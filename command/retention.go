@@ -24,7 +24,6 @@ const maxRetention = 3660 * day
 // retention is how long a job is kept after its end; zero: for ever.
 type retention time.Duration
 
-// addRetention gives a verb the flag.
 func addRetention(cmd *cobra.Command, to *retention, byDefault retention) {
 	*to = byDefault
 	cmd.Flags().Var(to, "retention", fmt.Sprintf("`TIME` after its end at which a job is deleted with its payloads, such as 30d or 48h, at least %s; 0 keeps all", retention(embedded.MinRetention)))

@@ -17,7 +17,6 @@ import (
 	"github.com/makegood-dev/makegood/client"
 )
 
-// newSchedule makes the verb for schedules.
 func newSchedule() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedule",

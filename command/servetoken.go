@@ -24,7 +24,6 @@ func newServeToken() *cobra.Command {
 	return cmd
 }
 
-// tokensFlag adds the flag of the file.
 func tokensFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "tokens", "", "`file` of tokens, as serve --tokens has it (required)")
 	if err := cmd.MarkFlagRequired("tokens"); err != nil {

@@ -158,7 +158,6 @@ const sayingStatus = `
 Exit status: 0 it is stored, or was so already; 1 bad usage, refused (it says what stands), or no such job, token
 or stack; 3 the API or AWS cannot be reached, and it is not known whether it was taken: say it again.`
 
-// newComplete makes the verb that completes a step that waits.
 func newComplete() *cobra.Command {
 	var o saying
 	var output string

@@ -25,7 +25,6 @@ type submitOptions struct {
 	dryRun bool
 }
 
-// newSubmit makes the verb that submits a job.
 func newSubmit() *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
@@ -121,7 +120,6 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	return ended(job)
 }
 
-// readLabels reads --label.
 func readLabels(given []string) (map[string]string, error) {
 	var labels map[string]string
 	for _, text := range given {

@@ -120,7 +120,6 @@ func newTally(verb string) *tally {
 // shortestNamed is how long an id must be to be looked for in a reason: a shorter one may stand in any word.
 const shortestNamed = 4
 
-// add counts one more outcome.
 func (t *tally) add(o outcome) {
 	t.Jobs++
 	switch o.Outcome {
@@ -171,7 +170,6 @@ func (t *tally) close(seconds float64) {
 	})
 }
 
-// print writes the summary for people.
 func (t *tally) print(w io.Writer) {
 	verb := t.Verb
 	if t.DryRun {

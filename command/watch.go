@@ -16,7 +16,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
-// newWatch makes the verb that watches a job.
 func newWatch() *cobra.Command {
 	var o remote
 	cmd := &cobra.Command{
