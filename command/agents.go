@@ -22,7 +22,7 @@ func newAgents() *cobra.Command {
 		Short: "Show how the agents stand",
 		Long: `Show how the agents stand: how many tasks wait for each, for how long, how many it has taken and not ended, how its
 attempts ended in the last minutes, whether it is paused, and which workflows ask it for something. Of an agent outside it says
-how many processes have asked for its tasks in the last 30 s, and, where none has, for how long nobody does.
+how many processes have asked for its tasks in the last 30 s, and, where none has, how long ago the last one did.
 
 A dash stands for what is not known: of a stack SQS says about how many tasks there are, and the metrics say the rest; what
 an agent outside has taken is in its own process.

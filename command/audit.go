@@ -23,18 +23,18 @@ func newAudit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Look for jobs that the index has lost",
-		Long: `Look at all jobs for those of which the index does not say what it should: unfinished jobs that no sweep
+		Long: `Look at all jobs for those with a wrong index entry, or none: unfinished jobs that no sweep
 would find, entries that lead to no job, and jobs that stand still, though every step of them is consistent,
 until a sweep that comes too late. There should be none. The Supervisor looks for them too, a page at a time,
 and puts them back; this looks at all of them at once: at the process at --addr, at a deployed stack, or in the
-folder that --data names, of which it does not see what stands still.
+folder that --data names, where it does not see jobs that stand still.
 
---mend puts back what was found: what is due of such a job is done, and it is in the index again. It needs a
+--mend puts the jobs back: their due work is done, and they are in the index again. It needs a
 process or a stack; an engine that is started on a folder does it by itself.
 
 Of a stack it reads the table through, payloads included: 4 KB for half a read unit.
 
-Exit status: 0 nothing was found; 1 bad usage, or no such stack or folder; 2 something was found, mended or
+Exit status: 0 no such job was found; 1 bad usage, or no such stack or folder; 2 some were found, mended or
 not; 3 the API or AWS cannot be reached, or the walk was cut off.`,
 		Example: `  makegood audit
   makegood audit --data ./data

@@ -60,9 +60,9 @@ while they ran and are kept with them, priced by a list. By agent, what its jobs
 the time of functions by how long each agent was at work; with one agent to a job that is exact.
 
 The prices are the list prices of %s as of %s; --prices FILE brings others, as JSON: --list prints such a
-file. What belongs to no job is not among it (polling, sweeps, logs, storage: docs/money.md), nor are jobs of which
-nothing was counted: those that were born before their stack counted, and all of an engine in a process, which asks
-nothing of AWS. How many those are, it says.
+file. Costs that belong to no job are not in the sum (polling, sweeps, logs, storage: docs/money.md), nor are jobs without
+a count: those that were born before their stack counted, and all of an engine in a process, which does not use AWS.
+Their number is printed.
 
 Of a stack no index leads to jobs at their end: a sum reads the whole table, half a read unit for each 4 KB of it. It asks
 first, or needs --scan. What changes while it reads is counted as it was or as it is.

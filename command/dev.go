@@ -66,7 +66,7 @@ With --data everything is kept in that folder: killed and started again, it goes
 off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
 Without --data nothing is kept. A workflow file of the folder that changes is read again: new jobs go by it,
 those that are there keep theirs; one that is wrong changes nothing, and says why. Files that are linked are
-as they were built. The API asks nobody who they are, so it listens on loopback unless --addr says otherwise.
+as they were built. The API has no login, so it listens on loopback unless --addr says otherwise.
 
 With --sample it serves a shop's orders instead, in a folder that is new, beside a shop whose services fail now and then, and
 names three commands to go on with. On a terminal it offers that where there is no workflow file of yours.
@@ -101,7 +101,7 @@ func (o *devOptions) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name does nothing then; may be repeated")
 	addConcurrency(cmd, &o.concurrency)
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
-	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which those reach this process who are asked to complete a step; it begins their links. Default: http:// and --addr")
+	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which people who are asked to complete a step reach this process; it begins their links. Default: http:// and --addr")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims nothing")
 	flags.StringVar(&o.changes, "changes", "", "publish every change of every job and of its steps: a `URL` to which they are posted, stderr, or live, for the command changes alone, which goes with each of them")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")

@@ -33,8 +33,8 @@ func newGet() *cobra.Command {
 		Short: "Show a job, with its steps, input, outputs and history",
 		Long: `Show a job, with its steps, input and outputs: from the process at --addr, from a deployed stack, or
 from the folder that --data names, whether an engine runs on it or not. Its history, the newest entry last, is
-what did not simply go well (attempts that failed, fell silent, or were given up; that it turned round or
-stopped, and why) and what somebody asked for, with who asked; of one that goes well there is none.
+the trouble (attempts that failed, fell silent, or were given up; that it turned round or stopped, and why) and
+the requests of people, with their names; a job that goes well has none.
 
 What each step was asked is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
 secret, and said to be "now" where something that it reads has changed since it was sent.

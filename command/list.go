@@ -42,7 +42,7 @@ is the beginning of an id; several, or one with which no id begins, are words th
 them, in any case. What was searched stands on standard error.
 
 Of a stack, jobs in Error and paused ones are found by an index, the newest first, and other unfinished
-jobs, and those of which something is late or due, by another, in no order. Any other list reads the table
+jobs, and those that are late or have a step due, by another, in no order. Any other list reads the table
 through, in no order, and pays for all that it passes over: half a read unit for each 4 KB, payloads included. It
 says so on standard error, and in JSON as "scan"; with --all it asks first, or needs --scan.
 

@@ -31,7 +31,7 @@ type box struct {
 
 func quarantined() box {
 	return box{
-		name: "quarantine", short: "Show, replay or drop messages that nobody understood",
+		name: "quarantine", short: "Show, replay or drop messages that were not understood",
 		what:   "messages that our code could not understand, or had to refuse, each with the reason",
 		queues: func([]string) []string { return []string{putaway.Quarantine} },
 		embedded: `Without --stack it is the quarantine of the makegood dev at --addr, or of the folder at --data: kept as long as finished
@@ -49,7 +49,7 @@ func deadLetters() box {
 
 // noDeadLetters says what there is in one process instead of dead letters.
 const noDeadLetters = `An engine in one process has no dead letters: its queues are in its memory, what they lose is made again from the jobs in its
-store, and what nobody understood is in quarantine.`
+store, and messages that were not understood are in quarantine.`
 
 // putAwayOptions are the flags of the verbs of a box.
 type putAwayOptions struct {

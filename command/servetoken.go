@@ -73,7 +73,7 @@ func newTokenList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List who has a token",
+		Short:   "List the names that have a token",
 		Example: "  makegood serve token list --tokens ./tokens",
 		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -45,7 +45,7 @@ func (o *remote) flags(cmd *cobra.Command) {
 
 // askedBy adds the flag of a verb that makes a change, and puts the name of the user into its requests.
 func (o *remote) askedBy(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.who, "who", "", "`name` of who asks, kept with what is asked (default USER@HOST); a stack keeps the ARN that signed instead")
+	cmd.Flags().StringVar(&o.who, "who", "", "`name` of the user, kept with the request (default USER@HOST); a stack keeps the ARN that signed instead")
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
 		cmd.SetContext(api.As(cmd.Context(), cmp.Or(o.who, userAtHost())))
 	}
