@@ -12,7 +12,6 @@ import (
 // addrVariable is the environment variable that holds the address of the API where no flag does.
 const addrVariable = "MAKEGOOD_ADDR"
 
-// addrFlag adds --addr.
 func addrFlag(cmd *cobra.Command) {
 	cmd.Flags().String("addr", defaultAddr, "`address` of a running makegood dev, HOST:PORT or a URL; also "+addrVariable)
 }
@@ -29,7 +28,8 @@ func address(cmd *cobra.Command) string {
 	return cmp.Or(os.Getenv(addrVariable), flag.Value.String())
 }
 
-// where returns the flags that have a command ask what this verb asks, with a space before them; empty: it does by itself.
+// where returns the flags with which another command asks the same place as this one, with a space before them;
+// empty: it does so by itself.
 func where(cmd *cobra.Command) string {
 	for _, name := range []string{"data", "stack"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() != "" {

@@ -23,7 +23,7 @@ func newAgents() *cobra.Command {
 		Short: "Show how the agents stand",
 		Long: `Show how the agents stand: how many tasks wait for each, for how long, how many it has taken and not ended, how its
 attempts ended in the last minutes, whether it is paused, and which workflows ask it for something. Of an agent outside it says
-how many processes have asked for its tasks in the last 30 s, and, where none has, for how long nobody does.
+how many processes have asked for its tasks in the last 30 s, and, where none has, how long ago the last one did.
 
 A dash stands for what is not known: of a stack SQS says about how many tasks there are, and the metrics say the rest; what
 an agent outside has taken is in its own process.
@@ -68,7 +68,7 @@ func printAgents(w io.Writer, all []api.Agent, now time.Time) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, pollsOf(a), stateOf(a, now), orDash(strings.Join(a.Workflows, " ")))
 	}
-	_ = t.Flush() // A terminal that is gone has nobody to tell.
+	_ = t.Flush() // a closed standard output is no error
 }
 
 // known writes a number that may not be known.

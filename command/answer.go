@@ -81,7 +81,8 @@ already; 1 bad usage, nothing was done; 2 some were refused; 3 it was cut off, o
 	return cmd
 }
 
-// one answers the question of one job. It looks at the question first: a step that waits and asks none would take any output.
+// one answers the question of one job. It reads the question first: a step that waits without a question would take
+// any output.
 func (a answering) one(ctx context.Context, c *client.Client, id, _ string) (makegood.Job, error) {
 	offers, err := c.Offers(ctx, id)
 	if err != nil {
@@ -97,7 +98,7 @@ func (a answering) one(ctx context.Context, c *client.Client, id, _ string) (mak
 	if err != nil {
 		return makegood.Job{}, err
 	}
-	// Where it does not wait, who keeps the job says what stands: that is refused, or the same answer again.
+	// If the step does not wait, the engine answers: it refuses, or it has the same answer already.
 	job, err := c.Complete(ctx, id, a.at, output)
 	job.Existed = job.Existed || err == nil && !complete.Granted()
 	return job, err
@@ -146,7 +147,8 @@ func (a answering) foresee(ctx context.Context, c *client.Client, id string) out
 	return foreseen
 }
 
-// follows says what the definition of a job has follow from the answer; empty: nothing but that the job goes on, or it cannot be known.
+// follows returns the effect of the answer by the job's definition; empty: the job only goes on, or the definition
+// cannot be read.
 func (a answering) follows(ctx context.Context, c *client.Client, id string) string {
 	job, err := c.Look(ctx, id)
 	if err != nil || a.at.Undo {

@@ -18,24 +18,23 @@ type auditOptions struct {
 	mend bool
 }
 
-// newAudit makes the verb that looks at all jobs.
 func newAudit() *cobra.Command {
 	var o auditOptions
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Look for jobs that the index has lost",
-		Long: `Look at all jobs for those of which the index does not say what it should: unfinished jobs that no sweep
+		Long: `Look at all jobs for those with a wrong index entry, or none: unfinished jobs that no sweep
 would find, entries that lead to no job, and jobs that stand still, though every step of them is consistent,
 until a sweep that comes too late. There should be none. The Supervisor looks for them too, a page at a time,
 and puts them back; this looks at all of them at once: at the process at --addr, at a deployed stack, or in the
-folder that --data names, of which it does not see what stands still.
+folder that --data names, where it does not see jobs that stand still.
 
---mend puts back what was found: what is due of such a job is done, and it is in the index again. It needs a
+--mend puts the jobs back: their due work is done, and they are in the index again. It needs a
 process or a stack; an engine that is started on a folder does it by itself.
 
 Of a stack it reads the table through, payloads included: 4 KB for half a read unit.
 
-Exit status: 0 nothing was found; 1 bad usage, or no such stack or folder; 2 something was found, mended or
+Exit status: 0 no such job was found; 1 bad usage, or no such stack or folder; 2 some were found, mended or
 not; 3 the API or AWS cannot be reached, or the walk was cut off.`,
 		Example: `  makegood audit
   makegood audit --data ./data
@@ -57,7 +56,7 @@ type audited struct {
 	Strays  []stray `json:"strays"`
 }
 
-// stray is a job that was found. Mended is null where nobody tried to.
+// stray is a job that was found. Mended is null without a try to mend it.
 type stray struct {
 	api.Stray
 	Mended *bool `json:"mended"`
@@ -105,7 +104,7 @@ func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[api.AuditPage, er
 	return f.Audit(cmd.Context()), func() { _ = f.Close() }, nil
 }
 
-// mend puts back what was found. One that cannot be put back is no reason to leave the others.
+// mend wakes the jobs that were found. If one cannot be mended, the others still are.
 func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
 	if len(strays) == 0 {
 		return nil
@@ -128,7 +127,8 @@ func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
 	return nil
 }
 
-// printAudit prints what was found, as far as the walk came, and returns the exit code that says whether it was anything.
+// printAudit prints the jobs that were found, as far as the walk came, and returns the exit code: whether there were
+// any.
 func printAudit(cmd *cobra.Command, o auditOptions, found audited, cut bool) error {
 	if o.json {
 		if err := printJSON(cmd.OutOrStdout(), found); err != nil {
@@ -154,6 +154,6 @@ func printStrays(w io.Writer, found audited) {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s%s\n", s.Job, s.ProcessState, s.Why, did)
 	}
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 	fmt.Fprintf(w, "%s looked at, %d found astray, %d put back\n", count(found.Audited, "job"), len(found.Strays), mended)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/backup"
 )
 
-// newBackup makes the verb that copies the folder of an engine.
 func newBackup() *cobra.Command {
 	var data string
 	var asJSON bool
@@ -38,7 +37,6 @@ Exit status: 0 it is copied and checked; 1 bad usage, nothing was written; 3 it 
 	return withBackupFlags(cmd, &asJSON)
 }
 
-// newRestore makes the verb that makes a folder of a copy.
 func newRestore() *cobra.Command {
 	var data string
 	var asJSON bool

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// bar shows progress on a terminal, and nothing in a pipe. It names no time that is left: jobs wait for retries and
-// deadlines, and those that ended in an earlier run took none of this one's.
+// bar shows progress on a terminal, and prints none in a pipe. It estimates no time that is left: jobs wait for
+// retries and deadlines, and those that ended in an earlier run took none of this one's.
 type bar struct {
 	ctx context.Context
 	bar *progressbar.ProgressBar
@@ -24,7 +24,7 @@ func newBar(ctx context.Context, w io.Writer, total int) bar {
 	return drawBar(ctx, w, int64(total), progressbar.OptionSetDescription("jobs"), progressbar.OptionShowCount())
 }
 
-// newByteBar shows how far so many bytes have come; -1: nobody knows how many they are.
+// newByteBar shows progress in bytes; total -1: the number is not known.
 func newByteBar(ctx context.Context, w io.Writer, total int64) bar {
 	if !isTerminal(w) {
 		return bar{}
@@ -88,7 +88,6 @@ type meteredAgain struct {
 	seeker io.Seeker
 }
 
-// Seek begins elsewhere.
 func (d *meteredAgain) Seek(offset int64, whence int) (at int64, err error) {
 	d.at, err = d.seeker.Seek(offset, whence)
 	return d.at, err

@@ -12,7 +12,8 @@ import (
 // certificateLook is the shortest time between two looks at the files of a certificate; connections cause them.
 const certificateLook = time.Second
 
-// certificate is a TLS certificate in two files, which are read again when they change. If the new files are wrong, the old certificate stays, and the log has the error.
+// certificate is a TLS certificate in two files, which are read again when they change. If the new files are wrong,
+// the old certificate stays, and the log has the error.
 type certificate struct {
 	certFile, keyFile string
 	every             time.Duration

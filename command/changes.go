@@ -29,7 +29,8 @@ const (
 	maxChangeLine = 64 << 10
 )
 
-// checkChanges refuses a --changes that is none of them. It may hold a secret, and is in no message.
+// checkChanges refuses a --changes that is neither stderr, live nor a URL. It may hold a secret, and is in no
+// message.
 func checkChanges(to string) error {
 	if to == "" || to == changesToStderr || to == changesLive || webhook.IsAddress(to) {
 		return nil
@@ -37,8 +38,8 @@ func checkChanges(to string) error {
 	return errors.New("--changes: want stderr, live, or a URL of http or https")
 }
 
-// changesSink returns the sink that receives every change; nil: only viewers of the page and of watch receive changes. look returns the
-// command that shows a job.
+// changesSink returns the sink that receives every change; nil: only viewers of the page and of watch receive
+// changes. look returns the command that shows a job.
 func changesSink(to string, stderr io.Writer, look func(id string) string) changed.Sink {
 	switch to {
 	case "", changesLive:
@@ -144,7 +145,7 @@ func followChanges(cmd *cobra.Command, addr string, filter url.Values, asJSON bo
 	return exit(codeFailed, cmp.Or(err, errors.New("the stream has ended")))
 }
 
-// unreached says of a request that got no answer whom it was for, as the client does of its own.
+// unreached names the server in the error of a request without an answer, as the client does for its own.
 func unreached(to *url.URL, err error) error {
 	if wrapped, is := errors.AsType[*url.Error](err); is {
 		err = wrapped.Err

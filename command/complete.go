@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// completeWithin is how long a shell waits for what could be meant: a person has pressed a key.
+	// completeWithin is how long a shell waits for proposals: a person has pressed a key.
 	completeWithin = time.Second
 	// maxCompleted is how many ids are offered.
 	maxCompleted = 100
@@ -23,14 +23,13 @@ const (
 // completion is what a shell asks to complete an argument or a flag.
 type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// beginning returns those that begin as what was typed, in any case.
+// beginning returns the texts that begin with the typed one, in any case.
 func beginning(all []string, begun string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool {
 		return len(one) < len(begun) || !strings.EqualFold(one[:len(begun)], begun)
 	})
 }
 
-// completeStates offers the states of jobs.
 func completeStates(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var all []string
 	for _, s := range domain.ProcessStates() {
@@ -97,8 +96,8 @@ func completeIDs(o *remote, data *string) completion {
 // waits reports whether a step, or its undo, waits.
 func waits(a makegood.Activity) bool { return a.State == makegood.StepWaiting }
 
-// completeSteps offers the ids of jobs, and then those steps of the job of which, or of whose undo, something holds. Of a
-// stack it offers no ids, as completeIDs.
+// completeSteps offers the ids of jobs, and then the steps of the job for which holds is true, or is for their undo.
+// For a stack it offers no ids, as completeIDs.
 func completeSteps(o *remote, holds func(makegood.Activity) bool) completion {
 	ids := completeIDs(o, new(string))
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {

@@ -19,8 +19,8 @@ func addConcurrency(cmd *cobra.Command, given *[]string) {
 	cmd.Flags().StringArrayVar(given, "concurrency", nil, fmt.Sprintf("how many attempts of an agent run at once, as `NAME=N`, 1 to %d; N alone: of all agents together. Undos are counted by themselves. Default: %d of each agent; may be repeated", embedded.MaxConcurrency, embedded.DefaultConcurrency))
 }
 
-// parseConcurrency reads --concurrency: N, which bounds all agents together, or NAME=N. It refuses an agent that does not run
-// in this process: here are those that do, beside http, and outside those that run elsewhere.
+// parseConcurrency reads --concurrency: N, which bounds all agents together, or NAME=N. It refuses an agent that does
+// not run in this process: here are those that do, beside http, and outside those that run elsewhere.
 func parseConcurrency(given []string, here []agent.Handler, outside []embedded.Outside) (embedded.Concurrency, error) {
 	limits := embedded.Concurrency{Agents: map[string]int{}}
 	var wrong []error

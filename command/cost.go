@@ -62,9 +62,9 @@ while they ran and are kept with them, priced by a list. By agent, what its jobs
 the time of functions by how long each agent was at work; with one agent to a job that is exact.
 
 The prices are the list prices of %s as of %s; --prices FILE brings others, as JSON: --list prints such a
-file. What belongs to no job is not among it (polling, sweeps, logs, storage: docs/money.md), nor are jobs of which
-nothing was counted: those that were born before their stack counted, and all of an engine in a process, which asks
-nothing of AWS. How many those are, it says.
+file. Costs that belong to no job are not in the sum (polling, sweeps, logs, storage: docs/money.md), nor are jobs without
+a count: those that were born before their stack counted, and all of an engine in a process, which does not use AWS.
+Their number is printed.
 
 Of a stack no index leads to jobs at their end: a sum reads the whole table, half a read unit for each 4 KB of it. It asks
 first, or needs --scan. What changes while it reads is counted as it was or as it is.
@@ -95,8 +95,8 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 
 // costRow is what the jobs have cost that are alike.
 type costRow struct {
-	// Of is what they are alike in: the name of the workflow, tenant or agent, or the job's id; empty: none. Jobs is how many
-	// there are, and Counted of how many it is known what they have cost.
+	// Of is the value that they share: the name of the workflow, tenant or agent, or the job's id; empty: none. Jobs is
+	// how many there are, and Counted how many have a known cost.
 	Of      string         `json:"of"`
 	Jobs    int            `json:"jobs"`
 	Counted int            `json:"counted"`
@@ -172,7 +172,7 @@ func readPrices(file, region string) (makegood.Prices, error) {
 	return prices, nil
 }
 
-// pricesIn reads a file of prices. One of them that is missing is not taken to be free.
+// pricesIn reads a file of prices. A price missing there is an error, not zero.
 func pricesIn(file string) (prices makegood.Prices, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -219,7 +219,7 @@ func (c *costs) read(ctx context.Context, jobs api.Reader, filter api.Filter, li
 	}
 }
 
-// count has whoever has the jobs sum them up.
+// count has the server or the folder sum up the jobs.
 func (c *costs) count(ctx context.Context, jobs api.Reader, filter api.Filter, by api.Facet, told func(n int)) error {
 	var groups api.Groups
 	for more := true; more; more = groups.Cursor != "" {
@@ -274,7 +274,7 @@ func (c *costs) each(ctx context.Context, jobs api.Reader, filter api.Filter, li
 	return nil
 }
 
-// errNoDetails: a folder does not list jobs with their steps, and nothing of its jobs was counted.
+// errNoDetails: a folder does not list jobs with their steps, so its jobs cannot be counted by agent.
 var errNoDetails = errors.New("--by agent: ask a process or a stack: nothing is counted of the jobs of a folder")
 
 // split splits what each job has cost among its agents.
@@ -336,7 +336,7 @@ func (c *costs) print(w io.Writer) {
 		fmt.Fprintf(table, "%s more\t\t\t\t\t\t\t\t\t\n", grouped(c.More))
 	}
 	c.All.print(table, "all")
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 	fmt.Fprintf(w, "prices of %s, %s; polling, sweeps, logs and storage belong to no job\n", c.Prices.Region, c.Prices.Date)
 	if unknown := c.All.Jobs - c.All.Counted; unknown > 0 {
 		fmt.Fprintf(w, "of %s it is not known what they have cost: nothing was counted\n", thousands(unknown, "job"))
@@ -353,7 +353,7 @@ func (r costRow) print(w io.Writer, of string) {
 		units(s.WriteUnits), units(s.ReadUnits), units(s.Requests), units(s.Invocations), s.GBSeconds, dollars(r.Dollars), each)
 }
 
-// units writes a number of units, with a digit behind the point where there are few of them.
+// units writes a number of units, with a decimal digit for small numbers.
 func units(n float64) string {
 	if n >= 1000 {
 		return grouped(int(n + 0.5))

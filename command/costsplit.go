@@ -13,8 +13,8 @@ type share struct {
 	atWork   time.Duration
 }
 
-// splitByAgent splits what a job has cost among the agents that had attempts of it: by attempts, and the time of functions by how
-// long each was at work. What a job has cost that has no attempt yet is nobody's.
+// splitByAgent splits the cost of a job among the agents that had attempts: by attempts, and the time of functions by
+// each one's time at work. The cost of a job without an attempt belongs to no agent.
 func splitByAgent(job makegood.Job, w makegood.Workflow, spent makegood.Spent) map[string]makegood.Spent {
 	shares := sharesOf(job, w)
 	var all share
@@ -40,7 +40,7 @@ func splitByAgent(job makegood.Job, w makegood.Workflow, spent makegood.Spent) m
 	return split
 }
 
-// sharesOf returns what each agent has of a job. A step of a definition that is not this one is nobody's.
+// sharesOf returns each agent's share of a job. A step that is missing in the definition belongs to no agent.
 func sharesOf(job makegood.Job, w makegood.Workflow) map[string]share {
 	steps := make(map[string]makegood.Step, len(w.Steps))
 	for _, step := range w.Steps {
@@ -53,7 +53,7 @@ func sharesOf(job makegood.Job, w makegood.Workflow) map[string]share {
 		}
 		s := shares[agent]
 		s.attempts += float64(attempts)
-		// Of one that waits, the time that it waited is nobody's work.
+		// The time of a step that waited is no agent's work.
 		if !domain.WaitsByItself(agent) && a.CompletedBy == nil && a.LastStartedAt != nil && a.FinishedAt != nil {
 			s.atWork += max(0, a.FinishedAt.Sub(*a.LastStartedAt))
 		}
@@ -69,7 +69,6 @@ func sharesOf(job makegood.Job, w makegood.Workflow) map[string]share {
 	return shares
 }
 
-// undoAgent is whom the undo of a step is with.
 func undoAgent(step makegood.Step) string {
 	if step.Undo.Agent != "" {
 		return step.Undo.Agent

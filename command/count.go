@@ -22,7 +22,6 @@ type countOptions struct {
 	scan  bool
 }
 
-// newCount makes the verb that counts jobs.
 func newCount() *cobra.Command {
 	var o countOptions
 	cmd := &cobra.Command{
@@ -102,7 +101,7 @@ func printCounts(w io.Writer, by []api.Facet, groups api.Groups) {
 		}
 		fmt.Fprintln(table, grouped(group.Jobs))
 	}
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 	fmt.Fprintln(w, thousands(groups.Jobs, "job"))
 }
 
@@ -111,7 +110,7 @@ type errorsOptions struct {
 	data string
 }
 
-// newErrors makes the verb that shows what waits for a person.
+// newErrors makes the verb that shows the steps that wait for a person.
 func newErrors() *cobra.Command {
 	var o errorsOptions
 	cmd := &cobra.Command{
@@ -207,7 +206,7 @@ func printErrors(w io.Writer, groups []waiting) {
 	for _, g := range groups {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.State, orDash(g.Workflow), orDash(g.Step), orDash(g.Kind), grouped(g.Jobs), moment(&g.Since), g.Example)
 	}
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 	fmt.Fprintln(w)
 	for _, g := range groups {
 		fmt.Fprintln(w, g.Command)

@@ -66,7 +66,7 @@ With --data everything is kept in that folder: killed and started again, it goes
 off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
 Without --data nothing is kept. A workflow file of the folder that changes is read again: new jobs go by it,
 those that are there keep theirs; one that is wrong changes nothing, and says why. Files that are linked are
-as they were built. The API asks nobody who they are, so it listens on loopback unless --addr says otherwise.
+as they were built. The API has no login, so it listens on loopback unless --addr says otherwise.
 
 With --sample it serves a shop's orders instead, in a folder that is new, beside a shop whose services fail now and then, and
 names three commands to go on with. On a terminal it offers that where there is no workflow file of yours.
@@ -101,14 +101,13 @@ func (o *devOptions) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name does nothing then; may be repeated")
 	addConcurrency(cmd, &o.concurrency)
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
-	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which those reach this process who are asked to complete a step; it begins their links. Default: http:// and --addr")
+	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which people who are asked to complete a step reach this process; it begins their links. Default: http:// and --addr")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims nothing")
 	flags.StringVar(&o.changes, "changes", "", "publish every change of every job and of its steps: a `URL` to which they are posted, stderr, or live, for the command changes alone, which goes with each of them")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	completeFolder(cmd, "workflows")
 }
 
-// dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
 	outside, agents, outsideErr := parseOutside(o.outside, agents)
 	concurrency, concurrencyErr := parseConcurrency(o.concurrency, agents, outside)
@@ -179,14 +178,15 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	return nil
 }
 
-// getting returns the command that shows a job of this process, whose page is under url once it is known.
+// getting returns the command that shows a job of this process. url points to the URL of its page, once that is
+// known.
 func (o devOptions) getting(cmd *cobra.Command, url *string) func(id string) string {
 	return func(id string) string {
 		return strings.TrimSpace(cmd.Root().Name() + " get " + id + " " + o.where(*url).Flags)
 	}
 }
 
-// where says what the page and alerts call this process, whose page is under an URL.
+// where names this process for its page and for alerts; url is the page's.
 func (o devOptions) where(url string) notify.Where {
 	where := notify.Where{Name: "on this machine, nothing is kept", Page: url}
 	if o.data != "" {
@@ -198,7 +198,6 @@ func (o devOptions) where(url string) notify.Where {
 	return where
 }
 
-// newPage returns the page, with the API beside it.
 func newPage(engine *embedded.Engine, o devOptions, s served) (_ *page.Page, err error) {
 	jobs := engine.Jobs(localUser(), s.logger)
 	handler := httpapi.New(httpapi.Config{
@@ -234,8 +233,8 @@ func (o devOptions) host() (string, error) {
 	return host, nil
 }
 
-// outward makes what the engine reaches others with: the agent http, and what its telemetry goes to. letGo closes both, once the
-// engine has stopped.
+// outward makes the engine's ways to others: the agent http, and the providers of its telemetry. letGo closes both,
+// once the engine has stopped.
 func outward(ctx context.Context, logger *slog.Logger) (requests *httpagent.Agent, exported *export.Export, letGo func(), err error) {
 	if exported, err = export.Open(ctx, export.Options{Logger: logger}); err != nil {
 		return nil, nil, nil, exit(codeUsage, err)
@@ -245,7 +244,7 @@ func outward(ctx context.Context, logger *slog.Logger) (requests *httpagent.Agen
 	}
 	return requests, exported, func() {
 		requests.Close()
-		// A collector that does not answer is no failure; the log says what was dropped.
+		// A collector without an answer is no failure; the log says which spans were dropped.
 		_ = exported.Close(ctx)
 	}, nil
 }
@@ -300,7 +299,7 @@ func inBackground(ctx context.Context, f func(context.Context)) (end func()) {
 	}
 }
 
-// localUser names who runs this process; empty: nobody knows.
+// localUser names the user of this process; empty: unknown.
 func localUser() string {
 	who, err := user.Current()
 	if err != nil {
@@ -323,8 +322,8 @@ func open(ctx context.Context, engine *embedded.Engine, files []workflowfile.Fil
 	return listener, nil
 }
 
-// serve runs the engine and the API until ctx ends or one of them fails. The API stops first, so that
-// what it has answered still reaches the agents.
+// serve runs the engine and the API until ctx ends or one of them fails. The API stops first, so that the requests
+// that it has accepted still reach the agents.
 func serve(ctx context.Context, engine *embedded.Engine, api func(context.Context) error) error {
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
@@ -335,7 +334,7 @@ func serve(ctx context.Context, engine *embedded.Engine, api func(context.Contex
 		defer stopServing()
 		ran <- engine.Run(running)
 	}()
-	// Whoever waits for tasks need not wait for the end of the API's patience.
+	// Agents that wait for tasks need not wait for the end of the API's patience.
 	defer context.AfterFunc(serving, engine.Door().Close)()
 	err := api(serving)
 	stopRunning()
@@ -387,7 +386,7 @@ func isLoopback(a net.Addr) bool {
 	return err == nil && address.Addr().IsLoopback()
 }
 
-// printServed says what is served where. Of files that are linked it says that they are not read again.
+// printServed prints the files that are served, and where. For linked files it says that they are not read again.
 func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.File, linked bool) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "makegood serves %s://%s\n", o.production.scheme(), addr)
@@ -407,5 +406,5 @@ func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.Fi
 	default:
 		fmt.Fprintf(&text, "  everything is kept in %s, jobs for %s after their end\n", o.data, o.retention)
 	}
-	_, _ = io.WriteString(w, text.String()) // whoever closed standard output does not want to know
+	_, _ = io.WriteString(w, text.String()) // a closed standard output is no error
 }

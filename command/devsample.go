@@ -29,7 +29,7 @@ const newFolder = "a new one"
 type sampleOptions struct {
 	sample string
 	open   bool
-	// program is the name of the command, for what is shown to be typed.
+	// program is the name of the command, for the commands that are shown.
 	program string
 	// running is the sample that is served; nil: none.
 	running *sample.Sample
@@ -70,8 +70,8 @@ func folderOfSample(flag string) string {
 	return flag
 }
 
-// offerSample asks the person at the terminal, where there is one, whether they want the sample: if they have said nothing
-// of what to serve, and there is nothing of their own. Whoever agrees is shown the page, unless they said how.
+// offerSample asks the person at the terminal, if there is one, whether they want the sample: if no flag says what to
+// serve, and there is no folder of their own. After a yes the page is opened, unless --open was given.
 func (o *devOptions) offerSample(cmd *cobra.Command, linked fs.FS) error {
 	flags := cmd.Flags()
 	if flags.Changed("sample") || flags.Changed("workflows") || flags.Changed("data") || !sample.IsLinked(linked) {
@@ -123,7 +123,6 @@ func (o sampleOptions) next(addr string) []sample.Command {
 	return sample.Next(o.program, addr, scaffold.Published(info) != "")
 }
 
-// firstView is the path of what is opened first.
 func (o sampleOptions) firstView() string {
 	if o.running != nil {
 		return "/welcome"
@@ -146,8 +145,8 @@ func (o devOptions) tour(addr string) *page.Tour {
 	return tour
 }
 
-// showPage opens the page on the desktop. Where there is none, or it does not work, it says what to open: that is no reason
-// not to serve.
+// showPage opens the page on the desktop. Where there is none, or it does not work, it prints the address, and dev
+// serves all the same.
 func showPage(cmd *cobra.Command, page string) {
 	argv := browserFor(runtime.GOOS, os.Getenv)
 	if argv == nil {
@@ -159,10 +158,11 @@ func showPage(cmd *cobra.Command, page string) {
 		fmt.Fprintf(cmd.OutOrStdout(), "no browser was opened (%v): open %s in one\n", err, page)
 		return
 	}
-	go func() { _ = browser.Wait() }() // it tells whether a browser came, and nobody can do anything about it
+	go func() { _ = browser.Wait() }() // its result says whether a browser came; an error has no remedy
 }
 
-// browserFor returns the command, but for the address, that opens a page on a system's desktop; nil: there is no desktop.
+// browserFor returns the command, but for the address, that opens a page on a system's desktop; nil: there is no
+// desktop.
 func browserFor(system string, getenv func(string) string) []string {
 	switch {
 	case system == "darwin":

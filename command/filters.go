@@ -16,7 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
-// filterFlags are the flags of list, and of every verb that may be asked of more than one job: what jobs can be found by.
+// filterFlags are the flags of list, and of every verb for more than one job, that select jobs.
 type filterFlags struct {
 	texts    map[string]*string
 	switches map[string]*bool
@@ -25,7 +25,7 @@ type filterFlags struct {
 	renamed map[string]string
 }
 
-// add gives a verb these flags. What is said of a workflow is completed by what o asks.
+// add gives a verb these flags. o is asked for completions of a workflow's name.
 func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
 	f.texts, f.switches = map[string]*string{}, map[string]*bool{}
 	for _, p := range filter.Parameters() {
@@ -43,7 +43,7 @@ func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
 	completeFlag(cmd, "workflow", completeWorkflows(o))
 }
 
-// flag is the name of the flag of a parameter: its own, unless the verb needs that for something else.
+// flag is the name of the flag of a parameter: its own, unless the verb uses that for another flag.
 func (f *filterFlags) flag(p filter.Parameter) string { return cmp.Or(f.renamed[p.Name], p.Name) }
 
 // usage says what a flag means. The word in quotes is what help shows as its value.
@@ -71,15 +71,16 @@ func (f *filterFlags) given(cmd *cobra.Command) string {
 	return ""
 }
 
-// narrow sets a default for a filter that the user did not give. It sets no state beside --paused: a paused job can be in any state.
+// narrow sets a default for a filter that the user did not give. It sets no state beside --paused: a paused job can
+// be in any state.
 func (f *filterFlags) narrow(cmd *cobra.Command, name, value string) {
 	if !cmd.Flags().Changed(name) && !(name == "state" && cmd.Flags().Changed("paused")) {
 		*f.texts[name] = value
 	}
 }
 
-// read returns the filter of the flags and of the words typed as NAME:VALUE. It turns an age into an absolute time once, so that
-// all pages of a list use the same time.
+// read returns the filter of the flags and of the words typed as NAME:VALUE. It turns an age into an absolute time
+// once, so that all pages of a list use the same time.
 func (f *filterFlags) read(typed ...filter.Word) (api.Filter, error) {
 	values, now := url.Values{"label": f.labels}, time.Now()
 	for _, p := range filter.Parameters() {

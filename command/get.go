@@ -25,7 +25,6 @@ import (
 // maxShownBytes is how much of a payload get shows to people; --json shows all of it.
 const maxShownBytes = 400
 
-// newGet makes the verb that shows a job.
 func newGet() *cobra.Command {
 	var o remote
 	var data string
@@ -34,8 +33,8 @@ func newGet() *cobra.Command {
 		Short: "Show a job, with its steps, input, outputs and history",
 		Long: `Show a job, with its steps, input and outputs: from the process at --addr, from a deployed stack, or
 from the folder that --data names, whether an engine runs on it or not. Its history, the newest entry last, is
-what did not simply go well (attempts that failed, fell silent, or were given up; that it turned round or
-stopped, and why) and what somebody asked for, with who asked; of one that goes well there is none.
+the trouble (attempts that failed, fell silent, or were given up; that it turned round or stopped, and why) and
+the requests of people, with their names; a job that goes well has none.
 
 What each step was asked is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
 secret, and said to be "now" where something that it reads has changed since it was sent.
@@ -101,7 +100,8 @@ func getJob(cmd *cobra.Command, jobs api.Reader, id string) (makegood.Job, error
 	return job, failed(cmd, err)
 }
 
-// offering is where it is known what may be asked of a job: in a process, and not in a folder that is only read.
+// offering is a source of jobs that knows the allowed actions: a process does, and a folder that is only read does
+// not.
 type offering interface {
 	Offers(ctx context.Context, id string) (makegood.Offers, error)
 }
@@ -132,8 +132,8 @@ func questions(cmd *cobra.Command, jobs api.Reader, job makegood.Job) []string {
 	return lines
 }
 
-// jobs returns where the jobs are: a folder, or what the flags and the environment name. What it returns beside is called
-// after the last use.
+// jobs returns the source of jobs: a folder, or the server that the flags and the environment name. Call the returned
+// function after the last use.
 func (o *remote) jobs(cmd *cobra.Command, data string) (api.Reader, func(), error) {
 	if data == "" {
 		c, err := o.client(cmd)
@@ -222,7 +222,7 @@ func printJob(w io.Writer, job makegood.Job) {
 	printHistory(w, job)
 }
 
-// expectedBy says until when a job that is not at its end may take; empty: nobody says.
+// expectedBy describes the times by which a job that is not at its end should be; empty: there are none.
 func expectedBy(job makegood.Job) string {
 	var all []string
 	if job.ExpectBy != nil && !job.AtEnd() {
@@ -286,7 +286,7 @@ func activityText(a makegood.Activity) string {
 	return text
 }
 
-// settledText says who settled a step, when and why.
+// settledText says by which person a step was settled, when and why.
 func settledText(s makegood.Settlement) string {
 	text := ", settled by hand"
 	if s.By != nil {

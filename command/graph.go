@@ -169,7 +169,7 @@ func (d drawn) write(out io.Writer, form string, stdout io.Writer, toFile bool) 
 	}
 }
 
-// writeText draws in text, or lists what does not fit.
+// writeText draws in text, or lists the steps if the drawing does not fit.
 func (d drawn) writeText(out io.Writer, o graph.TextOptions) error {
 	laid, err := graph.Layout(d.nodes, d.edges...)
 	if err != nil {
@@ -183,7 +183,7 @@ func (d drawn) writeText(out io.Writer, o graph.TextOptions) error {
 	return err
 }
 
-// list says in a line a step what it comes after.
+// list writes a line for each step, with the steps before it.
 func (d drawn) list() []string {
 	var lines []string
 	for _, n := range d.nodes {
@@ -202,13 +202,15 @@ func (d drawn) list() []string {
 	return lines
 }
 
-// terminalOptions says what a terminal shows: its width, and colours unless NO_COLOR or TERM=dumb is in the environment.
+// terminalOptions returns the options of a terminal: its width, and colours unless NO_COLOR or TERM=dumb is in the
+// environment.
 func terminalOptions(file *os.File) graph.TextOptions {
 	width, _ := terminalSize(file)
 	return graph.TextOptions{Width: width - 1, Colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// terminalSize is how many characters and lines a terminal has; of one that does not say so, or says too little to draw on, 80 and 24.
+// terminalSize is how many characters and lines a terminal has; 80 and 24 for one that does not say so, or has too
+// little room to draw.
 func terminalSize(file *os.File) (width, height int) {
 	width, height, err := term.GetSize(int(file.Fd()))
 	if err != nil || width < 20 || height < 5 {

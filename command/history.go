@@ -113,7 +113,6 @@ func entryText(e makegood.Entry) string {
 	return plain.Line(text)
 }
 
-// errorText is the message of an error, and what is special about it.
 func errorText(e *makegood.StepError) string {
 	if e == nil {
 		return ""
@@ -138,7 +137,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// following adds to what a watch sees its history, which is read anew when it has grown: looks bring only how long it is.
+// following adds the history to a watched job. It reads it anew when it has grown: looks bring only its length.
 func following(ctx context.Context, jobs api.Reader) func(makegood.Job) makegood.Job {
 	var last makegood.Job
 	return func(job makegood.Job) makegood.Job {

@@ -20,8 +20,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
-// asAWhole are the flags beside which --agent or --workflow alone means the thing itself, as --whole-agent and --whole-workflow do. It
-// is how that was said before those flags were there.
+// asAWhole are the flags beside which --agent or --workflow alone means the thing itself, as --whole-agent and
+// --whole-workflow do. It is how that was said before those flags were there.
 var asAWhole = []string{"agent", "workflow", "addr", "token-file", "stack", "json", "reason", "who"}
 
 // wholeHelp says what --whole-agent and --whole-workflow mean.
@@ -132,7 +132,7 @@ func remoteOf(cmd *cobra.Command) (o remote, err error) {
 	return o, err
 }
 
-// newHolds makes the verb that shows what is paused as a whole.
+// newHolds makes the verb that shows the pauses of agents and workflows as a whole.
 func newHolds() *cobra.Command {
 	var o remote
 	cmd := &cobra.Command{
@@ -182,7 +182,7 @@ func printHolds(w io.Writer, all []makegood.Hold) {
 		}
 		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", h.Kind, h.Name, moment(&h.Since), orDash(h.By), jobsOf(h), release, orDash(plain.Line(h.Reason)))
 	}
-	_ = t.Flush() // A terminal that is gone has nobody to tell.
+	_ = t.Flush() // a closed standard output is no error
 }
 
 func jobsOf(h makegood.Hold) string {

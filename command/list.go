@@ -27,7 +27,6 @@ type listOptions struct {
 	scan  bool
 }
 
-// newList makes the verb that lists jobs.
 func newList() *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
@@ -43,7 +42,7 @@ is the beginning of an id; several, or one with which no id begins, are words th
 them, in any case. What was searched stands on standard error.
 
 Of a stack, jobs in Error and paused ones are found by an index, the newest first, and other unfinished
-jobs, and those of which something is late or due, by another, in no order. Any other list reads the table
+jobs, and those that are late or have a step due, by another, in no order. Any other list reads the table
 through, in no order, and pays for all that it passes over: half a read unit for each 4 KB, payloads included. It
 says so on standard error, and in JSON as "scan"; with --all it asks first, or needs --scan.
 
@@ -129,8 +128,8 @@ type detailing interface {
 	Details(ctx context.Context, filter api.Filter, cursor string, limit int) (api.Page, error)
 }
 
-// reads returns how the pages of a list are read. For people a page of an engine has the jobs themselves, since that says how far their
-// attempts are; on a stack it would not, and is paid for.
+// reads returns the function that reads the pages of a list. For people a page of an engine has the jobs themselves,
+// for the progress of their attempts; a page of a stack has not, and each read there is paid for.
 func (o *listOptions) reads(cmd *cobra.Command, jobs api.Reader) reads {
 	from, is := jobs.(detailing)
 	if !is || o.json || o.limit > httpapi.MaxDetails || o.stackName(cmd) != "" {
@@ -143,8 +142,8 @@ func (o *listOptions) reads(cmd *cobra.Command, jobs api.Reader) reads {
 	}
 }
 
-// search reads a list as readList does, narrowed by free words: by one to the ids that begin with it, by several, or where
-// no id does, to the reasons that have them all.
+// search reads a list as readList does, narrowed by free words: by one to the ids that begin with it, by several, or
+// where no id does, to the reasons that have them all.
 func search(cmd *cobra.Command, read reads, wanted api.Filter, free []string, limit int) (found []api.Listed, more, scanned bool, err error) {
 	if len(free) == 0 {
 		return readList(read, wanted, limit)
@@ -182,8 +181,8 @@ func (o *remote) mayScan(cmd *cobra.Command, data string, f api.Filter, scan boo
 	return agreed(cmd, "no index leads to these jobs: read the whole table, half a read unit for each 4 KB of it", "--scan does it")
 }
 
-// checkKnown refuses a workflow that nobody knows: that there is no job of it says less. A stack names only the
-// workflows that it was deployed with, so of another one it is said, and no more.
+// checkKnown refuses an unknown workflow, which tells more than an empty list. A stack names only the workflows that
+// it was deployed with, so there another one is only reported.
 func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs api.Reader) error {
 	workflows, err := jobs.Workflows(cmd.Context())
 	if err != nil {
@@ -202,8 +201,8 @@ func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs api.Rea
 	return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s; known are %v", workflow, known))
 }
 
-// readList reads as many jobs of a list as are asked for, whether there are more, and whether others were read to find
-// them. Each comes once: one whose key moves while the list is read may be given twice.
+// readList reads as many jobs of a list as are asked for, whether there are more, and whether others were read to
+// find them. Each comes once, although a job may be listed twice when its key moves during the read.
 func readList(read reads, filter api.Filter, limit int) (found []api.Listed, more, scanned bool, err error) {
 	found = []api.Listed{}
 	seen := map[string]bool{}
@@ -222,7 +221,7 @@ func readList(read reads, filter api.Filter, limit int) (found []api.Listed, mor
 			}
 			seen[job.ID] = true
 		}
-		// A page may be empty before the end; to be sure that nothing follows would be to read on.
+		// A page may be empty before the end; only further reads would tell whether more jobs follow.
 		if cursor = page.Cursor; cursor == "" || len(found) == limit {
 			return found, cursor != "", scanned, nil
 		}
@@ -245,13 +244,14 @@ func printList(w io.Writer, jobs []api.Listed) {
 	for i, j := range jobs {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s%s\n", j.ID, j.Workflow, j.ProcessState, j.FailureCount, moment(&j.CreatedAt), reported[i])
 	}
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 }
 
 // maxReportBytes is how much a list shows of what an attempt has reported.
 const maxReportBytes = 60
 
-// reportOf is what the first attempt of a job that has reported how far it is has reported last; empty: none has, or it is not known.
+// reportOf is the last progress report of the first attempt of a job that has one; empty: none has, or it is not
+// known.
 func reportOf(j api.Listed) string {
 	if j.Job == nil {
 		return ""

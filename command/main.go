@@ -2,7 +2,7 @@
 //
 //	func main() { command.Main(trips.Files, trips.Agents...) }
 //
-// It reads its arguments and prints what comes back; all else is done by the packages behind it. There is one file a
+// It reads its arguments and prints the answers; all else is done by the packages behind it. There is one file a
 // verb.
 package command
 
@@ -28,7 +28,7 @@ import (
 
 // The exit codes of all verbs; 0 is success.
 const (
-	// codeUsage: bad usage or input, refused, or not found. Nothing was done.
+	// codeUsage: bad usage or input, refused, or not found. The command had no effect.
 	codeUsage = 1
 	// codeOtherwise: all was done, and some job did not end Processed.
 	codeOtherwise = 2
@@ -38,10 +38,10 @@ const (
 	codeAtOnce = 130
 )
 
-// Main runs the command on the arguments of the process, and ends the process with the verb's exit code: 0 success, 1 bad
-// usage or input, 2 some job did not end Processed, 3 interrupted or failed, 130 interrupted twice. files hold the
-// workflows that are linked, *.yaml or *.yml, also in folders below; agents are those that do their steps, beside the
-// built-in http. The name of the process is that of the command, in its help too.
+// Main runs the command on the arguments of the process, and ends the process with the verb's exit code: 0 success, 1
+// bad usage or input, 2 some job did not end Processed, 3 interrupted or failed, 130 interrupted twice. files hold
+// the workflows that are linked, *.yaml or *.yml, also in folders below; agents are those that do their steps, beside
+// the built-in http. The name of the process is that of the command, in its help too.
 func Main(files fs.FS, agents ...agent.Handler) {
 	os.Exit(begin(newRoot(filepath.Base(os.Args[0]), files, agents)))
 }
@@ -75,8 +75,8 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 	return newRootAt(pace{lookEvery, certificateLook}, name, files, agents)
 }
 
-// newRootAt does so at a pace: a test does not wait as long as a person does. A new verb is a file with its constructor,
-// and a line here.
+// newRootAt does so at a pace: a test does not wait as long as a person does. A new verb is a file with its
+// constructor, and a line here.
 func newRootAt(looks pace, name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 	root := &cobra.Command{
 		Use:     name,
@@ -158,7 +158,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// execute runs a command and returns its exit code. What went wrong is printed to stderr.
+// execute runs a command and returns its exit code. It prints the error to stderr.
 func execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
 	verb, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -191,5 +191,5 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap is what went wrong.
+// Unwrap returns the error behind the exit code.
 func (e *exitError) Unwrap() error { return e.err }

@@ -22,8 +22,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
-// How fast a verb goes through many jobs where --rate does not say. Each job that it changes is three or four write units
-// of a stack's table and an invocation of its door, beside what the job does then.
+// How fast a verb goes through many jobs without --rate. Each job that it changes costs three or four write units of
+// a stack's table and an invocation of its door, beside the cost of the job's further work.
 const (
 	defaultRate      = 1000
 	defaultStackRate = 50
@@ -49,21 +49,21 @@ type asked struct {
 	name string
 	// one asks it of one job, under the name of the request; empty: one is made.
 	one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)
-	// would says what it would do to a job that was looked at, without its payloads.
+	// would returns the outcome that it would have for a job, read without its payloads.
 	would func(job makegood.Job) outcome
-	// byState: would looks at nothing but the state, which a list says, too.
+	// byState: would reads only the state, which a list has, too.
 	byState bool
 	// ofJob is the request whose result a dry run asks of each job. Empty: the state of the job alone decides.
 	ofJob string
-	// foreseen says what would come of it, where that takes more than a look at the job; nil: would says it.
+	// foreseen returns the outcome that it would have, where that takes more than reading the job; nil: use would.
 	foreseen func(ctx context.Context, c *client.Client, id string) outcome
 	// show is the line that is printed of one job.
 	show func(job makegood.Job) string
-	// plan says what it would do to one job, where looking at it does not; nil: would says it.
+	// plan returns its effect on one job, where reading the job is not enough; nil: use would.
 	plan func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error)
 }
 
-// askedOf is a verb of the table, which says what it would do in which state.
+// askedOf returns a verb of the table; its effect depends on the state alone.
 func askedOf(verb makegood.Verb, one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)) asked {
 	return asked{
 		name: string(verb), one: one, byState: true, show: headline,
@@ -194,12 +194,13 @@ func (o *manyOptions) confirm(cmd *cobra.Command, verb string, jobs int) error {
 	return confirmed(cmd, fmt.Sprintf("%s %s", verb, thousands(jobs, "job")))
 }
 
-// confirmed asks whether something is to be done, where somebody can be asked.
+// confirmed asks the person at the terminal for a confirmation.
 func confirmed(cmd *cobra.Command, question string) error {
 	return agreed(cmd, question, "--yes does it, --dry-run shows it")
 }
 
-// agreed asks the person at the terminal, and fails unless they say yes. Where there is none it says what to do instead.
+// agreed asks the person at the terminal, and fails unless they say yes. Without a terminal the error names the flags
+// to use instead.
 func agreed(cmd *cobra.Command, question, instead string) error {
 	in, isFile := cmd.InOrStdin().(*os.File)
 	if !isFile || !isTerminal(in) || !isTerminal(cmd.ErrOrStderr()) {
@@ -251,7 +252,7 @@ func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome 
 	return o
 }
 
-// offered says what would come of asking a job for something, which rests on more than its state.
+// offered returns the outcome that a request to a job would have, where that rests on more than its state.
 func offered(ctx context.Context, c *client.Client, id, ask string) outcome {
 	offers, err := c.Offers(ctx, id)
 	if err != nil {
@@ -287,12 +288,12 @@ type manyRun struct {
 	stdout, stderr io.Writer
 	total          int
 	tally          *tally
-	// lostAfter is how many failures in a row say that nobody answers any more.
+	// lostAfter is how many failures in a row mean that the API answers no more.
 	lostAfter int
 	lost      int
 }
 
-// errLost: nobody answers any more.
+// errLost: the API answers no more.
 var errLost = errors.New("the API does not answer")
 
 func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p repair.Pace) *manyRun {
@@ -302,7 +303,7 @@ func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p repai
 	}
 }
 
-// through does it to all, prints what came of each and then the summary, and returns the exit code that says so.
+// through does it to all, prints each outcome and then the summary, and returns the exit code for these.
 func through[T any](ctx context.Context, r *manyRun, items iter.Seq2[T, error], p repair.Pace, do func(context.Context, T) outcome) error {
 	began := time.Now()
 	progress := newBar(ctx, r.stderr, r.total)
@@ -328,7 +329,7 @@ func each(targets []target) iter.Seq2[target, error] {
 	}
 }
 
-// hear counts and prints what came of a job.
+// hear counts and prints the outcome of a job.
 func (r *manyRun) hear(o outcome) error {
 	r.tally.add(o)
 	if err := r.print(o); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// parseOutside reads --outside: names of agents in other processes, each with the file of its token, if it has one. Of the
-// agents that are linked it returns those that stay here.
+// parseOutside reads --outside: names of agents in other processes, each with the file of its token, if it has one.
+// It also returns the linked agents that stay here.
 func parseOutside(given []string, linked []agent.Handler) (all []embedded.Outside, here []agent.Handler, err error) {
 	var names []string
 	var wrong []error

@@ -25,7 +25,7 @@ import (
 // inputPlace is how payload get calls the input of a job; no step is called so that has one, since it comes first.
 const inputPlace = "input"
 
-// newPayload makes the verbs for what is too large for an input or output.
+// newPayload makes the verbs for payloads too large for an input or output.
 func newPayload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "payload",
@@ -188,7 +188,8 @@ func choose(job makegood.Job, of, at string) (makegood.Payload, error) {
 // maxPayloadLines is how many large payloads get names with the command that reads them.
 const maxPayloadLines = 10
 
-// payloadLines are the large payloads that the input and the outputs of a job refer to, with the commands that read them.
+// payloadLines are the large payloads that the input and the outputs of a job refer to, with the commands that read
+// them.
 func payloadLines(job makegood.Job, program, where string) (lines []string) {
 	more := 0
 	add := func(of string, value json.RawMessage) {
@@ -265,7 +266,7 @@ func download(cmd *cobra.Command, c api.Payloads, id string, p makegood.Payload,
 	}
 	defer r.Close()
 	var progress bar
-	// On one terminal a bar would stand in the middle of what is printed.
+	// On one terminal a bar would stand in the middle of the output.
 	if to != "" || !isTerminal(cmd.OutOrStdout()) {
 		progress = newByteBar(cmd.Context(), cmd.ErrOrStderr(), p.Bytes)
 	}
@@ -295,8 +296,8 @@ func replaceFile(path string, from io.Reader) error {
 	return os.Rename(file.Name(), path)
 }
 
-// readInput returns the input of a submission. A file that is too large for one is written as a payload of the job first,
-// whose id is made here where none was given, and the input is its reference.
+// readInput returns the input of a submission. A file that is too large for an input is first written as a payload of
+// the job, and the input is its reference; the job gets its id here, if none was given.
 func (o *submitOptions) readInput(cmd *cobra.Command) (json.RawMessage, error) {
 	file, isFile := strings.CutPrefix(o.input, "@")
 	info, err := os.Stat(file)

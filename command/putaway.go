@@ -25,14 +25,14 @@ import (
 // box is where messages lie: in quarantine, or in dead letters.
 type box struct {
 	name, short, what string
-	// embedded says what an engine in one process has of it.
+	// embedded is the part of the help about an engine in one process.
 	embedded string
 	queues   func(agents []string) []string
 }
 
 func quarantined() box {
 	return box{
-		name: "quarantine", short: "Show, replay or drop messages that nobody understood",
+		name: "quarantine", short: "Show, replay or drop messages that were not understood",
 		what:   "messages that our code could not understand, or had to refuse, each with the reason",
 		queues: func([]string) []string { return []string{putaway.Quarantine} },
 		embedded: `Without --stack it is the quarantine of the makegood dev at --addr, or of the folder at --data: kept as long as finished
@@ -50,7 +50,7 @@ func deadLetters() box {
 
 // noDeadLetters says what there is in one process instead of dead letters.
 const noDeadLetters = `An engine in one process has no dead letters: its queues are in its memory, what they lose is made again from the jobs in its
-store, and what nobody understood is in quarantine.`
+store, and messages that were not understood are in quarantine.`
 
 // putAwayOptions are the flags of the verbs of a box.
 type putAwayOptions struct {
@@ -143,7 +143,7 @@ func (o *putAwayOptions) newGet() *cobra.Command {
 	return cmd
 }
 
-// reads adds the flags of a verb that changes nothing.
+// reads adds the flags of a read-only verb.
 func (o *putAwayOptions) reads(cmd *cobra.Command) {
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
@@ -225,23 +225,23 @@ func (o *putAwayOptions) choosing(cmd *cobra.Command) {
 	}
 }
 
-// opened is what is meant of a box, and what can be done with it.
+// opened has the selected messages of a box, and the operations on them.
 type opened struct {
 	messages []putaway.Message
 	more     bool
 	desk
 }
 
-// desk does something with messages of a box.
+// desk operates on messages of a box.
 type desk interface {
-	// Foresee says what Replay would make of a message, and changes nothing.
+	// Foresee returns the outcome that Replay would have for a message, without effect.
 	Foresee(ctx context.Context, l putaway.Message) (putaway.Outcome, error)
 	Replay(ctx context.Context, l putaway.Message) (putaway.Outcome, error)
 	Drop(ctx context.Context, l putaway.Message) error
 	Close(ctx context.Context) error
 }
 
-// with opens a box, lets something be done with what is meant, and gives back what is left.
+// with opens a box, calls do with the selected messages, and gives back the rest.
 func (o *putAwayOptions) with(cmd *cobra.Command, do func(*opened) error) error {
 	if o.limit < 1 || o.limit > putaway.Max {
 		return exit(codeUsage, fmt.Errorf("--limit %d is out of range: 1 to %d", o.limit, putaway.Max))
@@ -374,7 +374,7 @@ type done struct {
 	putaway.Outcome
 }
 
-// each does something with every message that is meant, says what became of it, and sums up.
+// each calls do for every selected message, prints its outcome, and sums up.
 func (o *putAwayOptions) each(cmd *cobra.Command, ids []string, do func(context.Context, *opened, putaway.Message) (putaway.Outcome, error)) error {
 	o.wanted.IDs, o.limit = ids, putaway.Max
 	return o.with(cmd, func(b *opened) error {

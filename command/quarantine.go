@@ -18,7 +18,7 @@ type quarantineReader interface {
 	QuarantinedMessage(ctx context.Context, id string) (api.Quarantined, error)
 }
 
-// quarantineDesk does something with messages there. A folder has no writer: no verb that writes takes one.
+// quarantineDesk operates on messages there. A folder has no writer: no verb that writes takes one.
 type quarantineDesk struct {
 	quarantineReader
 	writer *client.Client
@@ -49,10 +49,9 @@ func (d quarantineDesk) Drop(ctx context.Context, l putaway.Message) error {
 	return err
 }
 
-// Close closes the folder.
 func (d quarantineDesk) Close(context.Context) error { return d.close() }
 
-// openShelf reads what is meant of the quarantine of an engine in one process.
+// openShelf reads the selected messages in the quarantine of an engine in one process.
 func (o *putAwayOptions) openShelf(cmd *cobra.Command, d quarantineDesk) (*opened, error) {
 	b := &opened{desk: d}
 	read := o.readAll

@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// lookEvery is how often dev looks at its workflow files. What it sees twice it reads, so that a file that is being
-// written is not read by halves: half a file may be right.
+// lookEvery is how often dev looks at its workflow files. It reads a change only when two looks have seen it, so that
+// no file is read half written: half a file may be valid.
 const lookEvery = 500 * time.Millisecond
 
 // reloader makes current what changes in a folder of workflow files. Jobs that are there keep their definitions.
@@ -31,7 +31,7 @@ type reloader struct {
 	stdout, stderr io.Writer
 	// read is the look of the folder when its files were read, and last that of the look before.
 	read, last string
-	// current is what is current of each workflow: its definition, and its schedules, which are no part of that.
+	// current is the current version of each workflow: its definition, and its schedules, which are no part of that.
 	current map[string]loaded
 }
 
@@ -89,7 +89,7 @@ func lookOf(folder string) string {
 	return text.String()
 }
 
-// reload makes current what is new and right, and says what is wrong.
+// reload makes new and valid workflows current, and prints the errors of the others.
 func (r *reloader) reload(ctx context.Context) {
 	files, err := workflowfile.ReadAll(os.DirFS(r.folder), r.folder, workflowfile.WithAgents(r.agents...))
 	there := map[string]bool{}

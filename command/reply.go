@@ -41,13 +41,14 @@ func checkAlert(address string) error {
 	return nil
 }
 
-// newDevListener tells whoever is registered of the jobs that name them, and asks those whom a workflow asks.
+// newDevListener notifies the registered listeners of the jobs that name them, and asks them the questions of
+// workflows.
 func newDevListener(replies map[string]string) replynotify.Replies {
 	send := func(ctx context.Context, address, body, _ string) error { return webhook.Post(ctx, address, body) }
 	return replynotify.Replies{Queues: replies, Send: send}
 }
 
-// newDevNotifier tells the log, and the alert's URL, if there is one, of what an operator must know: once for many jobs.
+// newDevNotifier sends notices for operators to the log, and to the alert's URL, if there is one: once for many jobs.
 func newDevNotifier(logger *slog.Logger, alert string, where func() notify.Where) notify.Notifier {
 	to := []notify.Alerter{notify.AlertLog{Logger: quiet.Loud(logger)}}
 	if alert != "" {

@@ -13,7 +13,7 @@ import (
 
 // newReschedule makes the verb that moves the start of a job.
 func newReschedule() *cobra.Command {
-	const short = "Move the start of a job of which nothing has begun"
+	const short = "Move the start of a job that has not begun"
 	var o manyOptions
 	var at string
 	cmd := &cobra.Command{

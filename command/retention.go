@@ -14,8 +14,8 @@ import (
 
 const day = 24 * time.Hour
 
-// devRetention is how long dev keeps jobs where nothing else is said: a month, in which somebody may still
-// ask what became of a job. run keeps everything, since a line whose job is gone would be run again.
+// devRetention is the default of how long dev keeps jobs: a month, in which people may still ask for a job's outcome.
+// run keeps every job, since the line of a deleted job would be run again.
 const devRetention retention = 30 * retention(day)
 
 // maxRetention is the longest retention: ten years.
@@ -24,7 +24,6 @@ const maxRetention = 3660 * day
 // retention is how long a job is kept after its end; zero: for ever.
 type retention time.Duration
 
-// addRetention gives a verb the flag.
 func addRetention(cmd *cobra.Command, to *retention, byDefault retention) {
 	*to = byDefault
 	cmd.Flags().Var(to, "retention", fmt.Sprintf("`TIME` after its end at which a job is deleted with its payloads, such as 30d or 48h, at least %s; 0 keeps all", retention(embedded.MinRetention)))

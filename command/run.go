@@ -132,13 +132,13 @@ func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.H
 	return compiled, lines, errors.Join(err, inputErr)
 }
 
-// untold leaves it to the summary to name the jobs in Error: whoever runs the command reads it.
+// untold leaves it to the summary to name the jobs in Error, since the user of run reads that.
 type untold struct{}
 
 func (untold) Announce(context.Context, notify.Notice) error { return nil }
 func (untold) AgentSilent(context.Context, string) error     { return nil }
 
-// newLogger writes what is of a level and above, or everything, and the same warning once a minute.
+// newLogger writes records of a level and above, or all, and the same warning once a minute.
 func newLogger(w io.Writer, level slog.Level, verbose bool) *slog.Logger {
 	if verbose {
 		level = slog.LevelDebug

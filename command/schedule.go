@@ -17,7 +17,6 @@ import (
 	"github.com/makegood-dev/makegood/client"
 )
 
-// newSchedule makes the verb for schedules.
 func newSchedule() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedule",
@@ -288,7 +287,7 @@ func printSchedule(cmd *cobra.Command, o remote, s api.Scheduled) error {
 	if s.Problem != "" {
 		fmt.Fprintf(&text, "  the last fire made no job: %s\n", s.Problem)
 	}
-	_, _ = io.WriteString(cmd.OutOrStdout(), text.String()) // whoever closed standard output does not want to know
+	_, _ = io.WriteString(cmd.OutOrStdout(), text.String()) // a closed standard output is no error
 	return nil
 }
 
@@ -326,5 +325,5 @@ func printSchedules(w io.Writer, all []api.Scheduled) {
 	for _, s := range all {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Workflow, when(s), state(s), s.LastJob, s.Problem)
 	}
-	_ = table.Flush() // whoever closed standard output does not want to know
+	_ = table.Flush() // a closed standard output is no error
 }

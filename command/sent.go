@@ -12,13 +12,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
-// sending is a source of jobs that can evaluate the inputs of their steps: an engine can, a folder that is only read cannot.
+// sending is a source of jobs that can evaluate the inputs of their steps: an engine can, a folder that is only read
+// cannot.
 type sending interface {
 	SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error)
 }
 
-// sentInputs returns the evaluated inputs of the steps of a job. They take a request of their own; when it fails, get shows the job
-// without them.
+// sentInputs returns the evaluated inputs of the steps of a job. They take a request of their own; when it fails, get
+// shows the job without them.
 func sentInputs(cmd *cobra.Command, jobs api.Reader, job makegood.Job) []makegood.SentInput {
 	from, known := jobs.(sending)
 	if !known || !slices.ContainsFunc(job.Steps, func(s makegood.JobStep) bool { return s.Attempt > 0 }) {

@@ -24,7 +24,6 @@ func newServeToken() *cobra.Command {
 	return cmd
 }
 
-// tokensFlag adds the flag of the file.
 func tokensFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "tokens", "", "`file` of tokens, as serve --tokens has it (required)")
 	if err := cmd.MarkFlagRequired("tokens"); err != nil {
@@ -74,7 +73,7 @@ func newTokenList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List who has a token",
+		Short:   "List the names that have a token",
 		Example: "  makegood serve token list --tokens ./tokens",
 		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {

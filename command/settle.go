@@ -27,7 +27,7 @@ func (s *settling) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&s.undo, "undo", false, "the step's undo is meant")
 	flags.IntVar(&s.round, "round", 0, "refuse it in another round of the job than this `number`")
 	flags.IntVar(&s.attempt, "attempt", 0, "refuse it if another attempt than this `number` is the latest")
-	flags.BoolVar(&s.done, "done", false, "it was done, by somebody")
+	flags.BoolVar(&s.done, "done", false, "it was done, by other means")
 	flags.BoolVar(&s.skipped, "skipped", false, "it is left out; needs a --reason")
 	flags.BoolVar(&s.notDone, "not-done", false, "nothing of it stands, and it is not to be undone; needs a --reason")
 	flags.StringVar(&s.output, "output", "null", "what it gave, if it was done: `JSON`, @FILE, or - for standard input")
@@ -70,15 +70,16 @@ func newSettle() *cobra.Command {
 		Short: "Say that you have dealt with a step, or its undo, yourself",
 		Long: `Say that you have dealt with a step, or with its undo, outside the job: the refund was made by bank transfer, the
 parcel went by courier. It counts as done, with an output, or as skipped, and the job goes on, if nothing else of it has
-failed. Who said so, when and why is shown with the step for ever. A step that is skipped and may have had an effect is
+failed. The step shows for ever by whom, when and why it was settled. A step that is skipped and may have had an effect is
 undone when the job is.
 
 Of a step that failed and may have had an effect say --not-done when nothing of it stands: it did nothing, or you have
 taken it back. --attempt says which attempt you speak of. Then it is not undone, and may be tried again, also by another definition or with another input. The job
 stays where it is.
 
-An attempt that is out is ended first; while somebody holds it, this is refused with who does, and until when. So it is
-for a step while the job is being undone, for an undo while it is not, and for what is done or settled already.` + manyHelp,
+An attempt that is out is ended first; while an agent holds it, settle is refused, with the name of its holder and the time
+until which they hold it. It is also refused for a step while the job is being undone, for an undo while it is not, and for a
+step that is done or settled already.` + manyHelp,
 		Example: `  makegood settle order-17 charge --undo --done --reason 'refunded by bank transfer'
   makegood settle order-17 reserve --done --output '{"lot":7}' --reason 'booked by phone'
   makegood settle order-17 notify --skipped --reason 'the customer knows' --stack shop-prod

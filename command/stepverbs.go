@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// tokenVariable is where --token - reads the completion token from, before standard input: neither a shell's history nor a
-// list of processes shows it.
+// tokenVariable is where --token - reads the completion token from, before standard input: neither a shell's history
+// nor a list of processes shows it.
 const tokenVariable = "MAKEGOOD_COMPLETION"
 
 // saying is what the verbs of steps that wait have in common.
@@ -39,7 +39,7 @@ func (o *saying) addFlags(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completeSteps(&o.remote, waits)
 }
 
-// addEarly adds the flag that keeps an answer; a heartbeat has nothing to keep.
+// addEarly adds the flag that keeps an early answer; a heartbeat is never kept.
 func (o *saying) addEarly(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.early, "early", "", "`keep`: an answer that comes before the step waits is kept for when it does; else it is refused")
 	completeFlag(cmd, "early", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -102,7 +102,7 @@ type says struct {
 	byToken   func(cmd *cobra.Command, c api.Completion) (api.Standing, error)
 }
 
-// do says it, and prints what stands then.
+// do sends it, and prints the step's state then.
 func (o *saying) do(cmd *cobra.Command, args []string, s says) error {
 	if err := o.check(args); err != nil {
 		return err
@@ -158,7 +158,6 @@ const sayingStatus = `
 Exit status: 0 it is stored, or was so already; 1 bad usage, refused (it says what stands), or no such job, token
 or stack; 3 the API or AWS cannot be reached, and it is not known whether it was taken: say it again.`
 
-// newComplete makes the verb that completes a step that waits.
 func newComplete() *cobra.Command {
 	var o saying
 	var output string

@@ -26,7 +26,6 @@ type submitOptions struct {
 	dryRun bool
 }
 
-// newSubmit makes the verb that submits a job.
 func newSubmit() *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
@@ -75,8 +74,8 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 	flags.StringVar(&o.input, "input", "null", "the job's input: `JSON`, @FILE, or - for standard input; without a WORKFLOW, a file of submissions or -")
 	flags.StringVar(&o.startAt, "at", "", "when the job may start: a `time` as in RFC 3339")
 	flags.StringVar(&o.startAt, "start-at", "", "the same as --at: a `time` as in RFC 3339")
-	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of who is told of the job's changes")
-	flags.StringVar(&o.tenant, "tenant", "", "`name` of whom the job is for: it is found by that")
+	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of the receiver of the job's changes")
+	flags.StringVar(&o.tenant, "tenant", "", "`name` of the tenant that the job is for: it is found by that")
 	flags.StringArrayVar(&o.labels, "label", nil, fmt.Sprintf("`NAME=VALUE` by which it is found, too; several times, at most %d", limits.MaxLabels))
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
 	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("of a file at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
@@ -122,7 +121,6 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	return ended(job)
 }
 
-// readLabels reads --label.
 func readLabels(given []string) (map[string]string, error) {
 	var labels map[string]string
 	for _, text := range given {

@@ -57,7 +57,8 @@ func submitMany(cmd *cobra.Command, o submitOptions) error {
 	})
 }
 
-// openSubmissions opens a file that can be read twice. Standard input is kept in one that nobody else sees.
+// openSubmissions opens a file that can be read twice. Standard input is kept in a file that only this process can
+// open.
 func openSubmissions(stdin io.Reader, given string) (*os.File, string, error) {
 	if given != "-" {
 		path := strings.TrimPrefix(given, "@")
@@ -82,8 +83,8 @@ func openSubmissions(stdin io.Reader, given string) (*os.File, string, error) {
 	return file, stdinName, nil
 }
 
-// check reads all lines, and refuses workflows that nobody knows. A stack is not asked for them: whoever may submit to it need
-// not be allowed to read, and it knows more of them than those that it was deployed with.
+// check reads all lines, and refuses unknown workflows. A stack is not asked for them: a submitter need not have the
+// right to read, and workflows may have been published since it was deployed.
 func (o *submitOptions) check(cmd *cobra.Command, c *client.Client, file io.Reader, name string) (batch.Submissions, error) {
 	checked, err := batch.CheckSubmissions(name, file)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	maxReasons = 10
 )
 
-// stopped says what stands when a run was cut off, and how to go on.
+// stopped describes the state of a run that was cut off, and how to go on.
 func stopped(err error, s batch.Summary, o runOptions) error {
 	why := ""
 	if !errors.Is(err, context.Canceled) {

@@ -14,7 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
-// What came of one of many.
+// The outcomes of one of many.
 const (
 	granted   = "granted"
 	duplicate = "duplicate"
@@ -30,7 +30,7 @@ const (
 	maxExamples  = 3
 )
 
-// outcome is what came of a job, or would come of it.
+// outcome is the outcome of a verb for a job, real or foreseen.
 type outcome struct {
 	Job     string `json:"job"`
 	Outcome string `json:"outcome"`
@@ -45,7 +45,7 @@ type outcome struct {
 	// Line is that of the file which it stands on.
 	Line int `json:"line,omitempty"`
 
-	// all: what is wrong is wrong for every job.
+	// all: the error is the same for every job.
 	all bool
 }
 
@@ -57,7 +57,7 @@ func (o outcome) named() string {
 	return o.Job
 }
 
-// statusForbidden is what a door answers to whoever may not knock at it.
+// statusForbidden is a door's answer to a caller without the right to use it.
 const statusForbidden = 403
 
 // outcomeOf returns what an answer of the client says.
@@ -82,7 +82,7 @@ func outcomeOf(id string, job makegood.Job, err error) outcome {
 	return outcome{Job: id, Outcome: broke, Reason: plain.Line(err.Error()), all: invalid != nil}
 }
 
-// tally counts what came of many.
+// tally counts the outcomes of many.
 type tally struct {
 	Verb      string  `json:"verb"`
 	Jobs      int     `json:"jobs"`
@@ -91,7 +91,7 @@ type tally struct {
 	Refused   int     `json:"refused"`
 	Failed    int     `json:"failed"`
 	Seconds   float64 `json:"seconds"`
-	// DryRun: this is what would have come of them. Nothing was changed.
+	// DryRun: the outcomes are foreseen. The command had no effect.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Reasons say why, the most frequent first.
 	Reasons []why `json:"reasons"`
@@ -99,7 +99,7 @@ type tally struct {
 	whys map[whyOf]*why
 }
 
-// whyOf is why something came of a job.
+// whyOf is an outcome and its reason.
 type whyOf struct{ outcome, reason string }
 
 // why is a reason, and how many jobs have it.
@@ -109,7 +109,7 @@ type why struct {
 	Jobs     int      `json:"jobs"`
 	Examples []string `json:"examples"`
 
-	// first is the reason as the first of them has it, with its id.
+	// first is the reason as it was first given, with the id of that job.
 	first string
 }
 
@@ -120,7 +120,6 @@ func newTally(verb string) *tally {
 // shortestNamed is how long an id must be to be looked for in a reason: a shorter one may stand in any word.
 const shortestNamed = 4
 
-// add counts what came of one more.
 func (t *tally) add(o outcome) {
 	t.Jobs++
 	switch o.Outcome {
@@ -171,7 +170,6 @@ func (t *tally) close(seconds float64) {
 	})
 }
 
-// print writes the summary for people.
 func (t *tally) print(w io.Writer) {
 	verb := t.Verb
 	if t.DryRun {

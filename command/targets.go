@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxMany is how many jobs one command takes: their ids are held in memory, so that what was asked about is what is
-	// done, and nothing else.
+	// maxMany is how many jobs one command takes: their ids are held in memory, so that it changes exactly the jobs that
+	// the user confirmed.
 	maxMany = 1_000_000
 	// maxIDLine is how long a line of ids may be: one that list --json prints has all its jobs on it.
 	maxIDLine = 64 << 20
 )
 
-// target is a job that a verb is asked of. State is the one that a list saw; empty: nobody has looked.
+// target is a job for a verb. State is its state in a list; empty: it was not read.
 type target struct {
 	id    string
 	state makegood.ProcessState
@@ -31,7 +31,7 @@ type target struct {
 
 func contains(args []string, arg string) bool { return slices.Contains(args, arg) }
 
-// targets returns the jobs that are meant, each once. Nothing was asked of any of them where it fails.
+// targets returns the selected jobs, each once. After an error no request was made of any job.
 func (o *manyOptions) targets(cmd *cobra.Command, c *client.Client, args []string) ([]target, error) {
 	found := &gathered{seen: map[string]bool{}}
 	switch {
@@ -97,8 +97,8 @@ func (g *gathered) add(id string, state makegood.ProcessState) error {
 	return nil
 }
 
-// readIDs reads ids, one a line; or JSON: a job of a list, a line that a verb has printed for a job, or what list --json
-// prints, which has its jobs in it. Blank lines are skipped. The error names the line.
+// readIDs reads ids, one a line; or JSON: a job of a list, the output of a verb for a job, or the output of list
+// --json, which has its jobs in it. Blank lines are skipped. The error names the line.
 func readIDs(from io.Reader, found *gathered) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxIDLine)

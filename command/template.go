@@ -19,8 +19,7 @@ type templateOptions struct {
 	check  string
 }
 
-// newTemplate makes the verb that prints the template of this version, or compares one with it. agents are those that are
-// linked, besides http.
+// newTemplate makes the verb that prints or compares the template. agents are the linked ones, besides http.
 func newTemplate(agents []agent.Handler) *cobra.Command {
 	var o templateOptions
 	cmd := &cobra.Command{

@@ -17,8 +17,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
-// uiInterval is how far apart a view of a stack is looked at that somebody has open: each look is requests to a door, and reads of
-// the table.
+// uiInterval is the time between two looks at a view of a stack that is open: each look makes requests to a door, and
+// reads the table.
 const uiInterval = 5 * time.Second
 
 // newUI makes the verb that serves the page of a stack.
@@ -27,12 +27,12 @@ func newUI() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Serve the page of a deployed stack on this machine",
-		Long: fmt.Sprintf(`Serve the page of a deployed stack on this machine, with your AWS credentials: whoever opens it acts as you,
-so it listens on loopback alone. What you may not do on the stack the page cannot do either.
+		Long: fmt.Sprintf(`Serve the page of a deployed stack on this machine, with your AWS credentials: every user of the page acts
+as you, so it listens on loopback alone. The page cannot do more on the stack than you may.
 
 Each view that is open is looked at again every %s, and not at all in the background. A look asks a door: an
-invocation, and reads of the jobs that are shown. What has ended is in no index of a stack, so it is shown to
-who asks for it, and reads the table.
+invocation, and reads of the jobs that are shown. Jobs at their end are in no index of a stack, so they are shown on
+request, by reads of the table.
 
 Exit status: 0 it was stopped; 1 bad usage, or no such stack; 3 it failed; 130 it was told to stop twice.`, uiInterval),
 		Example: `  makegood ui --stack shop-prod

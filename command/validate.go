@@ -80,7 +80,7 @@ type validated struct {
 	Hash     string    `json:"hash"`
 	Steps    int       `json:"steps"`
 	Errors   []problem `json:"errors"`
-	// Warnings are no errors, and probably not what was meant.
+	// Warnings are no errors, but probable mistakes.
 	Warnings []problem `json:"warnings"`
 }
 
@@ -140,8 +140,8 @@ func (v validator) file(name string) validated {
 	return result
 }
 
-// readUpTo reads a file, or standard input under the name -, as far as a file of its kind may go, and a byte more: so who reads
-// it sees that it is too much.
+// readUpTo reads a file, or standard input under the name -, up to the limit of its kind and a byte more: so the
+// caller can see that it is too long.
 func readUpTo(most int64, stdin io.Reader, name string) ([]byte, error) {
 	from := stdin
 	if name != "-" {
@@ -186,7 +186,7 @@ func warning(e workflowfile.Error) string {
 	return e.Error()
 }
 
-// warn prints what is probably not what was meant.
+// warn prints probable mistakes.
 func warn(w io.Writer, c *workflowfile.Compiled) {
 	for _, e := range c.Warnings {
 		fmt.Fprintln(w, warning(e))

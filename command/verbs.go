@@ -45,15 +45,15 @@ func (o *remote) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("addr", "stack")
 }
 
-// askedBy adds the flag of a verb that changes something, and lets what it asks for say who asks.
+// askedBy adds the flag of a verb that makes a change, and puts the name of the user into its requests.
 func (o *remote) askedBy(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.who, "who", "", "`name` of who asks, kept with what is asked (default USER@HOST); a stack keeps the ARN that signed instead")
+	cmd.Flags().StringVar(&o.who, "who", "", "`name` of the user, kept with the request (default USER@HOST); a stack keeps the ARN that signed instead")
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
 		cmd.SetContext(api.As(cmd.Context(), cmp.Or(o.who, userAtHost())))
 	}
 }
 
-// userAtHost names who runs this process, and where, as far as that can be known.
+// userAtHost names the user and the machine of this process, as far as they are known.
 func userAtHost() string {
 	name := localUser()
 	if host, err := os.Hostname(); err == nil && name != "" {
@@ -65,7 +65,7 @@ func userAtHost() string {
 	return name
 }
 
-// stackName returns the name of the stack to ask; empty: none. What is said overrides what is in the environment.
+// stackName returns the name of the stack to ask; empty: none. A flag overrides the environment.
 func (o *remote) stackName(cmd *cobra.Command) string {
 	if o.stack != "" || cmd.Flags().Changed("addr") {
 		return o.stack

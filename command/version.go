@@ -41,7 +41,7 @@ func unknown(version string) string {
 func ownVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		// Only a program that was built without modules says nothing of itself.
+		// Only a program that was built without modules has no build information.
 		return unknown("") + ", " + runtime.Version()
 	}
 	return version(info)

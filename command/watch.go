@@ -16,7 +16,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
-// newWatch makes the verb that watches a job.
 func newWatch() *cobra.Command {
 	var o remote
 	cmd := &cobra.Command{
@@ -62,7 +61,8 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 	return ended(last)
 }
 
-// definitions returns what reads the workflow of a job, once as long as it keeps it; nil: it cannot be had, and the job is shown without.
+// definitions returns a function that reads the workflow of a job, anew only for another definition; it returns nil
+// if the workflow cannot be read, and the job is shown without.
 func definitions(ctx context.Context, c *client.Client) func(makegood.Job) *makegood.Workflow {
 	var last api.Definition
 	return func(job makegood.Job) *makegood.Workflow {
@@ -77,7 +77,8 @@ func definitions(ctx context.Context, c *client.Client) func(makegood.Job) *make
 	}
 }
 
-// newPicture returns what shows a job each time it has changed. workflow reads the job's; it is asked on a terminal only.
+// newPicture returns a function that shows a job each time it has changed. workflow reads the job's; it is called on
+// a terminal only.
 func newPicture(w io.Writer, asJSON bool, workflow func(makegood.Job) *makegood.Workflow) func(makegood.Job) error {
 	file, ok := w.(*os.File)
 	switch {
@@ -88,11 +89,11 @@ func newPicture(w io.Writer, asJSON bool, workflow func(makegood.Job) *makegood.
 	default:
 		last, entries := "", 0
 		return func(job makegood.Job) error {
-			// What has happened, and behind it what the job is now.
+			// The events, and after them the job's present state.
 			lines := newEntries(job, entries)
 			entries = lastEntry(job)
 			if line := headline(job) + changes(job); line != last {
-				// Else a claim was extended, or something else that a line does not show.
+				// Otherwise a claim was extended, or another change that a line does not show.
 				lines, last = append(lines, line), line
 			}
 			for _, line := range lines {
@@ -118,7 +119,7 @@ func changes(job makegood.Job) string {
 	return "  [" + strings.Join(steps, "; ") + "]"
 }
 
-// stateText is a state, and of what waits until when.
+// stateText is a state, and for a step that waits the time until which it does.
 func stateText(a makegood.Activity) string {
 	if a.State == makegood.StepWaiting {
 		return string(a.State) + " until " + moment(a.CompleteBy)
@@ -126,8 +127,8 @@ func stateText(a makegood.Activity) string {
 	return string(a.State)
 }
 
-// redraw draws a job over the picture before: its graph, where that fits, and its steps in lines, cut to the terminal's width so that
-// each is one.
+// redraw draws a job over the picture before: its graph, where that fits, and its steps in lines, cut to the
+// terminal's width so that no line wraps.
 func redraw(file *os.File, workflow func(makegood.Job) *makegood.Workflow) func(makegood.Job) error {
 	drawn := 0
 	return func(job makegood.Job) error {
@@ -150,8 +151,8 @@ func redraw(file *os.File, workflow func(makegood.Job) *makegood.Workflow) func(
 	}
 }
 
-// pictureLines are what is drawn of a job. Its graph has at most half of the lines that are left by what stands around it, so that
-// the steps are seen too.
+// pictureLines returns the picture of a job. Its graph has at most half of the lines that remain beside the headings,
+// so that the steps are seen too.
 func pictureLines(job makegood.Job, w *makegood.Workflow, o graph.TextOptions, height int) []string {
 	lines := []string{headline(job)}
 	if w != nil {

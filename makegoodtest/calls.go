@@ -17,7 +17,7 @@ var (
 	errKilled = errors.New("the engine was killed")
 )
 
-// effect is what happens to a call of the engine to its store or its queues.
+// effect is the fate of a call of the engine to its store or its queues.
 type effect int
 
 const (
@@ -33,15 +33,14 @@ var effectNames = []string{"goes-on", "fails-before", "fails-after", "killed-bef
 
 func (e effect) String() string { return effectNames[e] }
 
-// call is a call of the engine: the n-th of its name in its life, and what it is for, as a clause: "the
-// job was loaded".
+// call is a call of the engine: the n-th of its name in its life, and its purpose as a clause: "the job was loaded".
 type call struct {
 	name string
 	n    int
 	what string
 }
 
-// suffers says in a sentence what happened to a call.
+// suffers describes the fate of a call in a sentence.
 func (c call) suffers(e effect) string {
 	switch e {
 	case failsBefore:
@@ -59,7 +58,7 @@ func (c call) suffers(e effect) string {
 
 // life is one life of the engine, from its start to its death.
 type life struct {
-	// strike says what happens to a call; it is asked by one goroutine at a time. Nil: all go on.
+	// strike decides the fate of a call; one goroutine at a time calls it. Nil: all go on.
 	strike func(call) effect
 	// note is told of every call that is struck.
 	note func(call, effect)
@@ -70,7 +69,7 @@ type life struct {
 	dead   bool
 }
 
-// do makes a call, with what is to happen to it.
+// do makes a call, with the fate that strike decides.
 func (l *life) do(name, what string, execute func() error) error {
 	e, err := l.begin(name, what)
 	switch {
@@ -136,7 +135,7 @@ func (l *life) counted() map[string]int {
 type watchedStore struct {
 	store.Store
 	life *life
-	// before returns the job as it was last stored, and saved is told of it.
+	// before returns the job as it was last stored, and saved gets each later one.
 	before func() job.Job
 	saved  func(job.Job)
 }

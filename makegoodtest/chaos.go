@@ -22,7 +22,7 @@ const (
 	lifeCalls = 40
 	// failRate is the rate at which a call of the engine fails, before or after its effect.
 	failRate = 0.02
-	// lostAsked and lostAnswer are the rates at which what an agent is asked, or what it answers, is lost.
+	// lostAsked and lostAnswer are the rates at which a request to an agent, or its answer, is lost.
 	lostAsked, lostAnswer = 0.1, 0.2
 )
 
@@ -33,14 +33,14 @@ func badQueues(seed uint64) faultqueue.Options {
 	return faultqueue.Options{Seed: seed, Duplicate: 0.2, Lose: 0.05, Delay: 0.2, Reorder: 1}
 }
 
-// Chaos runs the job once for each seed from 1 to seeds, with new services, on bad days: messages are
-// lost, doubled, delayed and reordered, calls of the engine fail before and after they had their effect,
-// what an agent is asked or what it answers is lost, and the engine is killed up to three times, after
-// which nothing more goes wrong. Then, a little after the end of the job, Check is asked. Such a job
-// may use up its attempts and end Undone, or in Error when that befalls an undo.
+// Chaos runs the job once for each seed from 1 to seeds, with new services, on bad days: messages are lost, doubled,
+// delayed and reordered, calls of the engine fail before and after they had their effect, requests to an agent or its
+// answers are lost, and the engine is killed up to three times; after the last time no more faults occur. Then, a
+// little after the end of the job, Check is asked. Such a job may use up its attempts and end Undone, or in Error
+// when an undo uses them up.
 //
 // A violation fails the test as in CrashEverywhere, with the line that replays its seed. The seed decides about all
-// faults; which goroutine meets which is the runtime's, so a replay may need a few tries.
+// faults; the Go runtime decides which goroutine meets which, so a replay may need a few tries.
 func Chaos(t *testing.T, c Case, seeds int) {
 	t.Helper()
 	first, last := uint64(1), uint64(seeds)

@@ -11,10 +11,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// LoseClaim takes away the claim of the attempt of a step, or of its undo, that is under way, as a Scheduler does that has
-// waited for it in vain, and lets happen what follows at once. The agent is not told: it is a zombie, which finds out by its
-// next heartbeat, or by a write that rests on its claim (agent/sqlitefence). The job makes the next attempt when this one's
-// CompleteBy has passed. The test fails where no attempt of the step is claimed.
+// LoseClaim takes away the claim of the attempt of a step, or of its undo, that is under way, as a Scheduler does
+// after its CompleteBy, and lets all immediate effects happen. The agent is not told: it is a zombie, which finds out
+// by its next heartbeat, or by a write that rests on its claim (agent/sqlitefence). The job makes the next attempt
+// when this one's CompleteBy has passed. The test fails where no attempt of the step is claimed.
 func (r *Running) LoseClaim(step string) {
 	r.t.Helper()
 	task, begun := r.w.latest(step)

@@ -10,10 +10,10 @@ import (
 	"net/http/httptrace"
 )
 
-// Client returns an HTTP client whose requests all go to handler, whatever their address, in this process
-// and without a network, so that they can be waited for in a bubble. Like one of Go's servers the handler
-// runs in a goroutine of its own, also after the caller has given up, and breaks the connection by
-// panicking with http.ErrAbortHandler. The client follows no redirects: each would be a second request.
+// Client returns an HTTP client that sends all requests to handler, whatever their address, in this process and
+// without a network, so that they can be waited for in a bubble. Like one of Go's servers the handler runs in a
+// goroutine of its own, also after the caller has given up, and breaks the connection by panicking with
+// http.ErrAbortHandler. The client follows no redirects: each would be a second request.
 func Client(handler http.Handler) *http.Client {
 	return &http.Client{
 		Transport:     inProcess{handler},

@@ -16,7 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
-// asker tells the services of a case whom its workflow asks.
+// asker passes the questions of a workflow to the services of a case.
 type asker struct{ services Services }
 
 // Ask is what notify.Asker says.
@@ -40,7 +40,7 @@ func (c Completion) answer() (control.Answer, error) {
 	return a, err
 }
 
-// answer tells the engine what comes by the completions of the services, until the world ends.
+// answer sends the engine the completions of the services, until the world ends.
 func (w *world) answer() {
 	over, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -114,16 +114,16 @@ func (w *world) running() *embedded.Engine {
 	return engine
 }
 
-// Settle says that a person has dealt with a step of the job, or its undo, as `makegood settle` does, and lets happen what
-// follows at once. The error says why it was refused.
+// Settle settles a step of the job, or its undo, as a person does with `makegood settle`, and lets all immediate
+// effects happen. The error is the reason of a refusal.
 func (r *Running) Settle(at api.StepRef, s api.SettleOptions) error {
 	_, err := r.w.engine.Jobs(byTest, nil).Settle(context.Background(), JobID, at, s)
 	synctest.Wait()
 	return err
 }
 
-// Complete tells the engine what somebody outside says of a step that waits, and lets happen what follows at once. The error
-// says why it was refused.
+// Complete completes a step that waits, as a person or a service outside does, and lets all immediate effects happen.
+// The error is the reason of a refusal.
 func (r *Running) Complete(c Completion) error {
 	said, err := c.answer()
 	if err != nil {

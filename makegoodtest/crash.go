@@ -26,7 +26,7 @@ const (
 	maxViolations = 5
 )
 
-// strike is something to be done to one call of the engine's first life.
+// strike is a fault for one call of the engine's first life.
 type strike struct {
 	name string
 	n    int
@@ -50,19 +50,19 @@ func parseStrike(text string) (strike, error) {
 	return strike{strings.Join(parts[:last-1], "."), n, effect(e)}, nil
 }
 
-// CrashEverywhere runs the job once without a fault and counts the calls that the engine makes to its
-// store and its queues until the job has ended. Then it runs the job again, with new services, for every
-// call and everything that can befall it:
+// CrashEverywhere runs the job once without a fault and counts the calls that the engine makes to its store and its
+// queues until the job has ended. Then it runs the job again, with new services, for every call and every fault of a
+// call:
 //
 //	fails-before   the call fails and had no effect
 //	fails-after    the call had its effect, and fails all the same
 //	killed-before  the engine dies before the call has its effect
-//	killed-after   the engine dies after it, before anything that follows
+//	killed-after   the engine dies after it, before the next call
 //
-// A dead engine is started again, and the submitter submits again, as one must who was not answered. Each
-// run goes to the end of the job and a little further, for what was still under way; then Check is asked.
-// The test fails with the first violation told in full, with the line that replays it, and the names of
-// the others, of which it looks for five. A small workflow takes a second or two.
+// A dead engine is started again, and the submitter submits again, as one must after no answer. Each run goes to the
+// end of the job and a little further, for work that was still under way; then Check is asked. The test fails with
+// the first violation told in full, with the line that replays it, and the names of all that were found; after five
+// it stops. A small workflow takes a second or two.
 func CrashEverywhere(t *testing.T, c Case) {
 	t.Helper()
 	var strikes []strike
@@ -85,7 +85,7 @@ func CrashEverywhere(t *testing.T, c Case) {
 	found.fail(t)
 }
 
-// allStrikes counts the calls of a run in which nothing goes wrong.
+// allStrikes counts the calls of a run without faults.
 func allStrikes(t *testing.T, c Case) []strike {
 	t.Helper()
 	calls := map[string]int{}
@@ -130,7 +130,7 @@ func telling(name string) int {
 	return math.MaxInt
 }
 
-// crashRun runs the case with a strike in its first life; it returns the report of a violation, or nothing.
+// crashRun runs the case with a strike in its first life; it returns the report of a violation, or "".
 func crashRun(t *testing.T, c Case, s strike) (report string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ type violations struct {
 	names []string
 }
 
-// run counts a run, whose report is empty where nothing was wrong.
+// run counts a run; an empty report means that it had no violation.
 func (v *violations) run(report, replay, name string) {
 	v.runs++
 	if report == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 )
 
-// The headers by which the http agent, and agents that do likewise, tell a service what is asked.
+// The headers by which the http agent, and agents that do likewise, describe a request to a service.
 const (
 	headerKey        = "Idempotency-Key"
 	headerForwardKey = "Makegood-Forward-Key"
@@ -24,13 +24,12 @@ var (
 	errLost    = errors.New("the connection broke before the answer came")
 )
 
-// Fake is a remote service in memory that does nothing but count. It is what the services of a workflow
-// should be: it does a thing once for a key, takes back what was done under a key when it is told to undo
-// it, and from then on refuses that key, whether there was something to undo or not. It keeps a ledger of
-// all that it was asked.
+// Fake is a remote service in memory that only counts. It does as the services of a workflow should: it performs an
+// action once for a key, takes back the effect under a key when it is told to undo it, and from then on refuses that
+// key, whether there was an effect to undo or not. It keeps a ledger of all requests.
 //
-// A Go agent calls Do and Undo; a Fake is also an http.Handler, for agents that make requests. Many
-// goroutines may use one at once.
+// A Go agent calls Do and Undo; a Fake is also an http.Handler, for agents that make requests. Many goroutines may
+// use one at once.
 type Fake struct {
 	name string
 
@@ -77,8 +76,8 @@ func (f *Fake) Refuse(actions ...string) *Fake {
 	return f
 }
 
-// LoseAnswers lets the next calls of an action, so many of them, have their effect and break off: whoever
-// asked does not know whether it was done. It returns the service itself.
+// LoseAnswers lets the next calls of an action, so many of them, have their effect and break off: the caller does not
+// know whether it was done. It returns the service itself.
 func (f *Fake) LoseAnswers(action string, calls int) *Fake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,9 +85,9 @@ func (f *Fake) LoseAnswers(action string, calls int) *Fake {
 	return f
 }
 
-// Do does an action under an idempotency key, once; an empty key is none, and it is done each time. What
-// is refused is a final failure without an effect, as agent.Failure reads it; an answer that is lost is a
-// plain error. Nothing is done when ctx has ended.
+// Do does an action under an idempotency key, once; an empty key is none, and it is done each time. A refusal is a
+// final failure without an effect, as agent.Failure reads it; a lost answer is a plain error. After the end of ctx Do
+// has no effect.
 func (f *Fake) Do(ctx context.Context, action, key string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,8 +113,8 @@ func (f *Fake) Do(ctx context.Context, action, key string) error {
 	return f.answer(action)
 }
 
-// Undo takes back what was done under the key of a step, and refuses that key from then on. That there is
-// nothing to take back is success. Its errors are those of Do.
+// Undo takes back the effect under the key of a step, and refuses that key from then on. It succeeds, too, if there
+// is no effect. Its errors are those of Do.
 func (f *Fake) Undo(ctx context.Context, action, forwardKey string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +142,7 @@ func (f *Fake) refuse(action, key, why string) error {
 	return agent.Final(agent.NotApplied(fmt.Errorf("%s: %s: %w", f.name, action, errRefused)))
 }
 
-// answer returns the answer to what was done.
+// answer returns the answer to an action that was done.
 func (f *Fake) answer(action string) error {
 	if f.loses[action] == 0 {
 		return nil
@@ -163,7 +162,7 @@ func (f *Fake) Stands(action string) int {
 	return f.stands[action]
 }
 
-// Ledger says what it was asked and what it did, a line each, in order.
+// Ledger returns the requests and their effects, a line each, in order.
 func (f *Fake) Ledger() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

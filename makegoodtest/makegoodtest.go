@@ -1,14 +1,14 @@
-// Package makegoodtest tests workflows and their agents in a go test: the shipped engine, with the store,
-// the queues and the deadlines that it has in production, in a testing/synctest bubble, so that retries,
-// backoffs, timeouts and waits pass at once. Remote services are fakes in the same process.
+// Package makegoodtest tests workflows and their agents in a go test: the shipped engine, with the store, the queues
+// and the deadlines that it has in production, in a testing/synctest bubble, so that retries, backoffs, timeouts and
+// waits pass at once. Remote services are fakes in the same process.
 //
-// It tests the user's own part. That the engine keeps its promises is tested elsewhere; what no engine can
-// promise is that the services are asked with the right key, and honour it.
+// It tests the user's own part. The promises of the engine are tested elsewhere; no engine can promise that the
+// services are asked with the right key, and honour it.
 //
 // # A case
 //
-// A Case is a workflow, an input, and a function that makes the services afresh for every run, with the
-// agents that call them and with what must hold at the end:
+// A Case is a workflow, an input, and a function that makes the services afresh for every run, with the agents that
+// call them and with what must hold at the end:
 //
 //	var order = makegoodtest.Case{
 //		YAML:  orderYAML,
@@ -17,7 +17,7 @@
 //			shop := makegoodtest.NewFake("shop")
 //			return makegoodtest.Services{
 //				Agents: Agents("http://shop", makegoodtest.Client(shop)),
-//				HTTP:   shop, // what the built-in http agent reaches
+//				HTTP:   shop, // for the built-in http agent
 //				Ledger: shop.Ledger,
 //				Check: func(job makegoodtest.Job) error {
 //					if n := shop.Stands("charge"); job.ProcessState == makegood.JobProcessed && n != 1 {
@@ -29,27 +29,26 @@
 //		},
 //	}
 //
-// Run runs it once, to the end of its job. CrashEverywhere runs it again for every call that the engine
-// makes to its store and queues: with the engine killed just before the call or just after it, and with
-// the call failing without effect or after it. Chaos runs it on bad days that are made of a seed. Start
-// gives a running job to a test that wants to go through its time by hand.
+// Run runs it once, to the end of its job. CrashEverywhere runs it again for every call that the engine makes to its
+// store and queues: with the engine killed just before the call or just after it, and with the call failing without
+// effect or after it. Chaos runs it on bad days that are made of a seed. Start gives a running job to a test that
+// wants to go through its time by hand.
 //
-// # What a check may say
+// # Checks
 //
-// Check is asked at the end of each run, whatever happened on the way. It says what must be true of the
-// services then: a job that is Processed has had each effect once, one that is Undone or Cancelled has
-// left none. Where steps may use up their attempts, Undone and Error are ends like others. A job that does
-// not end is a violation by itself.
+// Check is asked at the end of each run, after any faults on the way. It checks the services: a job that is Processed
+// has had each effect once, one that is Undone or Cancelled has left none. Where steps may use up their attempts,
+// Undone and Error are ends like others. A job that does not end is a violation by itself.
 //
-// # What is real here and what is not
+// # Real and fake parts
 //
-// Workflow file, expressions, the Scheduler, agents, the Supervisor, claims, SQLite and the queues in
-// memory are those of the embedded engine. Killing it means that no later call reaches its store or its
-// queues, that the contexts of its agents end, and that a new engine opens the same folder. A service
-// survives that, as a remote one does: a request that it has taken in goes on.
+// Workflow file, expressions, the Scheduler, agents, the Supervisor, claims, SQLite and the queues in memory are
+// those of the embedded engine. Killing it means that no later call reaches its store or its queues, that the
+// contexts of its agents end, and that a new engine opens the same folder. A service survives that, as a remote one
+// does: a request that it has taken in goes on.
 //
-// A bubble allows no network, so agents must reach their services by a function call or by Client. What
-// waits must be able to wait in a bubble: channels, timers and contexts, but no mutex and no socket.
+// A bubble allows no network, so agents must reach their services by a function call or by Client. Code that waits
+// must wait in ways that a bubble knows: channels, timers and contexts, but no mutex and no socket.
 package makegoodtest
 
 import (
@@ -71,7 +70,7 @@ import (
 const (
 	// JobID is the id of the job of every run.
 	JobID = "job"
-	// defaultWithin is how long a job may take where its Case says nothing.
+	// defaultWithin is the default of Case.Within, how long a job may take.
 	defaultWithin = 24 * time.Hour
 )
 
@@ -100,13 +99,14 @@ type Services struct {
 	HTTP http.Handler
 	// Secrets are the values of ${ secret("name") }, by name.
 	Secrets map[string]string
-	// Ask, if set, is told what a workflow asks those whom it names, at least once; an error has them told again. Name is who
-	// is asked.
+	// Ask, if set, gets the questions of a workflow, each at least once; after an error it gets the question again. Name
+	// is the addressee.
 	Ask func(name string, q engine.Question) error
-	// Completions, if set, are what somebody outside says about steps that wait. Each is told until the engine has answered,
-	// over its deaths, as a remote service would; what it answers is nobody's to know. Make the channel in Services.
+	// Completions, if set, are the completions of steps that wait, from a person or a service outside. Each is sent until
+	// the engine has answered, over its deaths, as a remote service would; the answer is dropped. Make the channel in
+	// Services.
 	Completions <-chan Completion
-	// Check, if set, says what is wrong with the services, and with the job, at the end of a run.
+	// Check, if set, returns a violation by the services, or by the job, at the end of a run.
 	Check func(job Job) error
 	// Ledger, if set, says what the services did. It stands in the report of a violation.
 	Ledger func() string
@@ -160,7 +160,7 @@ type Attempt struct {
 	At time.Duration
 	// Life is which life of the engine it began in; the first is 1.
 	Life int
-	// Answer is what the agent said: "done", or "failed: " and why. Empty: nothing yet.
+	// Answer is the agent's answer: "done", or "failed: " and why. Empty: none yet.
 	Answer string
 }
 
@@ -176,7 +176,7 @@ func Run(t *testing.T, c Case) Job {
 	return job
 }
 
-// compiled reads the case; what is wrong with it says the error.
+// compiled reads the case, and returns an error where it is wrong.
 func (c Case) compiled() (*workflowfile.Compiled, json.RawMessage, error) {
 	if c.Services == nil {
 		return nil, nil, errors.New("the case has no Services")

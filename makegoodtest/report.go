@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// report describes a violation: what must hold and does not, what was done to the engine, what came to the
-// agents, and what the services have in their books.
+// report describes a violation: the rule that is broken, the faults of the engine, the requests to the agents, and
+// the ledgers of the services.
 func (w *world) report(violation error) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,8 +31,7 @@ func (w *world) report(violation error) string {
 	return b.String()
 }
 
-// sequence lists the attempts in the order in which they began, with the deaths between them. Whoever
-// calls it holds mu.
+// sequence lists the attempts in the order in which they began, with the deaths between them. The caller holds mu.
 func (w *world) sequence() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -19,8 +19,8 @@ type Running struct {
 	asked int
 }
 
-// Start begins a job, and lets happen what happens at once. It must be called inside a bubble of
-// testing/synctest, where the clock stands still until AdvanceTime, Wait or the test lets it go on:
+// Start begins a job, and lets all immediate effects happen. It must be called inside a bubble of testing/synctest,
+// where the clock stands still until AdvanceTime, Wait or the test lets it go on:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		job := makegoodtest.Start(t, order)
@@ -65,8 +65,8 @@ func (r *Running) Job() Job {
 	return job
 }
 
-// Request asks something of the job, as an operator does, and lets happen what follows at once. The error
-// says why it was refused.
+// Request makes a request of the job, as an operator does, and lets all immediate effects happen. The error is the
+// reason of a refusal.
 func (r *Running) Request(verb makegood.Verb) error {
 	r.asked++
 	_, err := r.w.engine.Jobs(byTest, nil).Request(context.Background(), JobID, api.Request{Verb: verb, Name: fmt.Sprint(r.asked)})
@@ -74,7 +74,7 @@ func (r *Running) Request(verb makegood.Verb) error {
 	return refusal(string(verb), err)
 }
 
-// Kill kills the engine as it is, starts it again, and lets happen what follows at once.
+// Kill kills the engine as it is, starts it again, and lets all immediate effects happen.
 func (r *Running) Kill() {
 	r.t.Helper()
 	r.w.noteSuffered("the engine was killed")

@@ -29,20 +29,20 @@ import (
 const (
 	// look is how often it is looked whether the job has ended, where its time is not long.
 	look = time.Second
-	// looks is how often that is, and the Supervisor looks round, in a long one: what is due wakes it in any case.
+	// looks is the number of looks at a long run, by the world and by the Supervisor; due events wake it in any case.
 	looks = 40
 	// visibility is after how long an event comes again that was received and lost.
 	visibility = 5 * time.Second
-	// calm is how long is waited after the end of a job for what is still under way: longer than a message
-	// can be invisible and then be delayed by a fault.
+	// calm is the wait after the end of a job for work still under way: longer than a message can be invisible and then
+	// be delayed by a fault.
 	calm = visibility + faultqueue.DefaultMaxDelay + time.Second
-	// again is the pause of a submitter who was not answered.
+	// again is the pause of a submitter without an answer.
 	again = 10 * time.Millisecond
 )
 
-// faults are what goes wrong in one life of the engine. The zero value: nothing.
+// faults are the faults in one life of the engine. The zero value: none.
 type faults struct {
-	// strike says what happens to a call of the engine; see life.
+	// strike decides the fate of a call of the engine; see life.
 	strike func(call) effect
 	// queues are the rates at which messages are lost, doubled and delayed.
 	queues faultqueue.Options
@@ -50,7 +50,7 @@ type faults struct {
 	handle handling
 }
 
-// handling does a task with an agent, or something else.
+// handling does a task with an agent, or with a fault.
 type handling func(ctx context.Context, a agent.Handler, task makegood.Task) (json.RawMessage, error)
 
 func handleIt(ctx context.Context, a agent.Handler, task makegood.Task) (json.RawMessage, error) {
@@ -81,7 +81,7 @@ type world struct {
 	suffered []string
 }
 
-// newWorld makes the services, in a bubble. Nothing runs until open.
+// newWorld makes the services, in a bubble. The engine does not run until open.
 func newWorld(t *testing.T, c Case) *world {
 	t.Helper()
 	compiled, input, err := c.compiled()
@@ -97,8 +97,8 @@ func newWorld(t *testing.T, c Case) *world {
 	return w
 }
 
-// memoryDir returns a folder in memory where there is one: nothing here rests on flushes, and many runs
-// would wait for them.
+// memoryDir returns a folder in memory where there is one: no test here rests on flushes, and many runs would wait
+// for them.
 func memoryDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "makegoodtest-")
@@ -218,7 +218,7 @@ func (w *world) untilEnd(within time.Duration) bool {
 // look is how often it is looked whether the job has ended.
 func (w *world) look() time.Duration { return max(look, w.c.within()/looks) }
 
-// rest lets come in what is still under way when the job has ended.
+// rest waits for work still under way when the job has ended.
 func (w *world) rest() {
 	time.Sleep(calm)
 	synctest.Wait()
@@ -244,7 +244,7 @@ func (w *world) job() (Job, error) {
 	return Job{Job: seen, Attempts: slices.Clone(w.attempts)}, nil
 }
 
-// verdict says what is wrong at the end of a run.
+// verdict returns the job at the end of a run, and the violation, if there is one.
 func (w *world) verdict() (Job, error) {
 	job, err := w.job()
 	switch {
@@ -310,7 +310,7 @@ func (a watchedAgent) Handle(ctx context.Context, task makegood.Task) (json.RawM
 	return output, err
 }
 
-// begun notes an attempt, and returns its place and what stands between the engine and the agent.
+// begun notes an attempt, and returns its place and the handling between the engine and the agent.
 func (w *world) begun(task makegood.Task) (int, handling) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

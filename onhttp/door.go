@@ -30,9 +30,9 @@ const (
 	answerWithin = 30 * time.Second
 	// shortAnswer is how long that of a heartbeat may take at least; a quarter of the step's silence, where that is longer.
 	shortAnswer = time.Second
-	// maxAnswer is how much of an answer is read: a batch of messages, and what stands around each.
+	// maxAnswer is how much of an answer is read: a batch of messages, and the JSON around each.
 	maxAnswer = limits.MaxBatch * (limits.MaxMessageBytes + 1<<10)
-	// maxProblem is how much is read of one that says what is wrong.
+	// maxProblem is how much of an error's answer is read.
 	maxProblem = 64 << 10
 )
 
@@ -58,15 +58,15 @@ func newDoor(o working) (*door, error) {
 	return &door{
 		base: base, pause: transferPause, agent: o.Agent.Name(), token: o.Token, instance: o.Instance,
 		logger: slog.New(heldback.New(o.Logger.Handler(), time.Now)),
-		// No redirect is followed: the API has none, and the token is for nobody else.
+		// No redirect is followed: the API has none, and the token is for the engine alone.
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
 }
 
 func (d *door) close() { d.http.CloseIdleConnections() }
 
-// take asks for tasks: most at most, waiting so long for the first. A task that cannot be read is left to end in silence,
-// and those beside it are none the worse.
+// take asks for tasks: most at most, waiting so long for the first. A task that cannot be read is left to end in
+// silence, without effect on those beside it.
 func (d *door) take(ctx context.Context, request string, most int, wait time.Duration) ([]agentrun.Held, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+answerWithin)
 	defer cancel()
@@ -93,7 +93,7 @@ func (d *door) take(ctx context.Context, request string, most int, wait time.Dur
 	return taken, nil
 }
 
-// held is a task with its claim, and what can be said of it.
+// held returns a task with its claim, and its heartbeat, reply and payloads.
 func (d *door) held(g agentdoor.TaskGiven, expires time.Time) (agentrun.Held, error) {
 	task, err := wire.DecodeTask(string(g.Task))
 	if err == nil && task.Agent != d.agent {
@@ -136,7 +136,7 @@ func (d *door) heartbeat(ctx context.Context, task makegood.Task, lockedBy strin
 	}
 }
 
-// reply tells an outcome. That it changes nothing is no error: there is nothing to do about it.
+// reply sends an outcome. A reply without effect is no error: the agent could not mend it.
 func (d *door) reply(ctx context.Context, body string) error {
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -146,8 +146,8 @@ func (d *door) reply(ctx context.Context, body string) error {
 	return nil
 }
 
-// unanswered returns a refusal of what can never be taken. Any other error it returns as it is, for it is asked again, and logs it:
-// a short outage is one line, and a long one a line a minute.
+// unanswered returns a refusal for a message that can never be taken. Any other error it logs, and returns as it is,
+// for the message is sent again: a short outage is one line, and a long one a line a minute.
 func (d *door) unanswered(ctx context.Context, what string, err error) error {
 	if wrong := new(problem); errors.As(err, &wrong) && (wrong.status == http.StatusBadRequest || wrong.status == http.StatusRequestEntityTooLarge) {
 		return queue.Refused("%s", wrong.text)
@@ -168,7 +168,7 @@ type problem struct {
 
 func (p *problem) Error() string { return fmt.Sprintf("%d: %s", p.status, p.text) }
 
-// post asks once, and reads the answer into out. *problem; any other error leaves it open what became of what was asked.
+// post asks once, and reads the answer into out. *problem; after any other error the request may have had its effect.
 func (d *door) post(ctx context.Context, what string, in, out any) error {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -196,7 +196,7 @@ func (d *door) post(ctx context.Context, what string, in, out any) error {
 	return nil
 }
 
-// showToken shows the engine what it asks this agent for.
+// showToken adds the agent's token to a request.
 func (d *door) showToken(r *http.Request) {
 	if d.token != "" {
 		r.Header.Set("Authorization", "Bearer "+d.token)

@@ -1,21 +1,22 @@
-// Package onhttp runs an agent in a process of its own, whose jobs are in an engine elsewhere: in `makegood dev --outside
-// NAME`, or in a process that embeds package engine and names the agent in its Options.Outside.
+// Package onhttp runs an agent in a process of its own, for the jobs of an engine elsewhere: in `makegood dev
+// --outside NAME`, or in a process that embeds package engine and names the agent in its Options.Outside.
 //
 //	err := onhttp.Run(ctx, payments, onhttp.Options{URL: "http://127.0.0.1:4777"})
 //
-// It asks the engine for tasks over HTTP, works on them, sends heartbeats, and replies: the agent is the same code that is
-// linked into an engine, and the same that package onqueue runs for a stack on AWS. It reads and writes large payloads
-// (agent.OpenPayload, agent.WritePayload) through the engine, by pieces, as long as the attempt is its own.
+// It asks the engine for tasks over HTTP, works on them, sends heartbeats, and replies: the agent is the same code
+// that is linked into an engine, and the same that package onqueue runs for a stack on AWS. It reads and writes large
+// payloads (agent.OpenPayload, agent.WritePayload) through the engine, by pieces, as long as the attempt is its own.
 //
 // # When something dies
 //
-// The engine claims an attempt before it gives its task out, so when this process dies the claim's CompleteBy passes, and the
-// job makes the next attempt. When the engine dies, or the connection breaks, the work goes on, and heartbeats and replies are
-// said again for as long as the attempt has time: an engine that is started again costs none. An answer that was lost is asked for again, under the same name. A payload is read on where
-// its download broke off, and sent again where what it is written from can be read again.
+// The engine claims an attempt before it gives its task out, so when this process dies the claim's CompleteBy passes,
+// and the job makes the next attempt. When the engine dies, or the connection breaks, the work goes on, and
+// heartbeats and replies are repeated for as long as the attempt has time: a restart of the engine costs no attempt.
+// A request for tasks with a lost answer is repeated under the same name. A payload is read on where its download
+// broke off, and sent again where its source can be read again.
 //
-// The package decides nothing about jobs, and compares no two clocks: what the engine says of time is counted on the
-// monotonic clock, from before it was asked.
+// The package makes no decision about jobs, and compares no two clocks: the engine's durations count on the monotonic
+// clock, from before the request.
 package onhttp
 
 import (
@@ -38,12 +39,12 @@ import (
 type Options struct {
 	// URL is where the engine's API is, such as http://127.0.0.1:4777, or the address of its engine.AgentHandler.
 	URL string
-	// Token is what the engine asks this agent for; empty: nothing.
+	// Token is the token that the engine asks this agent for; empty: none.
 	Token string
-	// Concurrency is how many attempts run at once. 1 to 1,000. Default: 64. Nothing is taken that could not begin.
+	// Concurrency is how many attempts run at once. 1 to 1,000. Default: 64. No task
+	// is taken without a free slot.
 	Concurrency int
-	// Instance names this process where people see who holds a claim: 1 to 128 of A-Z a-z 0-9 . _ : -. Default: "go-" and 128
-	// random bits.
+	// Instance names this process in claims: 1 to 128 of A-Z a-z 0-9 . _ : -. Default: "go-" and 128 random bits.
 	Instance string
 	// Grace is how long work may go on after ctx has ended. At most 30 days. Default: 30 seconds.
 	Grace time.Duration
@@ -81,11 +82,12 @@ func (o working) complete() (working, error) {
 	return o, nil
 }
 
-// Run takes tasks of an agent until ctx ends. The engine must know the agent's name as that of an agent outside. At the end
-// Run takes only the tasks on their way, lets the running work go on for Grace, and returns nil; or tells it to stop, and
-// returns agent.ErrCutOff. An error that is agent.ErrOptions means that no work was begun. While it runs, what the engine refuses, or does not answer, is asked again, at most every 5 seconds, and logged once, then once a
-// minute: also that it knows no such agent, or wants another token. Heartbeats and replies are said again for as long as
-// their attempt has time.
+// Run takes tasks of an agent until ctx ends. The engine must know the agent's name as that of an agent outside. At
+// the end Run takes only the tasks on their way, lets the running work go on for Grace, and returns nil; or tells it
+// to stop, and returns agent.ErrCutOff. An error that is agent.ErrOptions means that no work was begun. While it
+// runs, a request that the engine refuses, or does not answer, is repeated, at most every 5 seconds, and logged once,
+// then once a minute: also a refusal because the engine knows no such agent, or wants another token. Heartbeats and
+// replies are repeated for as long as their attempt has time.
 func Run(ctx context.Context, a agent.Handler, options Options) error {
 	o, err := working{options, a}.complete()
 	if err != nil {

@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	// maxTransfers is how often in a row a payload is sent, or read on, without a byte that came through: an engine that starts
-	// again is back before that. The attempt's own time ends it earlier.
+	// maxTransfers is how often in a row a payload is sent, or read on, without a byte that came through: an engine that
+	// restarts is back before that. The attempt's own time ends it earlier.
 	maxTransfers = 8
-	// transferPause is the wait after the first failure; it doubles, up to longestPauses of it.
+	// transferPause is the wait after the first failure; it doubles, up to longestPauses times itself.
 	transferPause, longestPauses = 100 * time.Millisecond, 20
 )
 
-// payloads are those of the job of one attempt, read and written through the engine. No memory of it holds one.
+// payloads are those of the job of one attempt, read and written through the engine. They are never held in memory as
+// a whole.
 type payloads struct {
 	door *door
 	// holder says for which attempt.
@@ -40,8 +41,8 @@ func (d *door) payloadsOf(task makegood.Task, lockedBy string) (payloads, error)
 	return payloads{d, string(holder)}, err
 }
 
-// Write stores bytes for the attempt's job, whatever place is said: the engine knows it. What can be read again from its
-// beginning is sent again where the line broke.
+// Write stores bytes for the attempt's job, whichever place is given: the engine knows it. A source that can be read
+// again from its beginning is sent again where the connection broke.
 func (p payloads) Write(ctx context.Context, at payload.Place, from io.Reader) (w payload.Written, err error) {
 	if source, again := transfer.Rewindable(from); again {
 		w, err = p.send(ctx, source)
@@ -54,7 +55,7 @@ func (p payloads) Write(ctx context.Context, at payload.Place, from io.Reader) (
 	return w, nil
 }
 
-// send sends what can be read again, until it is there.
+// send sends a source that can be read again, until the payload is stored.
 func (p payloads) send(ctx context.Context, source *transfer.Source) (payload.Written, error) {
 	w, err := source.Measure()
 	if err != nil {
@@ -66,7 +67,7 @@ func (p payloads) send(ctx context.Context, source *transfer.Source) (payload.Wr
 			return false, err
 		}
 		again, err = p.put(ctx, body, w.Bytes, func() payload.Written { return w })
-		// Nobody reads from it any more once it is closed.
+		// After Close it is read no more.
 		if changed := body.Changed(); changed != nil {
 			return false, changed
 		}
@@ -74,7 +75,7 @@ func (p payloads) send(ctx context.Context, source *transfer.Source) (payload.Wr
 	})
 }
 
-// sendOnce sends what cannot be read twice: again only as long as nobody has begun to read it.
+// sendOnce sends a source that cannot be read twice: again only as long as no byte has been read.
 func (p payloads) sendOnce(ctx context.Context, from io.Reader) (payload.Written, error) {
 	limited := payload.Limit(from)
 	err := p.again(ctx, func() (again bool, err error) {
@@ -86,12 +87,13 @@ func (p payloads) sendOnce(ctx context.Context, from io.Reader) (payload.Written
 		return again && !once.Begun(), err
 	})
 	if err != nil {
-		return payload.Written{}, err // It may be read still, by who sends it.
+		return payload.Written{}, err // The transport may still be reading it.
 	}
 	return limited.Written(), nil
 }
 
-// put sends bytes, so many or, with a negative length, as many as there are, and checks that the engine has them as they were.
+// put sends length bytes, or with a negative length all there are, and checks that the engine has stored the same
+// bytes.
 func (p payloads) put(ctx context.Context, body io.ReadCloser, length int64, sent func() payload.Written) (again bool, err error) {
 	defer body.Close()
 	r, err := p.request(ctx, http.MethodPut, nil, body)
@@ -99,7 +101,7 @@ func (p payloads) put(ctx context.Context, body io.ReadCloser, length int64, sen
 		return false, err
 	}
 	r.Header.Set("Content-Type", "application/octet-stream")
-	// What is refused is not sent.
+	// A refused payload is not sent.
 	r.Header.Set("Expect", "100-continue")
 	if r.ContentLength = length; length == 0 {
 		r.Body = http.NoBody
@@ -117,7 +119,7 @@ func (p payloads) put(ctx context.Context, body io.ReadCloser, length int64, sen
 	if err := json.NewDecoder(io.LimitReader(answer.Body, maxProblem)).Decode(&stored); err != nil {
 		return true, fmt.Errorf("read the answer: %w", err)
 	}
-	_ = body.Close() // It never fails, and nobody reads from it any more.
+	_ = body.Close() // Close never fails, and after it the body is read no more.
 	return false, transfer.Same(stored, sent())
 }
 
@@ -188,8 +190,8 @@ func (p payloads) request(ctx context.Context, method string, query url.Values, 
 	return r, nil
 }
 
-// refused is the error that an answer stands for, and whether to ask again. What is final, and that the attempt is over, the engine
-// says.
+// refused returns the error that an answer stands for, and whether to ask again. The engine says which problems are
+// final, and that the attempt is over.
 func refused(answer *http.Response) (again bool, err error) {
 	wrong := problemOf(answer)
 	switch {
@@ -201,7 +203,7 @@ func refused(answer *http.Response) (again bool, err error) {
 	return wrong.status >= http.StatusInternalServerError || wrong.status == http.StatusTooManyRequests, wrong
 }
 
-// again does something until it is done, or fails for good, or has failed maxTransfers times.
+// again calls do until it succeeds, or fails for good, or has failed maxTransfers times.
 func (p payloads) again(ctx context.Context, do func() (again bool, err error)) error {
 	wait := p.door.pause
 	for try := 1; ; try++ {

@@ -19,7 +19,7 @@ const (
 	// pauseMin and pauseMax bound the wait after tasks could not be taken; it doubles from one to the other.
 	pauseMin = 100 * time.Millisecond
 	pauseMax = 5 * time.Second
-	// lastWithin is how long it may take at the end to hear of what was on its way.
+	// lastWithin is how long the last answer may take at the end, with the tasks on their way.
 	lastWithin = 5 * time.Second
 )
 
@@ -44,7 +44,7 @@ func newTaker(d *door, o working) *taker {
 	}
 }
 
-// run takes tasks until ctx ends, and returns when nothing runs any more.
+// run takes tasks until ctx ends, and returns when no task runs any more.
 func (t *taker) run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -105,8 +105,8 @@ func (t *taker) reserve(ctx context.Context) int {
 	return limits.MaxBatch
 }
 
-// ask asks for tasks until it is answered or ctx ends. All its tries have one name, so that what an answer held that was
-// lost is given again; the last one, after ctx, does not wait.
+// ask asks for tasks until it is answered or ctx ends. All its tries have one name, so that the tasks of a lost
+// answer are given again; the last one, after ctx, does not wait.
 func (t *taker) ask(ctx, work context.Context, most int) []agentrun.Held {
 	request := rand.Text()
 	for wait := pauseMin; ctx.Err() == nil; wait = min(2*wait, pauseMax) {
@@ -115,7 +115,7 @@ func (t *taker) ask(ctx, work context.Context, most int) []agentrun.Held {
 			return taken
 		}
 		if ctx.Err() == nil {
-			_ = t.door.unanswered(ctx, "a request for tasks", err) // whatever it is, it is asked again
+			_ = t.door.unanswered(ctx, "a request for tasks", err) // every error is asked again
 			_ = pause.For(ctx, wait/2+mathrand.N(wait/2))          // the loop asks whether ctx has ended
 		}
 	}
@@ -136,6 +136,6 @@ func (t *taker) begin(work context.Context, held agentrun.Held) {
 			t.working.Add(-1)
 			<-t.slots
 		}()
-		_ = t.runner.Do(work, held) // the log has why nothing was told, and there is nobody else to tell
+		_ = t.runner.Do(work, held) // the log has the reason of a missing reply
 	})
 }

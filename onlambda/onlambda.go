@@ -1,4 +1,4 @@
-// Package onlambda is what the mains of your Lambda functions call, one call each:
+// Package onlambda has the mains of your Lambda functions, one call each:
 //
 //	func main() { onlambda.Scheduler(trips.Files) }     // functions/scheduler
 //	func main() { onlambda.Agent(trips.Agents...) }     // functions/agent
@@ -6,8 +6,8 @@
 //	func main() { onlambda.Door(trips.Files) }          // functions/door
 //
 // Each reads its configuration from the environment that the template sets, and does not return: Lambda ends the
-// process. Where something of the configuration is wrong, all of it is said on standard error, and the process ends
-// with exit code 1.
+// process. Where the configuration is wrong, every mistake is written to standard error, and the process ends with
+// exit code 1.
 package onlambda
 
 import (
@@ -23,12 +23,13 @@ import (
 )
 
 // Scheduler moves jobs on: it handles batches of the events queue and of the submissions queue. files hold workflows,
-// *.yaml or *.yml, also in folders below; those whose names the stack does not know are made known with the first batch.
+// *.yaml or *.yml, also in folders below. The first batch makes the ones known that have names new to the stack.
 func Scheduler(files fs.FS) {
 	start(deployed.Scheduler(context.Background(), os.Getenv, files))
 }
 
-// Agent runs one of these agents, or the built-in http, which MAKEGOOD_AGENT names: it handles batches of its tasks queue.
+// Agent runs the agent that MAKEGOOD_AGENT names, one of these or the built-in http: it handles batches of its tasks
+// queue.
 func Agent(agents ...agent.Handler) {
 	start(deployed.Agent(context.Background(), os.Getenv, agents))
 }
@@ -38,8 +39,9 @@ func Supervisor() {
 	start(deployed.Supervisor(context.Background(), os.Getenv))
 }
 
-// Door answers behind a function URL that asks IAM who knocks. MAKEGOOD_DOOR says what it lets them do: submit, read or
-// operate; or it is complete, behind a URL that asks nobody: there a completion token says what one may do. files are as for Scheduler, and made known with the first submission that names them.
+// Door answers requests to a function URL. Behind one that IAM guards, MAKEGOOD_DOOR is the set of calls it allows:
+// submit, read or operate. With MAKEGOOD_DOOR=complete it serves a URL without authentication, where a completion
+// token carries the permission. files are as for Scheduler, and made known with the first submission that names them.
 func Door(files fs.FS) {
 	start(deployed.Door(context.Background(), os.Getenv, files))
 }

@@ -39,7 +39,7 @@ func serveHealth(listener net.Listener, name string, p *poller, runner *agentrun
 		if h.Status != healthy {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_ = json.NewEncoder(w).Encode(h) // whoever asked is gone
+		_ = json.NewEncoder(w).Encode(h) // the caller has gone
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: readWithin}
 	done := make(chan struct{})
@@ -61,7 +61,7 @@ func (p *poller) health(now time.Time) health {
 	h := health{
 		Status: healthy, Working: p.working.Load(), Concurrency: p.options.Concurrency, LastPoll: time.Unix(0, p.polled.Load()).UTC(),
 	}
-	// While all slots are taken nobody polls, and that is as it should be.
+	// No poll runs while all slots are taken, which is healthy.
 	full := len(p.slots) == cap(p.slots) && h.Working == int64(cap(p.slots))
 	switch {
 	case p.stopping.Load():

@@ -1,17 +1,18 @@
-// Package onqueue runs an agent of a deployed stack anywhere: on ECS, on EC2, on a laptop, for work that takes longer than a
-// Lambda function may, or that needs a machine of its own.
+// Package onqueue runs an agent of a deployed stack anywhere: on ECS, on EC2, on a laptop, for work that takes longer
+// than a Lambda function may, or that needs a machine of its own.
 //
 //	err := onqueue.Run(ctx, trips.Render, onqueue.Options{Stack: "trips-prod"})
 //
-// It polls the agent's tasks queue, claims attempts, works on them, and replies: the same code that runs in a function. The
-// stack's own function of that agent must not poll the queue (docs/long-steps.md says how that is switched off).
+// It polls the agent's tasks queue, claims attempts, works on them, and replies: the same code that runs in a
+// function. The stack's own function of that agent must not poll the queue (docs/long-steps.md says how that is
+// switched off).
 //
 // # When the process dies
 //
-// The message of a task is deleted once its attempt is claimed, so no time that SQS hides messages bounds the work, and what
-// it does not bring back nobody misses: the claim's CompleteBy passes, and the job makes the next attempt. A process that is
-// killed therefore costs as much time as its step may be silent (heartbeat, in the workflow), and one look. What was received
-// and not claimed comes back by itself.
+// The message of a task is deleted once its attempt is claimed, so no visibility timeout of SQS bounds the work, and
+// no message has to come back: the claim's CompleteBy passes, and the job makes the next attempt. A process that is
+// killed therefore costs as much time as its step may be silent (heartbeat, in the workflow), and one look. A message
+// that was received and not claimed comes back by itself.
 package onqueue
 
 import (
@@ -31,13 +32,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
-// Options are the options of Run. Only Stack must be set, and not even that where the environment names the table and the
-// queues.
+// Options are the options of Run. Only Stack must be set, and not even that where the environment names the table and
+// the queues.
 type Options struct {
 	// Stack is the name of the stack; CloudFormation is asked where its table and queues are. MAKEGOOD_TABLE and
 	// MAKEGOOD_QUEUE_PREFIX, where they are set, stand instead, and CloudFormation is not asked.
 	Stack string
-	// Concurrency is how many attempts run at once. 1 to 1,000. Default: 64. Nothing is received that could not begin.
+	// Concurrency is how many attempts run at once. 1 to 1,000. Default: 64. No
+	// message is received without a free slot.
 	Concurrency int
 	// Grace is how long work may go on after ctx has ended. At most 30 days. Default: 30 seconds.
 	Grace time.Duration
@@ -63,10 +65,11 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// Run takes tasks of an agent until ctx ends. Then it takes no more, hands back what it has received and not begun, lets what
-// runs go on for Grace, and returns nil; or tells what still runs to stop, and returns agent.ErrCutOff. An error that is
-// agent.ErrOptions means that nothing was begun: the options, the credentials, the stack or its queue cannot be. While it runs,
-// what AWS refuses is tried again, at most every half minute, and logged.
+// Run takes tasks of an agent until ctx ends. Then it takes no more, hands back messages that were received and not
+// begun, lets running attempts go on for Grace, and returns nil; or tells the rest to stop, and returns
+// agent.ErrCutOff. An error that is agent.ErrOptions means that no task was begun: the options, the credentials, the
+// stack or its queue cannot be. While it runs, requests that AWS refuses are repeated, at most every half minute, and
+// logged.
 func Run(ctx context.Context, a agent.Handler, o Options) error {
 	o, err := o.complete()
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	pauseMax = 30 * time.Second
 	// settleWithin is how long it may take to delete a message, or to hand it back.
 	settleWithin = 5 * time.Second
-	// sharedSpare is how much longer than its timeout the message of a shared task stays hidden, which nobody claims.
+	// sharedSpare is how much longer than its timeout the message of a shared task stays hidden, since it has no claim.
 	sharedSpare = time.Minute
 	// sickAfter is how long the queue may not be reached until health says so.
 	sickAfter = time.Minute
@@ -57,7 +57,7 @@ func newPoller(r queue.Receiver, name string, o Options) *poller {
 	return &poller{receiver: r, queue: name, options: o, slots: make(chan struct{}, o.Concurrency)}
 }
 
-// run takes messages until ctx ends, and returns when nothing runs any more.
+// run takes messages until ctx ends, and returns when no task runs any more.
 func (p *poller) run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -151,7 +151,7 @@ func (p *poller) take(ctx context.Context) int {
 	return limits.MaxBatch
 }
 
-// receive polls once. That nothing came is no error.
+// receive polls once. No message is no error.
 func (p *poller) receive(work context.Context, limit int) ([]events.SQSMessage, error) {
 	within, cancel := context.WithTimeout(work, window)
 	defer cancel()
@@ -177,7 +177,7 @@ func (p *poller) handBack(ctx context.Context, records []events.SQSMessage) {
 	})
 }
 
-// handle has one message handled, and settles what becomes of it.
+// handle has one message handled, and deletes it on success.
 func (p *poller) handle(work context.Context, record events.SQSMessage) {
 	defer p.deleted.Delete(record.ReceiptHandle)
 	handler := sqsbatch.Backoff(p.handler, unlessDeleted{p}, p.queue, sqsbatch.BackoffOptions{Logger: p.options.Logger})
@@ -204,7 +204,8 @@ func (p *poller) delete(ctx context.Context, record events.SQSMessage) {
 	p.settle(ctx, "delete", 1, func(ctx context.Context) error { return p.receiver.Delete(ctx, p.queue, record.ReceiptHandle) })
 }
 
-// settle does something to messages. What fails is logged and no more: a message that comes again finds its attempt claimed.
+// settle deletes, hides or hands back messages. A failure is only logged: a message that comes again finds its
+// attempt claimed.
 func (p *poller) settle(ctx context.Context, doing string, messages int, do func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
 	defer cancel()

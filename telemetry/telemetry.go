@@ -1,6 +1,6 @@
-// Package telemetry says where the traces and metrics of an engine go: to providers of OpenTelemetry. It needs
-// OpenTelemetry's API and not its SDK, makes no provider, and sends nothing; package telemetry/export makes providers from
-// the environment.
+// Package telemetry names the OpenTelemetry providers that take the traces and metrics of an engine. It needs
+// OpenTelemetry's API and not its SDK, makes no provider, and makes no requests; package telemetry/export makes
+// providers from the environment.
 package telemetry
 
 import (
@@ -14,22 +14,23 @@ import (
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
 
-// Telemetry is where traces and metrics go. The zero value: nowhere, and nothing is made for them.
+// Telemetry holds the destinations of traces and metrics. With the zero value none are made.
 type Telemetry struct {
 	// Traces gets a span for each attempt, and for each thing that happened to a job. A provider of the SDK must make
 	// its ids with IDs (sdktrace.WithIDGenerator): the engine says which a span has. Nil: there are no spans.
 	Traces trace.TracerProvider
-	// Sampled says whether the trace of a job is kept whose submitter did not say so: the same for the same trace, whoever
-	// asks and when, since nothing of it is stored. Nil: all are. What the sampler of Traces drops is dropped besides.
+	// Sampled reports whether the trace of a job is kept if its submitter did not decide. It must give the same answer
+	// for a trace at any time and in every process, since the answer is not stored. Nil: all are kept. The sampler of
+	// Traces may drop more.
 	Sampled func(trace.TraceID) bool
 	// Metrics gets the metrics; nil: none are recorded.
 	Metrics metric.MeterProvider
-	// Scrape, if set, answers GET /metrics beside the API, to whoever may ask that.
+	// Scrape, if set, answers GET /metrics beside the API, for callers with the right to read metrics.
 	Scrape http.Handler
 }
 
-// IDs makes the ids of spans: those that an engine asks for, and random ones for everybody else. It is an IDGenerator of
-// OpenTelemetry's SDK. The zero value is ready, and may be used by many goroutines at once.
+// IDs makes the ids of spans: the engine's own for the spans of an engine, and random ones for all others. It is an
+// IDGenerator of OpenTelemetry's SDK. The zero value is ready, and may be used by many goroutines at once.
 type IDs struct{}
 
 // NewIDs returns the ids of a span that begins a trace.

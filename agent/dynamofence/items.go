@@ -35,7 +35,8 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// key is where an effect's item lies. A job's id may be used again after the job has expired, so its birth is part of it.
+// key is the key of an effect's item. A job's id may be used again after the job has expired, so its birth is part of
+// the key.
 func (f *Fence) key(key, birth string) item {
 	it := item{f.config.Key: text("effect#" + key + "#" + birth)}
 	if f.config.Sort != "" {
@@ -67,7 +68,7 @@ func (f *Fence) put(task makegood.Task, key string, is fenced.State, output []by
 	}}
 }
 
-// by are the attributes that say who wrote an item, and until when it is kept.
+// by returns the attributes that record the writer of an item, and the time until which it is kept.
 func (f *Fence) by(task makegood.Task) item {
 	now := f.config.Now()
 	it := item{
@@ -107,7 +108,7 @@ type found struct {
 	state fenced.State
 }
 
-// read reads an effect's item; nothing: there is none.
+// read reads an effect's item; an empty one means that there is none.
 func read(it item) found {
 	if len(it) == 0 {
 		return found{}
@@ -121,8 +122,8 @@ func read(it item) found {
 	}
 }
 
-// answers is what an effect that is there answers to an attempt of its step. One that this attempt wrote itself, and whose
-// answer was lost, is its own.
+// answers returns a stored effect as the answer to an attempt of its step. Before stays false if this attempt wrote
+// it itself, and the answer was lost.
 func (s found) answers(task makegood.Task) (Effect, error) {
 	if s.state != fenced.Done {
 		return Effect{}, agent.Final(agent.NotApplied(fmt.Errorf("%s: %w", task.Key, ErrUndone)))

@@ -31,9 +31,9 @@ const (
 )
 
 var (
-	// errAgain: what was asked was not done, and may be asked again.
+	// errAgain: the transaction was not carried out, and may be sent again.
 	errAgain = errors.New("the transaction was cancelled by others")
-	// errMoved: the effect of an undo is not what it was when it was looked at.
+	// errMoved: the effect of an undo has changed since it was read.
 	errMoved = errors.New("the effect keeps changing")
 )
 
@@ -46,14 +46,14 @@ const (
 // transient are those that pass by themselves.
 var transient = []string{"TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"}
 
-// RefusedError says that DynamoDB refused an item of the agent's own; nothing was written.
+// RefusedError says that DynamoDB refused an item of the agent's own; no item was written.
 type RefusedError struct {
 	// Index is the place of the item in the list that was given, the first if there are several. Reasons are those of the
 	// whole list, as DynamoDB gave them.
 	Index   int
 	Reasons []types.CancellationReason
-	// Code is why: ConditionalCheckFailed, ItemCollectionSizeLimitExceeded, ValidationError. Item is what stands there, if it was
-	// asked for by ReturnValuesOnConditionCheckFailure.
+	// Code is the reason: ConditionalCheckFailed, ItemCollectionSizeLimitExceeded, ValidationError. Item is the stored
+	// item, if ReturnValuesOnConditionCheckFailure asked for it.
 	Code, Message string
 	Item          map[string]types.AttributeValue
 
@@ -71,13 +71,13 @@ func (e *RefusedError) Error() string {
 // Unwrap returns what DynamoDB answered.
 func (e *RefusedError) Unwrap() error { return e.cause }
 
-// send sends a transaction until it is known what came of it, as long as ctx lasts.
+// send sends a transaction until its outcome is known, as long as ctx lasts.
 func (f *Fence) send(ctx context.Context, items, ours []types.TransactWriteItem) (Effect, error) {
 	if len(items) > MaxItems {
 		return Effect{}, agent.Final(agent.NotApplied(fmt.Errorf("%w: %d, the limit is %d", ErrItems, len(items), MaxItems)))
 	}
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: slices.Concat(items, ours), ClientRequestToken: aws.String(newToken())}
-	// An earlier try that was not answered may have been carried out, or may be yet; then a later refusal proves nothing.
+	// An earlier try without an answer may have been carried out, or may be yet; then a later refusal is no proof.
 	open := false
 	var last error
 	for try := range maxTries {
@@ -100,7 +100,7 @@ func (f *Fence) send(ctx context.Context, items, ours []types.TransactWriteItem)
 	return Effect{}, last
 }
 
-// settle says of an error that nothing was written, where that is known.
+// settle marks an error as agent.NotApplied, unless the outcome is open.
 func settle(err error, open bool) error {
 	if open {
 		return err
@@ -135,8 +135,8 @@ func (f *Fence) written(ctx context.Context, ours []types.TransactWriteItem) Eff
 	return Effect{Attempt: agent.TaskOf(ctx).Attempt}
 }
 
-// again reports whether a transaction is to be sent once more that was answered so, and notes whether this try may have been
-// carried out.
+// again reports whether a transaction with this answer is to be sent once more, and notes in open whether this try
+// may have been carried out.
 func again(err, judged error, open *bool) bool {
 	if errors.As(err, new(*types.TransactionCanceledException)) {
 		return errors.Is(judged, errAgain)
@@ -156,7 +156,8 @@ func again(err, judged error, open *bool) bool {
 	return retryable
 }
 
-// lookBack looks whether a transaction of which nothing is known was carried out. That it was not yet proves nothing.
+// lookBack looks whether a transaction with an unknown outcome was carried out. If it finds no effect, the outcome
+// stays open.
 func (f *Fence) lookBack(ctx context.Context, last error) (Effect, error) {
 	task := agent.TaskOf(ctx)
 	seen, err := f.look(ctx, task.Key, task.Birth)
@@ -166,8 +167,8 @@ func (f *Fence) lookBack(ctx context.Context, last error) (Effect, error) {
 	return Effect{}, errors.Join(last, err)
 }
 
-// judge reads why a transaction was cancelled, whose last items are ours: the claim first, if it is there, then the effect,
-// then the rest. An error that is no cancellation is returned as it is.
+// judge reads why a transaction was cancelled. It looks at our items first, the last of the transaction: the claim,
+// if it is there, then the effect; then at the rest. An error that is no cancellation is returned as it is.
 func (f *Fence) judge(ctx context.Context, err error, ours []types.TransactWriteItem) (Effect, error) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) < len(ours) {

@@ -1,4 +1,4 @@
-// Package sqlitefence makes what an agent does in a SQLite database of its own happen exactly once.
+// Package sqlitefence makes the effects of an agent in its own SQLite database happen exactly once.
 //
 //	func (l *Ledger) charge(ctx context.Context, in Charge) (Receipt, error) {
 //		return sqlitefence.Do(ctx, l.fence, func(tx *sql.Tx) (Receipt, error) {
@@ -7,23 +7,23 @@
 //		})
 //	}
 //
-// In the same transaction as the effect it keeps the output under the idempotency key of the task, so that every later
-// attempt is answered with it and does nothing. An undo leaves a mark under the key of the step that it undoes: what was held
-// up on its way can never land after it.
+// In the same transaction as the effect it keeps the output under the idempotency key of the task, so that every
+// later attempt gets it and has no effect. An undo leaves a mark under the key of the step that it undoes: a delayed
+// effect can never land after it.
 //
-// # What holds, where
+// # Guarantees
 //
-// In the file of the jobs (DIR/makegood.db, which the caller opens with a driver of their own, as for client/sqlitetx): the
-// claim of the attempt is looked at in the same transaction, so the effect happens only while the attempt is held.
-// In a file of the caller's own: the fence keeps the highest attempt of each step that came to it, and refuses lower ones. So
-// an attempt that is over is refused from the moment on at which a later one, or the undo, has come here, and not before.
-// In both the effect happens at most once, and never after its undo.
+// In the file of the jobs (DIR/makegood.db, which the caller opens with a driver of their own, as for
+// client/sqlitetx): the claim of the attempt is looked at in the same transaction, so the effect happens only while
+// the attempt is held. In a file of the caller's own: the fence keeps the highest attempt of each step that came to
+// it, and refuses lower ones. So an attempt that is over is refused from the moment on at which a later one, or the
+// undo, has come here, and not before. In both the effect happens at most once, and never after its undo.
 //
-// # What the caller sees to
+// # Duties of the caller
 //
-// Open the database with a busy_timeout (5 s, say), and leave PRAGMA synchronous at FULL, or what was answered may be lost
-// with the power. In the file of the jobs keep transactions short: the engine cannot write meanwhile. What an effect does
-// outside of its transaction is not fenced.
+// Open the database with a busy_timeout (5 s, say), and leave PRAGMA synchronous at FULL, or a power failure may lose
+// an effect that was answered. In the file of the jobs keep transactions short: the engine cannot write meanwhile.
+// Only the transaction is fenced, and no effect outside of it.
 package sqlitefence
 
 import (
@@ -43,14 +43,14 @@ import (
 )
 
 var (
-	// ErrLost: the attempt is not the agent's any more, and nothing was written. Return it: the runner looks whether it is
-	// so, and then says nothing.
+	// ErrLost: the attempt is no longer the agent's, and the transaction has no effect. Return it: the runner checks that
+	// this is so, and then sends no reply.
 	ErrLost = fenced.ErrLost
-	// ErrUndone: the effect was undone, or its undo has seen to it that it never happens. Nothing was written.
+	// ErrUndone: the effect was undone, or its undo came first and prevents it. The transaction has no effect.
 	ErrUndone = fenced.ErrUndone
-	// ErrMissing: the job says that the step was done, and there is no effect under its key to undo: it expired, or the step
-	// was done elsewhere, by a person or before there was a fence. Nothing was written; but of a step that was repeated, the
-	// effects that are there have been undone.
+	// ErrMissing: the job records the step as done, and there is no effect under its key to undo: it expired, or the step
+	// was done elsewhere, by a person or before there was a fence. The transaction has no effect; but for a repeated
+	// step, the effects that are there have been undone.
 	ErrMissing = fenced.ErrMissing
 	// ErrTask: the context is not that of an attempt, or the attempt has no claim though its step wants one.
 	ErrTask = fenced.ErrTask
@@ -60,8 +60,8 @@ var (
 type Config struct {
 	// DB is the database that the effects are in, with a driver of the caller's.
 	DB *sql.DB
-	// Keep is how long what the fence knows of an effect is kept, at least 90 days; zero: for ever. A step that
-	// is tried again, or undone, after that is one that never happened here.
+	// Keep is how long the fence keeps its record of an effect, at least 90 days; zero: for ever. A step
+	// that is tried again, or undone, after that counts as one that never happened here.
 	Keep time.Duration
 	// Now returns the time that is kept with effects. Default: time.Now.
 	Now func() time.Time
@@ -77,8 +77,8 @@ type Fence struct {
 	jobs bool
 }
 
-// New makes a Fence. It asks the database nothing: the tables are made when it is first used, since the file of the jobs is
-// there only when its engine is.
+// New makes a Fence, without a query: the tables are made when it is first used, since the file of the jobs is there
+// only when its engine is.
 func New(c Config) (*Fence, error) {
 	if c.DB == nil {
 		return nil, errors.New("sqlitefence: the database is missing")
@@ -94,20 +94,20 @@ func New(c Config) (*Fence, error) {
 
 // Effect is what a step did here.
 type Effect struct {
-	// Output is what it gave, as JSON.
+	// Output is the output of the step, as JSON.
 	Output json.RawMessage
 	// Attempt did it, at At.
 	Attempt int
 	At      time.Time
 }
 
-// Do does the step of the attempt that runs in ctx: it calls effect in a transaction, stores what that returns under the
-// task's key, and commits. Where the step was done before, by an attempt whose answer was lost, effect is not called, and
-// the output of then is returned. effect must write through tx alone, and neither commit nor roll back.
+// Do does the step of the attempt that runs in ctx: it calls effect in a transaction, stores its output under the
+// task's key, and commits. Where the step was done before, by an attempt with a lost answer, effect is not called,
+// and the stored output is returned. effect must write through tx alone, and neither commit nor roll back.
 //
-// An error of effect is returned as it is, after what it wrote was rolled back. agent.Wait is refused there: an action that
-// waits for somebody returns it when Do has returned. ErrLost, ErrUndone and ErrTask: nothing was written. Any other error may
-// leave it open whether the transaction was committed; the next attempt finds out.
+// An error of effect is returned as it is, after its writes were rolled back. agent.Wait is refused there: an action
+// that waits for an event returns it when Do has returned. After ErrLost, ErrUndone and ErrTask no effect was
+// written. Any other error may leave it open whether the transaction was committed; the next attempt finds out.
 func Do[Out any](ctx context.Context, f *Fence, effect func(tx *sql.Tx) (Out, error)) (out Out, err error) {
 	done, err := f.do(ctx, func(tx *sql.Tx) (json.RawMessage, error) {
 		made, err := effect(tx)
@@ -122,12 +122,12 @@ func Do[Out any](ctx context.Context, f *Fence, effect func(tx *sql.Tx) (Out, er
 	return fenced.Read[Out](ctx, done.Output)
 }
 
-// Undo undoes the step of the undo that runs in ctx: it calls undo in a transaction with what Do has stored, and commits.
-// From then on Do refuses the step's key with ErrUndone. Where the step never happened here, undo is not called, and its key
-// is refused from now on all the same. Where it was undone before, nothing happens, and that is success.
+// Undo undoes the step of the undo that runs in ctx: it calls undo in a transaction with the output that Do stored,
+// and commits. From then on Do refuses the step's key with ErrUndone. Where the step never happened here, undo is not
+// called, and its key is refused from now on all the same. Where it was undone before, Undo succeeds without effect.
 //
-// A step that was repeated has an effect for each success: undo is called for each, the newest first, in a transaction of its
-// own. Those that are undone stay so where one fails, and the next attempt goes on from there.
+// A step that was repeated has an effect for each success: undo is called for each, the newest first, in a
+// transaction of its own. Those that are undone stay so where one fails, and the next attempt goes on from there.
 //
 // Errors are as with Do; ErrMissing, too.
 func Undo[Out any](ctx context.Context, f *Fence, undo func(tx *sql.Tx, done Out) error) error {
@@ -205,11 +205,11 @@ func (f *Fence) undoNext(ctx context.Context, tx *sql.Tx, undoing *fenced.Undoin
 	return false, nil
 }
 
-// errTried is an error of what was tried in a transaction that is committed all the same.
+// errTried is the error of a failed try in a transaction that is committed all the same.
 type errTried struct{ error }
 
-// tried does something, and takes back what it wrote if it fails, but not what the transaction had before: that this attempt
-// has come is to be known of one that failed, too.
+// tried calls do, and rolls back the writes of a failed do, but not the earlier ones of the transaction: the record
+// that this attempt has come must stay after a failure, too.
 func (f *Fence) tried(ctx context.Context, tx *sql.Tx, do func() error) error {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT makegood_effect"); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (f *Fence) within(ctx context.Context, do func(*sql.Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // After a commit it does nothing.
+	defer func() { _ = tx.Rollback() }() // Without effect after a commit.
 	if err := f.Hold(ctx, tx); err != nil {
 		return err
 	}
@@ -253,8 +253,8 @@ func slotOf(task makegood.Task) store.Slot {
 	return store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
 }
 
-// Setup makes the fence's tables, makegood_attempts and makegood_effects, if they are not there. Do and Undo call it; who
-// uses Hold, Done and Store in a transaction of their own calls it before the first.
+// Setup makes the fence's tables, makegood_attempts and makegood_effects, if they are not there. Do and Undo call it;
+// for Hold, Done and Store in a transaction of your own, call it before the first.
 func (f *Fence) Setup(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

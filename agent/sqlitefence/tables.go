@@ -36,9 +36,9 @@ func (f *Fence) tables() []string {
 	return all
 }
 
-// Hold puts the fence into a transaction of the caller's: it holds only while the attempt that runs in ctx is the agent's. It
-// must be the first statement of tx, which from then on writes alone. ErrLost: roll back, and return it. Alone it is for
-// writes that may be repeated and must not come late, such as progress.
+// Hold puts the fence into a transaction of the caller's: it holds only while the attempt that runs in ctx is the
+// agent's. It must be the first statement of tx, which from then on is the only writer. ErrLost: roll back, and
+// return it. Hold alone is for writes that may be repeated and must not come late, such as progress.
 func (f *Fence) Hold(ctx context.Context, tx *sql.Tx) error {
 	task := agent.TaskOf(ctx)
 	if task.Key == "" {
@@ -60,7 +60,7 @@ func (f *Fence) Hold(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// holdClaim looks at the claim, which nobody else can write before tx has ended.
+// holdClaim reads the claim, which cannot change before tx has ended.
 func holdClaim(ctx context.Context, tx *sql.Tx, task makegood.Task) error {
 	if task.Claim.LockedBy == "" {
 		return agent.Final(agent.NotApplied(fmt.Errorf("%w: %s has no claim", ErrTask, task.Key)))
@@ -75,8 +75,8 @@ func holdClaim(ctx context.Context, tx *sql.Tx, task makegood.Task) error {
 	return nil
 }
 
-// Done says, in a transaction that holds the fence, what the step of the attempt that runs in ctx has done already; false:
-// nothing. ErrUndone.
+// Done returns, in a transaction that holds the fence, the stored effect of the step of the attempt that runs in ctx;
+// false: there is none yet. ErrUndone.
 func (f *Fence) Done(ctx context.Context, tx *sql.Tx) (done Effect, ok bool, err error) {
 	task := agent.TaskOf(ctx)
 	done, is, err := f.read(ctx, tx, task.Key, task.Birth)
@@ -86,8 +86,8 @@ func (f *Fence) Done(ctx context.Context, tx *sql.Tx) (done Effect, ok bool, err
 	return done, is == fenced.Done, err
 }
 
-// Store keeps, in a transaction that holds the fence, what the step of the attempt that runs in ctx gave: JSON of at most
-// makegood.MaxPayloadBytes. Done must have said that it has done nothing yet.
+// Store stores, in a transaction that holds the fence, the output of the step of the attempt that runs in ctx: JSON
+// of at most makegood.MaxPayloadBytes. Done must have returned false before.
 func (f *Fence) Store(ctx context.Context, tx *sql.Tx, output any) error {
 	text, err := fenced.Write(output)
 	if err != nil {

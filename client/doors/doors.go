@@ -1,12 +1,12 @@
-// Package doors gives a client of a deployed stack: its requests are signed, and go to the function URLs that are
-// the stack's doors. IAM says who may knock at which.
+// Package doors gives a client of a deployed stack: its requests are signed, and go to the function URLs that are the
+// stack's doors. IAM policies guard each door.
 //
 //	cfg, err := config.LoadDefaultConfig(ctx)
 //	at, err := doors.Find(ctx, cfg, "shop-prod")
 //	c, err := doors.New(doors.Config{AWS: cfg, Stack: "shop-prod", Addresses: at})
 //	job, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "o-1", Input: order})
 //
-// It knows no rule about jobs; what a call promises is said in package client. docs/doors.md has the policies.
+// It knows no rule about jobs; package client documents what each call promises. docs/doors.md has the policies.
 package doors
 
 import (
@@ -29,7 +29,7 @@ var ErrNoDoors = errors.New("its outputs name no doors")
 // Addresses are the URLs of a stack's doors. One that is empty is not knocked at.
 type Addresses struct {
 	Submit, Read, Operate string
-	// Complete is the door of whoever holds a completion token. It is open to all, and requests to it are not signed.
+	// Complete is the door for holders of a completion token. It is open to all, and requests to it are not signed.
 	Complete string
 }
 
@@ -52,7 +52,7 @@ func Find(ctx context.Context, c aws.Config, stack string) (Addresses, error) {
 	return at, nil
 }
 
-// Config says whose requests go where.
+// Config is a stack: its doors, and the credentials for requests to them.
 type Config struct {
 	// AWS has the credentials that requests are signed with, and the region of the stack.
 	AWS aws.Config
@@ -61,9 +61,9 @@ type Config struct {
 	Addresses
 }
 
-// New makes a client of a stack. It knocks at no door yet. A request that a door's policy does not let in fails
-// with a *api.InvalidError of status 403 that names the door and what is missing; nothing was changed. The
-// options come after those that New sets; WithHTTPClient must not be among them.
+// New makes a client of a stack, and makes no request yet. A request that a door's policy does not let in fails with
+// a *api.InvalidError of status 403 that names the door and the missing permission; it had no effect. The options
+// come after those that New sets; WithHTTPClient must not be among them.
 func New(c Config, options ...client.Option) (*client.Client, error) {
 	if c.AWS.Region == "" || c.AWS.Credentials == nil {
 		return nil, errors.New("requests to a door are signed: the AWS configuration wants a region and credentials")

@@ -20,7 +20,7 @@ const (
 	submit  = "submit"
 	read    = "read"
 	operate = "operate"
-	// complete is that of whoever holds a completion token.
+	// complete is the door for holders of a completion token.
 	complete = "complete"
 )
 
@@ -45,7 +45,7 @@ func (t *transport) client() *http.Client {
 	t.signer, t.inner = v4.NewSigner(), http.DefaultTransport.(*http.Transport).Clone()
 	return &http.Client{
 		Transport: t, Timeout: tryTimeout,
-		// A function URL has none, and whoever answers with one is somebody else.
+		// A function URL never redirects, so a redirect comes from some other server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

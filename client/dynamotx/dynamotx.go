@@ -1,5 +1,5 @@
-// Package dynamotx submits a job in a DynamoDB transaction of the caller's own, beside their own record:
-// the order and its job are there together, or not at all.
+// Package dynamotx submits a job in a DynamoDB transaction of the caller's own, beside their own record: the order
+// and its job are there together, or not at all.
 //
 //	submitter, err := dynamotx.New(dynamotx.Config{Client: db, Table: "makegood-jobs", Retention: 30 * 24 * time.Hour})
 //	items, err := submitter.Items(ctx, makegood.Submission{Workflow: "order", ID: order.ID, Input: order})
@@ -9,15 +9,17 @@
 //		err = submitter.Committed(ctx, send, "order-1")
 //	}
 //
-// All that it puts into the transaction lies under the leading key job#ID, the job itself on the condition that its id is
-// free. So a role that submits needs dynamodb:PutItem for the leading keys job#*, and dynamodb:GetItem for workflow#* and
-// definition#*. IAM cannot demand the condition: docs/security.md says what such a right is worth to a thief.
+// All its items lie under the leading key job#ID; the job itself has the condition that its id is free. So a role
+// that submits needs dynamodb:PutItem for the leading keys job#*, and dynamodb:GetItem for workflow#* and
+// definition#*. IAM cannot demand the condition: docs/security.md describes the use that a thief could make of such a
+// right.
 //
-// The job has no attempts yet. Committed tells the Scheduler of it, which makes them; where that message
-// is never sent, the Supervisor's next sweep finds the job.
+// The job has no attempts yet. Committed sends the Scheduler a message, and the Scheduler makes them; without that
+// message, the Supervisor's next sweep finds the job.
 //
-// What the job says that it has cost begins with what Items has read and with its own items of the transaction, which takes
-// twice the units of a write. What is the caller's own in it is not the job's, and neither is a transaction that was refused.
+// The recorded cost of the job begins with the reads of Items and with the job's own items in the transaction, which
+// takes twice the units of a write. The caller's items are not counted, and neither is a transaction that was
+// refused.
 package dynamotx
 
 import (
@@ -65,7 +67,7 @@ type Submitter struct {
 	replies []string
 }
 
-// New makes a Submitter. It asks DynamoDB nothing.
+// New makes a Submitter, without a request to DynamoDB.
 func New(c Config) (*Submitter, error) {
 	if c.Retention == 0 {
 		return nil, errors.New("dynamotx: the retention of the stack is missing: its RetentionDays, or Forever for 0")
@@ -141,8 +143,8 @@ func Refused(err error, job string) error {
 	return err
 }
 
-// Committed tells the Scheduler that a job is stored. send puts a message body on the stack's submissions
-// queue. An error costs nothing but time: the Supervisor finds the job.
+// Committed tells the Scheduler that a job is stored. send puts a message body on the stack's submissions queue.
+// After an error the job starts later: the Supervisor finds it.
 func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context, body string) error, id string) error {
 	body, err := wire.EncodeEvent(id, job.Submitted{})
 	if err != nil {
@@ -151,7 +153,7 @@ func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context
 	return send(ctx, body)
 }
 
-// invalid says what is wrong with a submission in the words of package client.
+// invalid returns the error of package client for a submission that the Scheduler refuses.
 func invalid(err error) error {
 	wrong := &api.InvalidError{Message: err.Error()}
 	if misfit := (*scheduler.MisfitError)(nil); errors.As(err, &misfit) {

@@ -1,14 +1,14 @@
-// Package sqlitetx submits a job in an SQLite transaction of the caller's own, beside their own rows: the
-// order and its job are there together, or not at all. It is for tables that live in the same file as
-// Makegood's (DIR/makegood.db of `makegood dev --data DIR`); the caller brings their own SQLite driver.
+// Package sqlitetx submits a job in an SQLite transaction of the caller's own, beside their own rows: the order and
+// its job are there together, or not at all. It is for tables that live in the same file as Makegood's
+// (DIR/makegood.db of `makegood dev --data DIR`); the caller brings their own SQLite driver.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	_, err = tx.ExecContext(ctx, `INSERT INTO orders(id, total) VALUES(?, ?)`, order.ID, order.Total)
 //	err = sqlitetx.Submit(ctx, tx, makegood.Submission{Workflow: "order", ID: order.ID, Input: order})
 //	err = tx.Commit()
 //
-// Nothing is sent: the engine on that file finds the job within two seconds of the commit. Keep the
-// transaction short; the engine cannot write meanwhile.
+// No message is sent: the engine on that file finds the job within two seconds of the commit. Keep the transaction
+// short; the engine cannot write meanwhile.
 package sqlitetx
 
 import (
@@ -28,10 +28,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Submit stores the intent of a job in tx. The same ID with the same workflow and input is the same job,
-// and success. ID must be given. Errors: *api.InvalidError, *api.MismatchError; after any error
-// nothing was stored, and tx is the caller's to roll back. ReplyTo must be empty: which names are
-// registered only the engine knows.
+// Submit stores the intent of a job in tx. The same ID with the same workflow and input is the same job, and success.
+// ID must be given. ReplyTo must be empty: only the engine knows the registered names. Errors: *api.InvalidError,
+// *api.MismatchError; after any error no part of the job is stored, and tx is the caller's to roll back.
 func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 	input, err := json.Marshal(s.Input)
 	if err != nil {
@@ -67,7 +66,7 @@ func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 	return err
 }
 
-// invalid says what is wrong with a submission in the words of package client.
+// invalid returns the error of package client for a submission that the Scheduler refuses.
 func invalid(err error) error {
 	wrong := &api.InvalidError{Message: err.Error()}
 	if misfit := (*scheduler.MisfitError)(nil); errors.As(err, &misfit) {

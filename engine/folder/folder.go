@@ -1,5 +1,5 @@
-// Package folder reads the jobs of a data folder, whether an engine runs on it or not. It changes nothing: who wants a
-// job to go on runs an engine on the folder, or asks the one that runs.
+// Package folder reads the jobs of a data folder, whether an engine runs on it or not. It never writes: to move
+// jobs on, run an engine on the folder, or ask the one that runs.
 package folder
 
 import (
@@ -50,7 +50,7 @@ func Open(ctx context.Context, dir string) (*Folder, error) {
 // Close closes the file.
 func (f *Folder) Close() error { return f.reader.Close() }
 
-// held reads who holds the attempts of a job that are out; of one whose definition is a newer release's nobody is known.
+// held returns the claims on a job's attempts that are out; none for a job that runs a definition of a newer release.
 func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
 	body, err := f.reader.Definition(ctx, j.Definition)
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, err
 	return scheduler.Held(ctx, f.reader, compiled.Workflow, j, time.Now())
 }
 
-// Audit looks at all jobs, and returns what it found page by page, as far as its caller reads on. An error ends it.
+// Audit audits all jobs, and returns its findings page by page, as far as its caller reads on. An error ends it.
 func (f *Folder) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] { return f.audit(ctx) }
 
 // Schedules reads the schedules of the folder, by their names.
@@ -81,7 +81,7 @@ func (f *Folder) Schedules(ctx context.Context) ([]api.Scheduled, error) {
 // quarantinePage is how many messages are read at a time.
 const quarantinePage = 200
 
-// Quarantine reads a page of what is in quarantine, as client.Client does.
+// Quarantine returns a page of the quarantine, as client.Client does.
 func (f *Folder) Quarantine(ctx context.Context, cursor string) (api.QuarantinePage, error) {
 	return f.quarantine().Page(ctx, cursor, quarantinePage)
 }

@@ -131,11 +131,18 @@ func calls() (all []call) {
 	}
 	sign := api.StepRef{Step: "sign"}
 	for _, s := range []makegood.Submission{
-		{Workflow: "note", ID: "good", Input: json.RawMessage(`"Ada"`)}, {Workflow: "note", ID: "newer", Input: json.RawMessage(`"Eve"`)},
-		{Workflow: "note", ID: "settled", Input: json.RawMessage(`""`)}, {Workflow: "note", ID: "failed", Input: json.RawMessage(`"Bob"`)},
-		{Workflow: "note", ID: "good", Input: json.RawMessage(`"Ada"`)}, {Workflow: "note", ID: "good", Input: json.RawMessage(`"Eve"`)},
-		{Workflow: "poem", ID: "p"}, {ID: "p"}, {Workflow: "note", ID: "no id"}, {Workflow: "note", ID: "r", ReplyTo: "shop"},
-		{Workflow: "note", ID: "l", Labels: map[string]string{"NO LABEL": "x"}}, {Workflow: "note", ID: "late", StartAt: time.Now().Add(400 * 24 * time.Hour)},
+		{Workflow: "note", ID: "good", Input: json.RawMessage(`"Ada"`)},
+		{Workflow: "note", ID: "newer", Input: json.RawMessage(`"Eve"`)},
+		{Workflow: "note", ID: "settled", Input: json.RawMessage(`""`)},
+		{Workflow: "note", ID: "failed", Input: json.RawMessage(`"Bob"`)},
+		{Workflow: "note", ID: "good", Input: json.RawMessage(`"Ada"`)},
+		{Workflow: "note", ID: "good", Input: json.RawMessage(`"Eve"`)},
+		{Workflow: "poem", ID: "p"},
+		{ID: "p"},
+		{Workflow: "note", ID: "no id"},
+		{Workflow: "note", ID: "r", ReplyTo: "shop"},
+		{Workflow: "note", ID: "l", Labels: map[string]string{"NO LABEL": "x"}},
+		{Workflow: "note", ID: "late", StartAt: time.Now().Add(400 * 24 * time.Hour)},
 	} {
 		one("Submit "+s.Workflow+" "+s.ID, func(ctx context.Context, j everything) (any, error) {
 			job, err := j.Submit(ctx, s)
@@ -194,10 +201,18 @@ func calls() (all []call) {
 	one("Definition of no hash", func(ctx context.Context, j everything) (any, error) { return j.Definition(ctx, "moon") })
 	one("Publish", func(ctx context.Context, j everything) (any, error) { return j.Publish(ctx, []byte(note)) })
 	for _, r := range []api.Request{
-		{Verb: makegood.VerbPause, Name: "monday", Reason: "slow"}, {Verb: makegood.VerbPause, Name: "monday"}, {Verb: makegood.VerbResume}, {Verb: makegood.VerbReschedule},
-		{Verb: makegood.VerbReschedule, StartAt: time.Now().Add(time.Hour)}, {Verb: makegood.VerbResubmit}, {Verb: makegood.VerbPause, Name: "two words"},
-		{Verb: makegood.VerbPause, Reason: strings.Repeat("x", 1025)}, {Verb: makegood.VerbEdit, Timeout: makegood.Hour},
-		{Verb: makegood.VerbResubmit, Definition: strings.Repeat("x", 200)}, {Verb: makegood.VerbForward}, {Verb: makegood.VerbRedo},
+		{Verb: makegood.VerbPause, Name: "monday", Reason: "slow"},
+		{Verb: makegood.VerbPause, Name: "monday"},
+		{Verb: makegood.VerbResume},
+		{Verb: makegood.VerbReschedule},
+		{Verb: makegood.VerbReschedule, StartAt: time.Now().Add(time.Hour)},
+		{Verb: makegood.VerbResubmit},
+		{Verb: makegood.VerbPause, Name: "two words"},
+		{Verb: makegood.VerbPause, Reason: strings.Repeat("x", 1025)},
+		{Verb: makegood.VerbEdit, Timeout: makegood.Hour},
+		{Verb: makegood.VerbResubmit, Definition: strings.Repeat("x", 200)},
+		{Verb: makegood.VerbForward},
+		{Verb: makegood.VerbRedo},
 	} {
 		add(fmt.Sprintf("Request %s %s %.10s %.10s", r.Verb, r.Name, r.Reason, r.Definition), func(ctx context.Context, j everything, id string) (any, error) {
 			job, err := j.Request(ctx, id, r)
@@ -256,8 +271,12 @@ func otherCalls() (all []call) {
 		all = append(all, call{name, ask})
 	}
 	for _, s := range []makegood.Schedule{
-		{Name: "nightly", Workflow: "note", Cron: "@daily"}, {Name: "nightly", Workflow: "note", Cron: "@daily"}, {Name: "nightly", Workflow: "note", Cron: "@weekly"},
-		{Name: "nightly", Workflow: "poem", Cron: "@daily"}, {Name: "no name", Workflow: "note", Cron: "@daily"}, {Name: "never", Workflow: "note"},
+		{Name: "nightly", Workflow: "note", Cron: "@daily"},
+		{Name: "nightly", Workflow: "note", Cron: "@daily"},
+		{Name: "nightly", Workflow: "note", Cron: "@weekly"},
+		{Name: "nightly", Workflow: "poem", Cron: "@daily"},
+		{Name: "no name", Workflow: "note", Cron: "@daily"},
+		{Name: "never", Workflow: "note"},
 	} {
 		one("CreateSchedule", func(ctx context.Context, j everything) (any, error) {
 			got, err := j.CreateSchedule(ctx, s)

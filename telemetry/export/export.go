@@ -1,5 +1,6 @@
-// Package export makes what an engine's telemetry goes to, from the variables that OpenTelemetry's SDKs read (OTEL_*): spans and
-// metrics over OTLP (http/protobuf), and a page for Prometheus. Whatever becomes of a collector, nobody waits for it.
+// Package export makes the providers of an engine's telemetry from the variables that OpenTelemetry's SDKs read
+// (OTEL_*): spans and metrics over OTLP (http/protobuf), and a page for Prometheus. The engine never waits for a
+// collector.
 package export
 
 import (
@@ -24,26 +25,26 @@ import (
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// closeWithin is how long Close tries to send what waits.
+// closeWithin is how long Close tries to send the remaining spans and metrics.
 const closeWithin = 3 * time.Second
 
-// Options say what is not in the environment.
+// Options add to the settings of the environment.
 type Options struct {
 	// Service is the service.name of all that is sent, unless OTEL_SERVICE_NAME names another. Default: makegood.
 	Service string
-	// Logger hears of what was dropped. Nil: slog.Default().
+	// Logger gets a line for dropped telemetry. Nil: slog.Default().
 	Logger *slog.Logger
 }
 
-// Export is what telemetry goes to. Close it when what it watched has stopped.
+// Export holds the providers. Close it after the engine that uses them has stopped.
 type Export struct {
-	spans   *spans // nil: nobody wants them
+	spans   *spans // nil: no spans are wanted
 	metrics *sdkmetric.MeterProvider
 	scrape  http.Handler
 }
 
-// Open reads the environment. Without any variable there are no spans, and metrics are there for Prometheus alone. An error says
-// which variable asks for what is not here; nothing is asked of a collector yet.
+// Open reads the environment. Without any variable there are no spans, and metrics are there for Prometheus alone. An
+// error names the variable that asks for an unsupported feature. Open makes no request to a collector.
 func Open(ctx context.Context, o Options) (*Export, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -65,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Export, error) {
 	return e, nil
 }
 
-// openMetrics makes the metrics: for who comes for them, and for a collector, if one is named.
+// openMetrics makes the metrics: for scrapes, and for a collector, if one is named.
 func (e *Export) openMetrics(ctx context.Context, service *resource.Resource, logger *slog.Logger) error {
 	registry := prometheus.NewRegistry()
 	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
@@ -114,7 +115,7 @@ func (e *Export) Telemetry() telemetry.Telemetry {
 	return t
 }
 
-// Close sends what waits, for 3 seconds at most, and drops the rest.
+// Close sends the remaining spans and metrics, for 3 seconds at most, and drops the rest.
 func (e *Export) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer cancel()
@@ -128,7 +129,7 @@ func (e *Export) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// forgiving says in the log what could not be sent, and goes on.
+// forgiving logs a failed export instead of returning its error.
 type forgiving struct {
 	sdkmetric.Exporter
 	logger *slog.Logger

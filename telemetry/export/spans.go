@@ -16,12 +16,12 @@ import (
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// maxWaiting is how many spans may wait to be sent, with those that are being sent; what comes beyond is dropped. About
-// 2 MB.
+// maxWaiting is how many spans may wait to be sent, with those that are being sent; further ones are dropped. About 2
+// MB.
 const maxWaiting = 2048
 
-// spans is a provider whose spans are sent to a collector over OTLP. Spans that cannot be sent in time are dropped, and
-// counted; no caller waits for the collector.
+// spans is a provider that sends its spans to a collector over OTLP. Spans that cannot be sent in time are dropped,
+// and counted; no caller waits for the collector.
 type spans struct {
 	Provider *sdktrace.TracerProvider
 	// Sampled is telemetry.Telemetry's.
@@ -29,8 +29,8 @@ type spans struct {
 	gate    *gate
 }
 
-// openSpans makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what
-// is not here. Nothing is asked of the collector: one that is not there yet is no mistake.
+// openSpans makes the provider. It returns nil where no variable asks for spans, and an error where one asks for an
+// unsupported feature. It makes no request to the collector, which may start later.
 func openSpans(ctx context.Context, service *resource.Resource, logger *slog.Logger) (*spans, error) {
 	wanted, err := otlp.Wanted("TRACES")
 	if err != nil || !wanted {
@@ -50,11 +50,11 @@ func openSpans(ctx context.Context, service *resource.Resource, logger *slog.Log
 	return &spans{provider, sampled, g}, nil
 }
 
-// Counts says how many spans were sent, and how many were dropped: because too many waited, or because the collector did not take
-// them.
+// Counts returns how many spans were sent, and how many were dropped: because too many waited, or because the
+// collector did not take them.
 func (s *spans) Counts() (sent, dropped int64) { return s.gate.sent.Load(), s.gate.dropped.Load() }
 
-// gate lets in no more spans than may wait, so that the processor behind it, which drops without a word, has nothing to drop.
+// gate admits no more spans than may wait, so that the processor behind it never drops one: it would do so uncounted.
 type gate struct {
 	sdktrace.SpanProcessor
 	logger                 *slog.Logger
@@ -79,7 +79,7 @@ func (g *gate) drop(n int, why error) {
 	g.logger.Warn("spans were dropped", "spans", n, "error", why)
 }
 
-// counting counts what becomes of spans. An error of the collector's ends here: who made them must not hear of it.
+// counting counts sent and dropped spans. It keeps the collector's errors from the code that made the spans.
 type counting struct {
 	sdktrace.SpanExporter
 	gate *gate
