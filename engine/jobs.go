@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -25,7 +26,7 @@ import (
 const (
 	// listPage is how many jobs are read at a time.
 	listPage = 200
-	// longestLook is how far apart Watch looks at a job of which it hears nothing.
+	// longestLook is how far apart Wait and Watch look at a job of which it hears nothing.
 	longestLook = time.Second
 )
 
@@ -48,9 +49,13 @@ func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Jo
 
 // Get reads a job with its input and outputs.
 func (e *Engine) Get(ctx context.Context, id string) (makegood.Job, error) {
-	return e.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+	return e.read(ctx, id, e.withPayloads(ctx))
+}
+
+func (e *Engine) withPayloads(ctx context.Context) func(job.Job, map[string]job.Claim) (makegood.Job, error) {
+	return func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
 		return view.WithPayloads(ctx, j, held, e.inner)
-	})
+	}
 }
 
 // Look reads a job without its input and outputs.
@@ -65,12 +70,17 @@ func (e *Engine) read(ctx context.Context, id string, show func(job.Job, map[str
 	if err != nil {
 		return v, fmt.Errorf("get job %s: %w", id, plain(id, err))
 	}
+	return e.shown(ctx, j, show)
+}
+
+// shown shows a job that was read.
+func (e *Engine) shown(ctx context.Context, j job.Job, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (v makegood.Job, err error) {
 	held, err := e.inner.Held(ctx, j)
 	if err != nil {
-		return v, fmt.Errorf("get job %s: %w", id, err)
+		return v, fmt.Errorf("get job %s: %w", j.ID, err)
 	}
 	if v, err = show(j, held); err != nil {
-		return v, fmt.Errorf("get job %s: %w", id, err)
+		return v, fmt.Errorf("get job %s: %w", j.ID, err)
 	}
 	return v, nil
 }
@@ -209,17 +219,35 @@ func (e *Engine) Definition(ctx context.Context, hash string) (api.Definition, e
 	return shown, nil
 }
 
-// Wait waits until a job is finished or in Error, and returns it with its payloads. It ends with ctx's error when ctx does.
-func (e *Engine) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	return api.WaitFor(ctx, e, id)
+// Wait waits until a job is finished or in Error, and returns it with its payloads, as it was saved then. It ends with ctx's
+// error when ctx does.
+func (e *Engine) Wait(ctx context.Context, id string) (v makegood.Job, err error) {
+	w := &waiter{wake: make(chan struct{}, 1), end: true}
+	defer e.waiting.register(id, w)()
+	for {
+		j, err := e.inner.Job(ctx, id)
+		if err != nil {
+			return v, fmt.Errorf("get job %s: %w", id, plain(id, err))
+		}
+		if atEnd(j) {
+			return e.shown(ctx, j, e.withPayloads(ctx))
+		}
+		if err := nextLook(ctx, id, w.wake); err != nil {
+			return v, err
+		}
+		// What is told late may be of an end before the look, from which the job has been resubmitted since.
+		if ended := w.ended.Load(); ended != nil && ended.Rev > j.Rev {
+			return e.shown(ctx, *ended, e.withPayloads(ctx))
+		}
+	}
 }
 
 // Watch returns a job without payloads each time it was saved, first as it is now, and ends after giving it finished or
 // in Error. Saves that follow closely upon each other may be seen as one. An error ends it.
 func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
 	return func(yield func(makegood.Job, error) bool) {
-		saved, forget := e.waiting.register(id)
-		defer forget()
+		w := &waiter{wake: make(chan struct{}, 1)}
+		defer e.waiting.register(id, w)()
 		for {
 			job, err := e.Look(ctx, id)
 			if err != nil {
@@ -229,17 +257,30 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, e
 			if !yield(job, nil) || job.AtEnd() {
 				return
 			}
-			select {
-			case <-saved:
-			case <-time.After(longestLook):
-				// A job that cannot be read is parked by a write that nobody hears of.
-			case <-ctx.Done():
-				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
+			if err := nextLook(ctx, id, w.wake); err != nil {
+				yield(job, err)
 				return
 			}
 		}
 	}
 }
+
+// nextLook waits until a job is to be looked at again: something came, or nothing for a while, as a job that cannot be read is
+// parked by a write that nobody hears of.
+func nextLook(ctx context.Context, id string, came <-chan struct{}) error {
+	pause := time.NewTimer(longestLook)
+	defer pause.Stop()
+	select {
+	case <-came:
+	case <-pause.C:
+	case <-ctx.Done():
+		return fmt.Errorf("watch job %s: %w", id, context.Cause(ctx))
+	}
+	return nil
+}
+
+// atEnd reports whether a job is finished or in Error, as makegood.Job.AtEnd does.
+func atEnd(j job.Job) bool { return j.ProcessState.Finished() || j.ProcessState == makegood.JobError }
 
 // plain returns an error of the engine in the words of package client.
 func plain(id string, err error) error {
@@ -259,29 +300,33 @@ func plain(id string, err error) error {
 	}
 }
 
-// waiting are those who wait for a job to be saved.
+// waiter is one who waits for a job to be saved.
+type waiter struct {
+	// wake gets something after each save, or, with end, after the one that ends the job.
+	wake chan struct{}
+	end  bool
+	// ended is the job as that one has saved it; nobody changes it.
+	ended atomic.Pointer[job.Job]
+}
+
+// waiting are those who wait for jobs, by the jobs' ids.
 type waiting struct {
 	mu   *sync.Mutex
-	jobs map[string]map[chan struct{}]bool
+	jobs map[string][]*waiter
 }
 
-func newWaiting() waiting {
-	return waiting{mu: new(sync.Mutex), jobs: map[string]map[chan struct{}]bool{}}
-}
+func newWaiting() waiting { return waiting{mu: new(sync.Mutex), jobs: map[string][]*waiter{}} }
 
-// register returns a channel on which something comes after each save of a job from now on, and what ends that.
-func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
-	c := make(chan struct{}, 1)
+// register has one who waits hear of the saves of a job from now on, and returns what ends that.
+func (w *waiting) register(id string, one *waiter) (forget func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.jobs[id] == nil {
-		w.jobs[id] = map[chan struct{}]bool{}
-	}
-	w.jobs[id][c] = true
-	return c, func() {
+	w.jobs[id] = append(w.jobs[id], one)
+	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if delete(w.jobs[id], c); len(w.jobs[id]) == 0 {
+		left := slices.DeleteFunc(w.jobs[id], func(other *waiter) bool { return other == one })
+		if w.jobs[id] = left; len(left) == 0 {
 			delete(w.jobs, id)
 		}
 	}
@@ -291,10 +336,21 @@ func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
 func (w *waiting) saved(j job.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for c := range w.jobs[j.ID] {
-		select {
-		case c <- struct{}{}:
-		default: // It was woken already, and has not looked yet.
+	for _, one := range w.jobs[j.ID] {
+		one.saved(j)
+	}
+}
+
+func (w *waiter) saved(j job.Job) {
+	if w.end {
+		if !atEnd(j) {
+			return
 		}
+		ended := j
+		w.ended.Store(&ended)
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default: // It was woken already, and has not looked yet.
 	}
 }
