@@ -96,7 +96,8 @@ type Holds interface {
 	Surely(ctx context.Context) (job.Holds, error)
 }
 
-// Watch tells others of what happens to jobs. It must not block, and cannot fail.
+// Watch tells others of what happens to jobs. It must not block, and cannot fail. One that has a method Tells() bool, which says
+// no, is not told of events: nothing is put together for it.
 type Watch interface {
 	// Happened is told of the events that a save has made so, in their order, once it held. Of a birth, Before is zero.
 	Happened(ctx context.Context, all []job.Happened)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -33,8 +34,8 @@ type moved struct {
 	happened []job.Happened
 	// held are the agents and workflows that are paused.
 	held job.Holds
-	// loaded is the job as it was before the events.
-	loaded job.Job
+	// loaded is the job as it was before the events; nil: it was born just now.
+	loaded *job.Job
 	// now is the one moment of the decision: what was found out because of what time it was must still hold when it is
 	// used, and what one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
@@ -78,7 +79,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if err != nil {
 		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loaded}
+	m := moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: &loaded}
 	m.values.birth = loaded.Birth
 	s.renew(ctx, loaded, m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
@@ -157,7 +158,9 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 			before := change.Job
 			change.Job = next
 			m.follow(next)
-			m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: before, After: next, Event: e, Entries: v.Entries, At: m.now})
+			if s.watched() {
+				m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: before, After: next, Event: e, Entries: v.Entries, At: m.now})
+			}
 			m.entries = append(m.entries, v.Entries...)
 		}
 		return v, nil
@@ -207,10 +210,17 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 		if err := s.findOut(ctx, m, j, v.Asks); err != nil {
 			return next, v, err
 		}
+		facts.Found = m.known.found
 		if err := m.values.learn(ctx, &facts, next, v.Wants); err != nil {
 			return next, v, err
 		}
 	}
+}
+
+// watched reports whether anybody hears of what happens to jobs: if not, nothing is put together for them.
+func (s *Scheduler) watched() bool {
+	w, may := s.config.Watch.(interface{ Tells() bool })
+	return !may || w.Tells()
 }
 
 // facts are those that no event and no ask is needed for, and what is known of claims.
@@ -355,7 +365,9 @@ func (s *Scheduler) count(ctx context.Context, id string, e job.Event, v machine
 			t.Refused++
 		}
 	})
-	s.config.Logger.DebugContext(ctx, "event", "job", id, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
+	if s.config.Logger.Enabled(ctx, slog.LevelDebug) {
+		s.config.Logger.DebugContext(ctx, "event", "job", id, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
+	}
 	if stood {
 		s.config.Logger.WarnContext(ctx, "stray job", "job", id, "event", e.Cause(), "why", v.Reason)
 	}

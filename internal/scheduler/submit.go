@@ -199,7 +199,9 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if s.config.Saved != nil {
 		s.config.Saved(j)
 	}
-	s.config.Watch.Happened(ctx, []job.Happened{{Workflow: compiled.Workflow, After: j, Event: job.Submitted{}, At: s.now()}})
+	if s.watched() {
+		s.config.Watch.Happened(ctx, []job.Happened{{Workflow: compiled.Workflow, After: j, Event: job.Submitted{}, At: s.now()}})
+	}
 	work := firstWork(j, compiled, v, s.now())
 	work.account = account
 	return submitted{job: j, created: true, work: work}, nil
