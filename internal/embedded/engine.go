@@ -389,9 +389,9 @@ func (e *Engine) Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.As
 	return e.scheduler.Asks(ctx, j, p)
 }
 
-// Job reads a job.
+// Job reads a job, of which nothing may be changed: others have it, too.
 func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
-	return e.store.Load(ctx, id)
+	return store.Shared(e.store).Load(ctx, id)
 }
 
 // Held returns the claims on those attempts of a job that are out, by step.

@@ -50,6 +50,9 @@ func open(t testing.TB, c embedded.Config) *world {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
+	if _, measured := t.(*testing.B); c.WrapStore == nil && !measured {
+		c.WrapStore = guarded(t)
+	}
 	c.Saved = w.saved
 	engine, err := embedded.Open(t.Context(), c)
 	for began := time.Now(); errors.Is(err, sqlitestore.ErrLocked) && time.Since(began) < w.patience; engine, err = embedded.Open(t.Context(), c) {

@@ -122,6 +122,8 @@ func (c Config) complete() Config {
 	if c.Jobs == nil || c.Closings == nil || c.Payloads == nil || c.Definitions == nil || c.Queue == nil || c.Tasks == nil {
 		panic("scheduler: the configuration must have Jobs, Closings, Payloads, Definitions, Queue and Tasks")
 	}
+	// What is loaded is given to the core, which works on a copy, and what is saved is not changed any more.
+	c.Jobs = store.Shared(c.Jobs)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

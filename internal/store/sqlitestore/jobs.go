@@ -29,16 +29,18 @@ const (
 	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL, held_by = NULL, warned = NULL WHERE row = ?`
 )
 
-// pack makes a job ready to be stored, apart from what the caller holds, and outside the writer, whose time is the
-// scarcest.
+// pack makes a job ready to be stored, outside the writer, whose time is the scarcest.
 func pack(j job.Job) (packed job.Job, data []byte) {
-	packed = j.Clone()
+	packed = j
 	packed.CompleteBy = makegood.Instant(packed.CompleteBy)
 	return packed, jobformat.Encode(packed, jobformat.Apart{})
 }
 
 // Create stores a new job; see store.Jobs.
-func (s *Store) Create(ctx context.Context, j job.Job) error {
+func (s *Store) Create(ctx context.Context, j job.Job) error { return s.createKept(ctx, j.Clone()) }
+
+// createKept keeps the job that it is given: nobody changes it any more.
+func (s *Store) createKept(ctx context.Context, j job.Job) error {
 	packed, data := pack(j)
 	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.create(packed, data) })
 	if err != nil {
@@ -89,14 +91,28 @@ func orNull(text string) driver.Value {
 
 // Load reads a job; see store.Jobs.
 func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
-	if it := s.cache.get(id); it != nil && ctx.Err() == nil && s.failure() == nil {
-		return it.job.Clone(), nil
+	if j, ok := s.cached(ctx, id); ok {
+		return j.Clone(), nil
 	}
 	return s.Reader.Load(ctx, id)
 }
 
+// cached returns a job from memory, which is never changed.
+func (s *Store) cached(ctx context.Context, id string) (j job.Job, ok bool) {
+	if it := s.cache.get(id); it != nil && ctx.Err() == nil && s.failure() == nil {
+		return it.job, true
+	}
+	return j, false
+}
+
 // Save stores a changed job; see store.Jobs.
 func (s *Store) Save(ctx context.Context, change store.Change) error {
+	change.Job = change.Job.Clone()
+	return s.saveKept(ctx, change)
+}
+
+// saveKept keeps the job that it is given: nobody changes it any more.
+func (s *Store) saveKept(ctx context.Context, change store.Change) error {
 	if err := jobformat.Newer(change.Job); err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
