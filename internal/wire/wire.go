@@ -434,10 +434,16 @@ func Inline(value json.RawMessage) job.Payload {
 // refusedRaw are the characters that JSON may hold raw and SQS refuses.
 var refusedRaw = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
+// refusedBegin begins both of them, and few others.
+var refusedBegin = []byte("\xef\xbf")
+
 func encode(m any) (string, error) {
 	body, err := marshal(m)
 	if err != nil {
 		return "", fmt.Errorf("encode message: %w", err)
+	}
+	if !bytes.Contains(body, refusedBegin) {
+		return string(body), nil
 	}
 	return refusedRaw.Replace(string(body)), nil
 }
@@ -482,6 +488,10 @@ func decode(body string, m message, types ...string) error {
 
 // read reads one JSON value, and ignores the fields that it does not know.
 func read(body string, m any) error {
+	if json.Unmarshal([]byte(body), m) == nil {
+		return nil
+	}
+	// What is wrong with it, and what it says up to there, is told as ever.
 	d := json.NewDecoder(strings.NewReader(body))
 	if err := d.Decode(m); err != nil {
 		return err
