@@ -116,6 +116,9 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 
 // never says why a task can never be sent; empty: it is sent, or may be.
 func never(err error) string {
+	if err == nil {
+		return ""
+	}
 	if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
 		return wrong.Reason
 	}

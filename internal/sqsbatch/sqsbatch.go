@@ -27,6 +27,9 @@ const receiveCountAttribute = "ApproximateReceiveCount"
 // An empty id is kept: Lambda takes a list with one in it as the failure of the whole batch, which
 // is the safe reading of a record that cannot be named.
 func Response(failed []string) events.SQSEventResponse {
+	if len(failed) == 0 {
+		return events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	}
 	failures := make([]events.SQSBatchItemFailure, 0, len(failed))
 	seen := make(map[string]bool, len(failed))
 	for _, id := range failed {
@@ -93,6 +96,9 @@ func ReceiveCount(record events.SQSMessage) int {
 func failedRecords(event events.SQSEvent, response events.SQSEventResponse, err error) []events.SQSMessage {
 	if err != nil {
 		return event.Records
+	}
+	if len(response.BatchItemFailures) == 0 {
+		return nil
 	}
 	ids := make(map[string]bool, len(event.Records))
 	for _, record := range event.Records {

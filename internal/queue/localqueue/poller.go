@@ -112,8 +112,11 @@ func (p Poller) invoke(ctx context.Context, event events.SQSEvent) {
 	if len(done) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
-	defer cancel()
+	if _, inMemory := p.Receiver.(*Queues); !inMemory { // In memory it takes no time, whatever its context says.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+		defer cancel()
+	}
 	if err := p.Receiver.Delete(ctx, p.Queue, receipts(done)...); err != nil {
 		p.Logger.WarnContext(ctx, "records that were dealt with will come again", "queue", p.Queue, "records", len(done), "error", err)
 	}
@@ -132,6 +135,9 @@ func (p Poller) call(ctx context.Context, event events.SQSEvent) (response event
 // succeeded are the records that may be deleted after this answer, read on the safe side: none where
 // an id is of no record.
 func succeeded(event events.SQSEvent, response events.SQSEventResponse) []events.SQSMessage {
+	if len(response.BatchItemFailures) == 0 {
+		return event.Records
+	}
 	failed := make(map[string]bool, len(event.Records))
 	for _, record := range event.Records {
 		failed[record.MessageId] = false

@@ -50,19 +50,18 @@ func (s *Store) createKept(ctx context.Context, j job.Job) error {
 }
 
 func (g *group) create(jb job.Job, data []byte) (answer, err error) {
-	// A job that is damaged has its id, too.
-	it, err := g.item(jb.ID)
-	if err != nil {
-		return nil, err
-	}
-	j, answer := store.Created(it.stored(), jb)
+	j, answer := store.Created(job.Job{}, jb)
 	if answer != nil {
 		return answer, nil
 	}
-	result, err := g.conn.exec(insertJob, j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
+	// The statement says whether the id is free, as nearly every id is: a look before it would cost as much again.
+	result, err := g.conn.exec(insertJob+" ON CONFLICT DO NOTHING", j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
 		int64(j.FailureCount), j.LockedBy, j.Workflow, millis(j.CreatedAt), data, orNull(j.Tenant))
 	if err != nil {
 		return nil, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return g.taken(jb, err)
 	}
 	row, err := result.LastInsertId()
 	if err != nil {
@@ -79,6 +78,21 @@ func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 	g.leave(&item{row: row, job: j, held: store.HeldName(j), warned: j.Warned()})
 	g.durable = true
 	return nil, nil
+}
+
+// taken says what whoever creates a job is told whose id is not free. A job that is damaged has its id, too.
+func (g *group) taken(jb job.Job, err error) (answer, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	it, err := g.item(jb.ID)
+	if err != nil {
+		return nil, err
+	}
+	if _, answer = store.Created(it.stored(), jb); answer == nil {
+		return nil, fmt.Errorf("job %s was not stored, and there is none", jb.ID)
+	}
+	return answer, nil
 }
 
 // orNull writes a text as a column; the empty one is null.
