@@ -289,7 +289,7 @@ func (o Options) where() string {
 func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
 		Concurrency: embedded.Concurrency(o.Concurrency),
-		Dir:         o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Telemetry: o.Telemetry,
+		Dir:         o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Parked: w.parked, Telemetry: o.Telemetry,
 		Changes: o.Changes, Live: o.LiveChanges,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
 		Link:  o.link(),

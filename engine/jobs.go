@@ -26,8 +26,9 @@ import (
 const (
 	// listPage is how many jobs are read at a time.
 	listPage = 200
-	// longestLook is how far apart Wait and Watch look at a job of which it hears nothing.
-	longestLook = time.Second
+	// firstLook and longestLook are how far apart Wait and Watch look at a job of which they hear nothing, at first and at last:
+	// they hear of every save, but for one whose own answer was lost.
+	firstLook, longestLook = time.Second, 30 * time.Second
 )
 
 // Submit stores a job, and returns it as it is stored, without payloads. What api.Jobs says of it holds.
@@ -224,7 +225,7 @@ func (e *Engine) Definition(ctx context.Context, hash string) (api.Definition, e
 func (e *Engine) Wait(ctx context.Context, id string) (v makegood.Job, err error) {
 	w := &waiter{wake: make(chan struct{}, 1), end: true}
 	defer e.waiting.register(id, w)()
-	for {
+	for pause := firstLook; ; {
 		j, err := e.inner.Job(ctx, id)
 		if err != nil {
 			return v, fmt.Errorf("get job %s: %w", id, plain(id, err))
@@ -232,7 +233,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (v makegood.Job, err error
 		if atEnd(j) {
 			return e.shown(ctx, j, e.withPayloads(ctx))
 		}
-		if err := nextLook(ctx, id, w.wake); err != nil {
+		if pause, err = nextLook(ctx, id, w.wake, pause); err != nil {
 			return v, err
 		}
 		// What is told late may be of an end before the look, from which the job has been resubmitted since.
@@ -248,7 +249,7 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, e
 	return func(yield func(makegood.Job, error) bool) {
 		w := &waiter{wake: make(chan struct{}, 1)}
 		defer e.waiting.register(id, w)()
-		for {
+		for pause := firstLook; ; {
 			job, err := e.Look(ctx, id)
 			if err != nil {
 				yield(job, err)
@@ -257,7 +258,7 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, e
 			if !yield(job, nil) || job.AtEnd() {
 				return
 			}
-			if err := nextLook(ctx, id, w.wake); err != nil {
+			if pause, err = nextLook(ctx, id, w.wake, pause); err != nil {
 				yield(job, err)
 				return
 			}
@@ -265,18 +266,19 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, e
 	}
 }
 
-// nextLook waits until a job is to be looked at again: something came, or nothing for a while, as a job that cannot be read is
-// parked by a write that nobody hears of.
-func nextLook(ctx context.Context, id string, came <-chan struct{}) error {
-	pause := time.NewTimer(longestLook)
-	defer pause.Stop()
+// nextLook waits until a job is to be looked at again: something came, or nothing for the pause. It returns the pause after that
+// look.
+func nextLook(ctx context.Context, id string, came <-chan struct{}, pause time.Duration) (time.Duration, error) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	select {
 	case <-came:
-	case <-pause.C:
+		return firstLook, nil
+	case <-timer.C:
+		return min(2*pause, longestLook), nil
 	case <-ctx.Done():
-		return fmt.Errorf("watch job %s: %w", id, context.Cause(ctx))
+		return pause, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx))
 	}
-	return nil
 }
 
 // atEnd reports whether a job is finished or in Error, as makegood.Job.AtEnd does.
@@ -341,6 +343,15 @@ func (w *waiting) saved(j job.Job) {
 	}
 }
 
+// parked wakes who waits for a job that was parked, which nobody can read perhaps: they look.
+func (w *waiting) parked(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.jobs[id] {
+		one.rouse()
+	}
+}
+
 func (w *waiter) saved(j job.Job) {
 	if w.end {
 		if !atEnd(j) {
@@ -349,6 +360,10 @@ func (w *waiter) saved(j job.Job) {
 		ended := j
 		w.ended.Store(&ended)
 	}
+	w.rouse()
+}
+
+func (w *waiter) rouse() {
 	select {
 	case w.wake <- struct{}{}:
 	default: // It was woken already, and has not looked yet.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -211,6 +212,38 @@ func TestAnEndFromBeforeTheWaitIsNotItsEnd(t *testing.T) {
 		close(work.open)
 		if j := <-waited; j.ProcessState != makegood.JobProcessed {
 			t.Errorf("got %s, want %s", j.ProcessState, makegood.JobProcessed)
+		}
+	})
+}
+
+// Who waits looks when the job was parked, and otherwise ever less often: at first after a second, at last every half minute.
+func TestWhoWaitsLooksSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		work := gated{make(chan struct{}), nil}
+		e, counted := openCounted(t, threeGated, work)
+		if _, err := e.Submit(t.Context(), makegood.Submission{Workflow: "three", ID: "j"}); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := e.Wait(t.Context(), "j")
+			ended <- err
+		}()
+		synctest.Wait()
+		before := counted.n.Load()
+		e.waiting.parked("j")
+		synctest.Wait()
+		if n := counted.n.Load() - before; n != 1 {
+			t.Errorf("when it was parked: %d looks, want one", n)
+		}
+		before = counted.n.Load()
+		time.Sleep(16 * time.Second)
+		if n := counted.n.Load() - before; n != 4 {
+			t.Errorf("within 16 seconds: %d looks, want 4, after 1, 3, 7 and 15", n)
+		}
+		close(work.open)
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -118,6 +118,8 @@ type Config struct {
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
 	Saved func(job.Job)
+	// Parked, if set, hears of every job that was parked, which is no save.
+	Parked func(id string)
 	// Telemetry is where traces and metrics go; the zero value: nowhere.
 	Telemetry telemetry.Telemetry
 	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
@@ -285,7 +287,7 @@ func (e *Engine) wire(run sqlitestore.Incarnation) {
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
 		Undos:    e.undosOf,
-		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Watch: e.watch, Logger: e.config.Logger,
+		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Parked: e.config.Parked, Watch: e.watch, Logger: e.config.Logger,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
 	})
 	e.timetable = timetable.New(timetable.Config{

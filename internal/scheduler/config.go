@@ -75,6 +75,8 @@ type Config struct {
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(job.Job)
+	// Parked, if set, hears of every job that was parked.
+	Parked func(id string)
 	// Counts: what AWS counts for a job is kept in it. Of a function, Clock counts its time.
 	Counts bool
 	Clock  *spend.Clock

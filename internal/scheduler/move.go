@@ -339,6 +339,9 @@ func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, re
 	if err != nil {
 		return false, fmt.Errorf("park job %s: %w", id, err)
 	}
+	if s.config.Parked != nil {
+		s.config.Parked(id)
+	}
 	return true, nil
 }
 

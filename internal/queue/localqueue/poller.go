@@ -60,6 +60,8 @@ func (p Poller) Run(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
+	batches := make(chan []events.SQSMessage)
+	defer close(batches)
 	slots := make(chan struct{}, p.Concurrency)
 	wait := pauseMin
 	for ctx.Err() == nil {
@@ -71,10 +73,11 @@ func (p Poller) Run(ctx context.Context) error {
 		records, err := p.receive(ctx)
 		if len(records) > 0 {
 			wait = pauseMin
-			running.Go(func() {
-				defer func() { <-slots }()
-				p.invoke(ctx, events.SQSEvent{Records: records})
-			})
+			select {
+			case batches <- records:
+			default: // Nobody rests.
+				running.Go(func() { p.work(ctx, records, batches, slots) })
+			}
 			continue
 		}
 		<-slots
@@ -88,6 +91,19 @@ func (p Poller) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// work handles a batch, and then others as they come: a goroutine that has handled one has the stack that the next needs.
+func (p Poller) work(ctx context.Context, records []events.SQSMessage, batches <-chan []events.SQSMessage, slots <-chan struct{}) {
+	for more := true; more; records, more = <-batches {
+		p.handle(ctx, records, slots)
+	}
+}
+
+// handle handles a batch, and gives its slot back.
+func (p Poller) handle(ctx context.Context, records []events.SQSMessage, slots <-chan struct{}) {
+	defer func() { <-slots }()
+	p.invoke(ctx, events.SQSEvent{Records: records})
 }
 
 // receive takes a batch. One that came in the moment in which ctx ended goes back at once.
