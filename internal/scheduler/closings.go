@@ -89,22 +89,26 @@ func unanswered(n int) []error {
 	return errs
 }
 
-// inParallel calls do for 0 to n-1, maxClosings at a time, and returns when all have returned.
+// inParallel calls do for 0 to n-1, maxClosings at a time and one more, and returns when all have returned.
 func inParallel(n int, do func(i int)) {
 	if n == 1 {
 		do(0)
 		return
 	}
+	if n == 0 {
+		return
+	}
 	var wg sync.WaitGroup
+	defer wg.Wait()
 	room := make(chan struct{}, maxClosings)
-	for i := range n {
+	for i := range n - 1 {
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
 			do(i)
 		})
 	}
-	wg.Wait()
+	do(n - 1) // Whoever asks has room for it.
 }
 
 func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
@@ -177,7 +181,7 @@ func (s *Scheduler) close(ctx context.Context, w *work) {
 	errs := unanswered(len(unwanted))
 	answers := make([]job.Event, len(unwanted))
 	inParallel(len(unwanted), func(i int) {
-		answers[i], errs[i] = s.closeOne(ctx, &w.moved, unwanted[i])
+		answers[i], errs[i] = s.closeOne(ctx, w.moved, unwanted[i])
 	})
 	for _, e := range answers {
 		if e != nil {

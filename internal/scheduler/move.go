@@ -44,7 +44,7 @@ type moved struct {
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
 // job that is not there, with a *parkError for one that nobody can decide about, and with a *NewerError, before anything
 // is decided, for one that is a newer release's.
-func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (moved, error) {
+func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (*moved, error) {
 	k := newKnowledge()
 	for range maxConflicts {
 		m, err := s.tryMove(ctx, id, events, k)
@@ -56,55 +56,55 @@ func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (mo
 			return m, err
 		}
 	}
-	return moved{}, fmt.Errorf("save job %s: %w, %d times", id, store.ErrConflict, maxConflicts)
+	return nil, fmt.Errorf("save job %s: %w, %d times", id, store.ErrConflict, maxConflicts)
 }
 
-func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, k *knowledge) (moved, error) {
+func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, k *knowledge) (*moved, error) {
 	k.forgetLooks()
 	loaded, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrDamaged) {
-		return moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}
+		return nil, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}
 	}
 	if errors.Is(err, store.ErrNewer) {
-		return moved{}, errNewerJob
+		return nil, errNewerJob
 	}
 	if err != nil {
-		return moved{}, fmt.Errorf("load job %s: %w", id, err)
+		return nil, fmt.Errorf("load job %s: %w", id, err)
 	}
 	ctx = s.config.Watch.Context(ctx, loaded)
 	compiled, err := s.definition(ctx, loaded.Definition)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, workflowfile.ErrInvalid) {
-		return moved{}, parked(fmt.Sprintf("definition %s: %v", loaded.Definition, err), loaded)
+		return nil, parked(fmt.Sprintf("definition %s: %v", loaded.Definition, err), loaded)
 	}
 	if err != nil {
-		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
+		return nil, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: &loaded}
+	m := &moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: &loaded}
 	m.values.birth = loaded.Birth
 	s.renew(ctx, loaded, m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
-		return moved{}, err
+		return nil, err
 	}
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
 	m.now = s.now()
-	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
+	change, applied, err := s.fold(ctx, m, loaded, interrupted, events)
 	var park *parkError
 	if errors.As(err, &park) {
 		park = parked(park.reason, loaded)
 		err = park
 	}
 	if err != nil {
-		return moved{}, err
+		return nil, err
 	}
 	if applied {
 		if change.Job, err = s.save(ctx, change, m.values); errors.Is(err, store.ErrTooLarge) {
-			return moved{}, parked(err.Error(), loaded)
+			return nil, parked(err.Error(), loaded)
 		}
 		if err != nil {
-			return moved{}, err
+			return nil, err
 		}
 		s.config.Watch.Happened(ctx, m.happened)
 		if len(m.entries) > 0 {
@@ -155,12 +155,11 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		}
 		if v.Kind == machine.Applied {
 			applied = true
-			before := change.Job
-			change.Job = next
 			m.follow(next)
 			if s.watched() {
-				m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: before, After: next, Event: e, Entries: v.Entries, At: m.now})
+				m.happens(&change.Job, &next, e, v.Entries)
 			}
+			change.Job = next
 			m.entries = append(m.entries, v.Entries...)
 		}
 		return v, nil
@@ -181,6 +180,11 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 	}
 	m.values.enter(&change.Job, m.entries)
 	return change, applied, nil
+}
+
+// happens notes an event that changes the job. It is apart from fold, whose goroutine needs no room for it where nobody hears.
+func (m *moved) happens(before, after *job.Job, e job.Event, entries []job.Entry) {
+	m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: *before, After: *after, Event: e, Entries: entries, At: m.now})
 }
 
 // decide asks the core, and gives it the facts that it wants.

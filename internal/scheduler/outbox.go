@@ -57,10 +57,13 @@ func (o *outbox) put(name string, e envelope) {
 // derive puts what the last move of a job made due into the outbox.
 func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 	ctx = spend.With(ctx, w.account)
+	w.unwanted = nil
+	if w.moved == nil {
+		return
+	}
 	commands := w.moved.commands
 	w.moved.commands = nil
 	var tasks []job.Dispatch
-	w.unwanted = nil
 	for _, c := range commands {
 		switch c := c.(type) {
 		case job.Dispatch:
@@ -129,7 +132,7 @@ func never(err error) string {
 }
 
 // message writes the task of an attempt, for the queue of its agent.
-func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (string, queue.Message, error) {
+func (s *Scheduler) message(ctx context.Context, m *moved, d job.Dispatch) (string, queue.Message, error) {
 	t := machine.TaskOf(m.compiled.Workflow, m.job, d)
 	t.ReplyTo, t.Traceparent = s.config.Events, s.config.Watch.Traceparent(m.job, d)
 	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step, Undo: d.Undo})

@@ -321,7 +321,7 @@ func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error
 // firstWork holds what the submission of a new job made due.
 func firstWork(j job.Job, c *workflowfile.Compiled, v *values, now time.Time) *work {
 	events := []job.Event{job.Submitted{}}
-	return &work{job: j.ID, events: events, moved: moved{
+	return &work{job: j.ID, events: events, moved: &moved{
 		job: j, compiled: c, commands: pending(c.Workflow, j, events, now), values: v,
 	}}
 }

@@ -70,6 +70,17 @@ func Each(ctx context.Context, event events.SQSEvent, do func(context.Context, e
 	return failed
 }
 
+// EachHere is Each, but a record that is alone is done by the goroutine that calls: do must not end that.
+func EachHere(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage) error) []string {
+	if len(records) != 1 {
+		return Each(ctx, events.SQSEvent{Records: records}, do)
+	}
+	if guarded(ctx, records[0], do) == nil {
+		return nil
+	}
+	return []string{records[0].MessageId}
+}
+
 func guarded(ctx context.Context, record events.SQSMessage, do func(context.Context, events.SQSMessage) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
