@@ -430,9 +430,9 @@ func (j Job) Values() []Payload {
 
 // Step returns what the job knows of the step of this name.
 func (j Job) Step(name string) (StepState, bool) {
-	for _, s := range j.Steps {
-		if s.Name == name {
-			return s, true
+	for i := range j.Steps { // By index: a step is large.
+		if j.Steps[i].Name == name {
+			return j.Steps[i], true
 		}
 	}
 	return StepState{}, false

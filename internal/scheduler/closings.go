@@ -112,7 +112,7 @@ func inParallel(n int, do func(i int)) {
 }
 
 func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
-	if was, _ := m.loaded.Step(ask.Step); ask.Attempt > was.Attempt {
+	if was, _ := (job.Job{Steps: m.loaded.steps}).Step(ask.Step); ask.Attempt > was.Attempt {
 		m.known.assume(ask)
 		return nil
 	}

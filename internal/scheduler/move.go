@@ -34,12 +34,21 @@ type moved struct {
 	happened []job.Happened
 	// held are the agents and workflows that are paused.
 	held job.Holds
-	// loaded is the job as it was before the events; nil: it was born just now.
-	loaded *job.Job
+	// loaded is what is looked at of the job as it was before the events.
+	loaded loaded
 	// now is the one moment of the decision: what was found out because of what time it was must still hold when it is
 	// used, and what one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
 }
+
+// loaded is what a move looks at of its job as it was loaded.
+type loaded struct {
+	id, workflow, definition string
+	input                    job.Payload
+	steps                    []job.StepState
+}
+
+func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, j.Input, j.Steps} }
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
 // job that is not there, with a *parkError for one that nobody can decide about, and with a *NewerError, before anything
@@ -79,7 +88,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if err != nil {
 		return nil, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := &moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: &loaded}
+	m := &moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loadedOf(loaded)}
 	m.values.birth = loaded.Birth
 	s.renew(ctx, loaded, m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
@@ -91,12 +100,10 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	s.publishFirst(ctx, loaded)
 	m.now = s.now()
 	change, applied, err := s.fold(ctx, m, loaded, interrupted, events)
-	var park *parkError
-	if errors.As(err, &park) {
-		park = parked(park.reason, loaded)
-		err = park
-	}
 	if err != nil {
+		if park := new(parkError); errors.As(err, &park) {
+			err = parked(park.reason, loaded)
+		}
 		return nil, err
 	}
 	if applied {

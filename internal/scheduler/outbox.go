@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -98,7 +99,7 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 // mend it.
 func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []job.Dispatch) error {
 	for _, d := range tasks {
-		if w.sent[d] {
+		if slices.Contains(w.sent, d) {
 			continue // What follows from an event is derived under its cause, and that of its tasks again.
 		}
 		name, message, err := s.message(ctx, w.moved, d)

@@ -31,7 +31,7 @@ type work struct {
 	verdicts []machine.Verdict
 	// unwanted are the attempts that are to be closed, and sent those whose tasks are out.
 	unwanted []job.CloseAttempt
-	sent     map[job.Dispatch]bool
+	sent     []job.Dispatch
 	// notices are what is to be told of the job as it was moved last, and alerts are the agents that claim nothing.
 	notices []job.Announcement
 	// asks are those who are to be told that a step waits for them.
@@ -63,10 +63,7 @@ func (w *work) follows(e job.Event) { w.next = append(w.next, e) }
 
 // isSent notes that the task of an attempt is out.
 func (w *work) isSent(d job.Dispatch) {
-	if w.sent == nil {
-		w.sent = make(map[job.Dispatch]bool)
-	}
-	w.sent[d] = true
+	w.sent = append(w.sent, d)
 }
 
 // fail notes what failed, if anything did.

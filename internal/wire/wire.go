@@ -435,29 +435,26 @@ func Inline(value json.RawMessage) job.Payload {
 var refusedRaw = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
 // refusedBegin begins both of them, and few others.
-var refusedBegin = []byte("\xef\xbf")
+const refusedBegin = "\xef\xbf"
 
 func encode(m any) (string, error) {
-	body, err := marshal(m)
-	if err != nil {
+	var body strings.Builder
+	if err := marshalTo(&body, m); err != nil {
 		return "", fmt.Errorf("encode message: %w", err)
 	}
-	if !bytes.Contains(body, refusedBegin) {
-		return string(body), nil
+	text := strings.TrimSuffix(body.String(), "\n")
+	if !strings.Contains(text, refusedBegin) {
+		return text, nil
 	}
-	return refusedRaw.Replace(string(body)), nil
+	return refusedRaw.Replace(text), nil
 }
 
-// marshal writes JSON without escaping <, > and &, which would make six bytes of each: a payload
+// marshalTo writes JSON, and a line's end, without escaping <, > and &, which would make six bytes of each: a payload
 // within its limit could become a message over its own.
-func marshal(m any) ([]byte, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
+func marshalTo(body *strings.Builder, m any) error {
+	encoder := json.NewEncoder(body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(m); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), nil
+	return encoder.Encode(m)
 }
 
 // message is a struct that is written with its head.
