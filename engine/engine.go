@@ -196,8 +196,9 @@ type Engine struct {
 	inner   *embedded.Engine
 	http    *httpagent.Agent
 	handler *page.Page
-	outside http.Handler
-	answers http.Handler
+	// outside and answers make a door, once.
+	outside func() http.Handler
+	answers func() http.Handler
 	agents  []workflowfile.Named
 	waiting waiting
 	closing sync.Once
@@ -240,11 +241,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if e.handler, err = o.page(httpapi.New(served)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	served.Door = httpapi.Agents
-	e.outside = httpapi.New(served)
-	served.Door = httpapi.Complete
-	e.answers = httpapi.New(served)
+	e.outside, e.answers = doorOf(served, httpapi.Agents), doorOf(served, httpapi.Complete)
 	return e, nil
+}
+
+// doorOf returns what makes a door when it is first asked for: most engines have none.
+func doorOf(served httpapi.Config, only httpapi.Door) func() http.Handler {
+	served.Door = only
+	return sync.OnceValue(func() http.Handler { return httpapi.New(served) })
 }
 
 func (o Options) logger() *slog.Logger {
@@ -354,10 +358,10 @@ func (e *Engine) Handler() http.Handler { return e.handler }
 // AgentHandler answers the part of the HTTP API that agents outside need, and no other: each of them is known by its
 // Token. Give it to a listener that other machines reach, with TLS before it, and keep Handler to yourself. A request
 // for tasks may be held for 20 seconds, so a server's WriteTimeout must be longer.
-func (e *Engine) AgentHandler() http.Handler { return e.outside }
+func (e *Engine) AgentHandler() http.Handler { return e.outside() }
 
 // CompletionHandler answers the part of the HTTP API that whoever holds the completion token of a step needs, and no
 // other: the page of a link (Options.CompletionURL), and POST /api/completions/. The token alone lets them in, and only to
 // that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to yourself. A log of
 // requests before it has the links: leave their paths out of it.
-func (e *Engine) CompletionHandler() http.Handler { return e.answers }
+func (e *Engine) CompletionHandler() http.Handler { return e.answers() }
