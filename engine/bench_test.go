@@ -24,24 +24,27 @@ import (
 // BenchmarkThreeSteps is many jobs at once, of three steps each.
 func BenchmarkThreeSteps(b *testing.B) {
 	eng := idle(b, 3)
-	measure(b, 3, func() {
-		numbers := make(chan int)
-		var submitters, waiters sync.WaitGroup
-		for range 64 {
-			submitters.Go(func() {
-				for i := range numbers {
-					id := submitNumber(b, eng, i)
-					waiters.Go(func() { waitDone(b, eng, id) })
-				}
-			})
-		}
-		for i := range b.N {
-			numbers <- i
-		}
-		close(numbers)
-		submitters.Wait()
-		waiters.Wait()
-	})
+	measure(b, 3, func() { throughAll(b, eng, b.N, 0) })
+}
+
+// throughAll submits n jobs, numbered from first on, 64 at a time, and waits for each.
+func throughAll(tb testing.TB, eng *engine.Engine, n, first int) {
+	numbers := make(chan int)
+	var submitters, waiters sync.WaitGroup
+	for range 64 {
+		submitters.Go(func() {
+			for i := range numbers {
+				id := submitNumber(tb, eng, i)
+				waiters.Go(func() { waitDone(tb, eng, id) })
+			}
+		})
+	}
+	for i := range n {
+		numbers <- first + i
+	}
+	close(numbers)
+	submitters.Wait()
+	waiters.Wait()
 }
 
 // BenchmarkTenInARow is one job after the other, of ten steps each.
@@ -55,7 +58,7 @@ func BenchmarkTenInARow(b *testing.B) {
 }
 
 // idle opens an engine on a folder of its own, whose only workflow has so many steps in a row that do nothing.
-func idle(b *testing.B, steps int) *engine.Engine {
+func idle(b testing.TB, steps int) *engine.Engine {
 	text := "name: row\nsteps:\n"
 	for i := range steps {
 		text += fmt.Sprintf("  - {name: step%02d, agent: idle}\n", i)

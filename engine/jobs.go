@@ -222,19 +222,19 @@ func (e *Engine) Definition(ctx context.Context, hash string) (api.Definition, e
 
 // Wait waits until a job is finished or in Error, and returns it with its payloads, as it was saved then. It ends with ctx's
 // error when ctx does.
-func (e *Engine) Wait(ctx context.Context, id string) (v makegood.Job, err error) {
+func (e *Engine) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	w := &waiter{wake: make(chan struct{}, 1), end: true}
 	defer e.waiting.register(id, w)()
 	for pause := firstLook; ; {
 		j, err := e.inner.Job(ctx, id)
 		if err != nil {
-			return v, fmt.Errorf("get job %s: %w", id, plain(id, err))
+			return makegood.Job{}, fmt.Errorf("get job %s: %w", id, plain(id, err))
 		}
 		if atEnd(j) {
 			return e.shown(ctx, j, e.withPayloads(ctx))
 		}
 		if pause, err = nextLook(ctx, id, w.wake, pause); err != nil {
-			return v, err
+			return makegood.Job{}, err
 		}
 		// What is told late may be of an end before the look, from which the job has been resubmitted since.
 		if ended := w.ended.Load(); ended != nil && ended.Rev > j.Rev {
