@@ -211,7 +211,7 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 		if v.Kind != machine.Wanting {
 			return next, v, nil
 		}
-		if v.Definition != "" {
+		if v.Definition != "" { // It is j that was returned, as where there are asks.
 			if err := m.offer(ctx, s, &facts, offer{v.Definition, inputOf(e)}); err != nil {
 				return next, v, err
 			}
@@ -224,6 +224,9 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 		facts.Found = m.known.found
 		if err := m.values.learn(ctx, &facts, next, v.Wants); err != nil {
 			return next, v, err
+		}
+		if len(v.Wants) > 0 {
+			facts.Room = next.Steps
 		}
 	}
 }

@@ -286,6 +286,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 		if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
 			return j, v, err
 		}
+		facts.Room = j.Steps
 	}
 }
 
