@@ -99,7 +99,8 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
 	m.now = s.now()
-	change, applied, err := s.fold(ctx, m, loaded, interrupted, events)
+	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
+	applied, err := s.fold(ctx, m, &change, interrupted, events)
 	if err != nil {
 		if park := new(parkError); errors.As(err, &park) {
 			err = parked(park.reason, loaded)
@@ -107,10 +108,9 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		return nil, err
 	}
 	if applied {
-		if change.Job, err = s.save(ctx, change, m.values); errors.Is(err, store.ErrTooLarge) {
+		if err := s.save(ctx, &change, m.values); errors.Is(err, store.ErrTooLarge) {
 			return nil, parked(err.Error(), loaded)
-		}
-		if err != nil {
+		} else if err != nil {
 			return nil, err
 		}
 		s.config.Watch.Happened(ctx, m.happened)
@@ -151,18 +151,18 @@ func seenKey(events []job.Event) time.Time {
 	return time.Time{}
 }
 
-// fold applies events one after the other to what was loaded.
-func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrupted bool, events []job.Event) (store.Change, bool, error) {
-	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
-	applied := false
+// fold applies events one after the other to the job of a change, which is as it was loaded.
+func (s *Scheduler) fold(ctx context.Context, m *moved, change *store.Change, interrupted bool, events []job.Event) (applied bool, err error) {
+	id, incarnation := change.Job.ID, change.Job.Incarnation
 	apply := func(e job.Event) (machine.Verdict, error) {
-		next, v, err := s.decide(ctx, m, change.Job, e)
+		var next job.Job
+		v, err := s.decide(ctx, m, &change.Job, e, &next)
 		if err != nil {
 			return v, err
 		}
 		if v.Kind == machine.Applied {
 			applied = true
-			m.follow(next)
+			m.follow(next.Definition)
 			if s.watched() {
 				m.happens(&change.Job, &next, e, v.Entries)
 			}
@@ -172,21 +172,21 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		return v, nil
 	}
 	if interrupted {
-		clean := s.config.Stopped > 0 && loaded.Incarnation == s.config.Stopped
+		clean := s.config.Stopped > 0 && incarnation == s.config.Stopped
 		if _, err := apply(job.Interrupted{Incarnation: s.config.Incarnation, Clean: clean}); err != nil {
-			return change, false, err
+			return false, err
 		}
 	}
 	for _, e := range events {
 		v, err := apply(e)
 		if err != nil {
-			return change, false, err
+			return false, err
 		}
 		m.verdicts = append(m.verdicts, v)
-		s.count(ctx, loaded.ID, e, v)
+		s.count(ctx, id, e, v)
 	}
 	m.values.enter(&change.Job, m.entries)
-	return change, applied, nil
+	return applied, nil
 }
 
 // happens notes an event that changes the job. It is apart from fold, whose goroutine needs no room for it where nobody hears.
@@ -194,36 +194,37 @@ func (m *moved) happens(before, after *job.Job, e job.Event, entries []job.Entry
 	m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: *before, After: *after, Event: e, Entries: entries, At: m.now})
 }
 
-// decide asks the core, and gives it the facts that it wants.
-func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event) (next job.Job, v machine.Verdict, err error) {
+// decide asks the core, and gives it the facts that it wants. next becomes the job as it is then. Both jobs are pointed to: the
+// goroutine of a job that has just come needs room for every copy on its stack.
+func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Event, next *job.Job) (v machine.Verdict, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r)}
 		}
 	}()
-	if e, err = s.keepReplied(ctx, j, e); err != nil {
-		return j, v, err
+	if e, err = s.keepReplied(ctx, *j, e); err != nil {
+		return v, err
 	}
-	e = m.values.spill(j, e)
+	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
 	for {
-		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, m.now)
+		*next, v = machine.Apply(m.compiled.Workflow, *j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
-			return next, v, nil
+			return v, nil
 		}
 		if v.Definition != "" { // It is j that was returned, as where there are asks.
 			if err := m.offer(ctx, s, &facts, offer{v.Definition, inputOf(e)}); err != nil {
-				return next, v, err
+				return v, err
 			}
 			continue
 		}
-		m.values.compiled = m.definitionOf(next)
-		if err := s.findOut(ctx, m, j, v.Asks); err != nil {
-			return next, v, err
+		m.values.compiled = m.definitionOf(next.Definition)
+		if err := s.findOut(ctx, m, *j, v.Asks); err != nil {
+			return v, err
 		}
 		facts.Found = m.known.found
-		if err := m.values.learn(ctx, &facts, next, v.Wants); err != nil {
-			return next, v, err
+		if err := m.values.learn(ctx, &facts, *next, v.Wants); err != nil {
+			return v, err
 		}
 		if len(v.Wants) > 0 {
 			facts.Room = next.Steps
@@ -238,9 +239,9 @@ func (s *Scheduler) watched() bool {
 }
 
 // facts are those that no event and no ask is needed for, and what is known of claims.
-func (s *Scheduler) facts(k *knowledge, held job.Holds, j job.Job) machine.Facts {
+func (s *Scheduler) facts(k *knowledge, held job.Holds, j *job.Job) machine.Facts {
 	return machine.Facts{
-		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(j),
+		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(*j),
 		Random: s.config.Random(), Secret: s.config.Bytes(limits.SecretBytes), Found: k.found, Held: held,
 		Period: s.config.Period, Incarnation: s.config.Incarnation,
 	}
@@ -258,10 +259,10 @@ func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event
 	}
 }
 
-// save stores a change, and returns the job as it is stored now.
-func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (job.Job, error) {
+// save stores a change, whose job becomes what is stored now.
+func (s *Scheduler) save(ctx context.Context, change *store.Change, v *values) error {
 	if err := v.write(ctx, change.Job); err != nil {
-		return change.Job, err
+		return err
 	}
 	change.Job.LockedBy = s.lockedBy()
 	account := spend.On(ctx)
@@ -270,8 +271,8 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (j
 		change.Job.Spent = change.Job.Spent.Plus(due)
 	}
 	account.Store(change.Job.Spent)
-	if err := s.config.Jobs.Save(ctx, change); err != nil {
-		return change.Job, fmt.Errorf("save job %s: %w", change.Job.ID, err)
+	if err := s.config.Jobs.Save(ctx, *change); err != nil {
+		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	account.Keep(due)
 	if account != nil {
@@ -282,7 +283,7 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (j
 	if s.config.Saved != nil {
 		s.config.Saved(change.Job)
 	}
-	return change.Job, nil
+	return nil
 }
 
 // pending returns the commands of all events, each once.

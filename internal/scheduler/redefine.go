@@ -131,21 +131,21 @@ func definition(c *workflowfile.Compiled) *machine.Definition {
 }
 
 // definitionOf is the definition that a job has as it is decided so far.
-func (m *moved) definitionOf(j job.Job) *workflowfile.Compiled {
-	if m.other != nil && j.Definition == m.other.Hash {
+func (m *moved) definitionOf(hash string) *workflowfile.Compiled {
+	if m.other != nil && hash == m.other.Hash {
 		return m.other
 	}
 	return m.compiled
 }
 
 // follow takes up the definition of a job that was moved to another one: whatever follows is decided and sent by it.
-func (m *moved) follow(j job.Job) {
-	if m.definitionOf(j) == m.compiled {
+func (m *moved) follow(definition string) {
+	if m.definitionOf(definition) == m.compiled {
 		return
 	}
 	// What was evaluated so far may be of expressions that it has no more.
 	m.values.inputs = nil
-	m.compiled = m.definitionOf(j)
+	m.compiled = m.definitionOf(definition)
 	m.values.compiled = m.compiled
 }
 

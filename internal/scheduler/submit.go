@@ -276,7 +276,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	if err != nil {
 		return job.Job{}, v, err
 	}
-	facts := s.facts(newKnowledge(), held, job.Job{})
+	facts := s.facts(newKnowledge(), held, new(job.Job))
 	for {
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind != machine.Wanting {
