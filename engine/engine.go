@@ -238,11 +238,16 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		}
 	}
 	served := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Changes: e.inner.Hub(), Totals: e.inner, Agents: e.inner, Large: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
-	if e.handler, err = o.page(httpapi.New(served)); err != nil {
+	if e.handler, err = o.page(first(doorOf(served, ""))); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	e.outside, e.answers = doorOf(served, httpapi.Agents), doorOf(served, httpapi.Complete)
 	return e, nil
+}
+
+// first is a handler that is made when it is first asked.
+func first(handler func() http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler().ServeHTTP(w, r) })
 }
 
 // doorOf returns what makes a door when it is first asked for: most engines have none.

@@ -89,26 +89,25 @@ func unanswered(n int) []error {
 	return errs
 }
 
-// inParallel calls do for 0 to n-1, maxClosings at a time and one more, and returns when all have returned.
+// inParallel calls do for 0 to n-1, maxClosings at a time, and returns when all have returned.
 func inParallel(n int, do func(i int)) {
-	if n == 1 {
+	switch n {
+	case 0:
+		return
+	case 1:
 		do(0)
 		return
 	}
-	if n == 0 {
-		return
-	}
 	var wg sync.WaitGroup
-	defer wg.Wait()
 	room := make(chan struct{}, maxClosings)
-	for i := range n - 1 {
+	for i := range n {
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
 			do(i)
 		})
 	}
-	do(n - 1) // Whoever asks has room for it.
+	wg.Wait()
 }
 
 func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {

@@ -34,7 +34,7 @@ var packageLines = map[string]excess{
 	"internal/httpapi":           {3849, "routes, and views that internal/control is to take over"},
 	"internal/machine":           {5608, "the core: one state machine, whose files call each other"},
 	"internal/page":              {6912, "every view of the page is a file"},
-	"internal/scheduler":         {3766, "the worklist, submissions and readers of jobs, which internal/control is to take over"},
+	"internal/scheduler":         {3765, "the worklist, submissions and readers of jobs, which internal/control is to take over"},
 	"internal/store/dynamostore": {3395, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3729, "an adapter of the whole port, with schemas of earlier releases"},
 	"internal/store/storetest":   {4492, "a test for every rule of the port"},
