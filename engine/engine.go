@@ -154,10 +154,11 @@ type Engine struct {
 	inner   *embedded.Engine
 	http    *httpagent.Agent
 	handler *page.Page
-	outside http.Handler
-	answers http.Handler
+	// outside and answers make a door, once.
+	outside func() http.Handler
+	answers func() http.Handler
 	agents  []workflowfile.Named
-	waiting waiting
+	waiting *control.Waiting
 	closing sync.Once
 	closed  error
 }
@@ -177,8 +178,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{http: http, waiting: newWaiting()}
-	config := o.config(append([]agent.Handler{http}, o.Agents...), &e.waiting)
+	e := &Engine{http: http, waiting: control.NewWaiting()}
+	config := o.config(append([]agent.Handler{http}, o.Agents...), e.waiting)
 	e.agents = config.Named()
 	files, err := workflowfile.ReadAll(o.Workflows, "", workflowfile.WithAgents(e.agents...))
 	if err != nil {
@@ -192,23 +193,37 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	parts := e.inner.Parts()
-	parts.Saved, parts.By = e.waiting.register, byEngine
-	own := control.New(parts)
-	e.Jobs, e.Schedules, e.Holds, e.Payloads, e.Agents = own, own, own, own, own
+	parts := e.answer()
 	parts.By, parts.Logger = httpapi.Local, o.logger()
 	served := httpapi.Config{
 		Jobs: control.New(parts), Changes: e.inner.Hub(), Names: o.hosts(), Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door(),
 		Scrape: o.Telemetry.Scrape,
 	}
-	if e.handler, err = o.page(httpapi.New(served), served.Jobs); err != nil {
+	if e.handler, err = o.page(first(doorOf(served, "")), served.Jobs); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	served.Door = httpapi.Agents
-	e.outside = httpapi.New(served)
-	served.Door = httpapi.Complete
-	e.answers = httpapi.New(served)
+	e.outside, e.answers = doorOf(served, httpapi.Agents), doorOf(served, httpapi.Complete)
 	return e, nil
+}
+
+// answer lets the engine answer what the program asks, and returns the parts that do.
+func (e *Engine) answer() control.Config {
+	parts := e.inner.Parts()
+	parts.Waiting, parts.By = e.waiting, byEngine
+	own := control.New(parts)
+	e.Jobs, e.Schedules, e.Holds, e.Payloads, e.Agents = own, own, own, own, own
+	return parts
+}
+
+// first is a handler that is made when it is first asked.
+func first(handler func() http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler().ServeHTTP(w, r) })
+}
+
+// doorOf returns what makes a door when it is first asked for: most engines have none.
+func doorOf(served httpapi.Config, only httpapi.Door) func() http.Handler {
+	served.Door = only
+	return sync.OnceValue(func() http.Handler { return httpapi.New(served) })
 }
 
 func (o Options) logger() *slog.Logger {
@@ -238,10 +253,10 @@ func (o Options) where() string {
 	return "in this process, folder " + filepath.Base(o.Dir)
 }
 
-func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
+func (o Options) config(agents []agent.Handler, w *control.Waiting) embedded.Config {
 	c := embedded.Config{
 		Concurrency: embedded.Concurrency(o.Concurrency),
-		Dir:         o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Telemetry: o.Telemetry,
+		Dir:         o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.Saved, Parked: w.Parked, Telemetry: o.Telemetry,
 		Changes: o.Notify.Changes, Live: o.Notify.LiveChanges,
 		Replies: slices.Sorted(maps.Keys(o.Notify.Listeners)), Listener: listeners(o.Notify.Listeners),
 		Link:  o.link(),
@@ -306,10 +321,10 @@ func (e *Engine) Handler() http.Handler { return e.handler }
 // AgentHandler answers the part of the HTTP API that agents outside need, and no other: each of them is known by its
 // Token. Give it to a listener that other machines reach, with TLS before it, and keep Handler to yourself. A request
 // for tasks may be held for 20 seconds, so a server's WriteTimeout must be longer.
-func (e *Engine) AgentHandler() http.Handler { return e.outside }
+func (e *Engine) AgentHandler() http.Handler { return e.outside() }
 
 // CompletionHandler answers the part of the HTTP API that whoever holds the completion token of a step needs, and no
 // other: the page of a link (Options.Notify.AnswerURL), and POST /api/completions/. The token alone lets them in, and
 // only to that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to
 // yourself. A log of requests before it has the links: leave their paths out of it.
-func (e *Engine) CompletionHandler() http.Handler { return e.answers }
+func (e *Engine) CompletionHandler() http.Handler { return e.answers() }

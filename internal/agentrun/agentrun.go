@@ -217,7 +217,7 @@ func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *wor
 // understands is kept for the end.
 func (b *batch) each(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage, *worker) error) []string {
 	outbox := newOutbox(b.config.Queue, len(records))
-	return sqsbatch.Each(ctx, events.SQSEvent{Records: records}, func(ctx context.Context, record events.SQSMessage) error {
+	return sqsbatch.EachHere(ctx, records, func(ctx context.Context, record events.SQSMessage) error {
 		worker := outbox.worker()
 		defer worker.end(ctx)
 		err := do(ctx, record, worker)

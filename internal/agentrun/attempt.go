@@ -223,17 +223,34 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 // claim writes the claim. Every try carries the same LockedBy, so that a try whose answer was lost is
 // recognised as our own by the next.
 func (a *attempt) claim() error {
-	_, err := backoff.Retry(a.lease, func() (struct{}, error) {
-		err := a.config.Claims.Claim(a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil)
-		if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxTries(claimTries), backoff.WithBackOff(a.soon()))
+	try := func() error { return a.config.Claims.Claim(a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil) }
+	err := try()
+	if err != nil {
+		settled := func(err error) bool { return errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) }
+		err = a.tryAgain(a.lease, err, try, settled, backoff.WithMaxTries(claimTries))
+	}
 	if err != nil {
 		return fmt.Errorf("claim job %s, step %s, attempt %d: %w", a.task.Job, a.task.Step, a.task.Attempt, err)
 	}
 	return nil
+}
+
+// tryAgain goes on with a first try that has failed, until one succeeds or its error is settled. It is made for that alone: the
+// first try is nearly always the only one.
+func (a *attempt) tryAgain(ctx context.Context, failed error, try func() error, settled func(error) bool, limit backoff.RetryOption) error {
+	first := true
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := failed
+		if !first {
+			err = try()
+		}
+		first = false
+		if settled(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, limit, backoff.WithBackOff(a.soon()))
+	return err
 }
 
 // soon returns the waits between tries that must be over within an attempt.
@@ -405,7 +422,7 @@ func checkOutput(output json.RawMessage) error {
 // final failure, since the next attempt would have no better reply.
 func (a *attempt) reply(event job.Event) error {
 	err := a.send(event)
-	if refused := new(queue.RefusedError); errors.As(err, &refused) {
+	if refused := (*queue.RefusedError)(nil); err != nil && errors.As(err, &refused) {
 		event = a.failed(agent.Final(fmt.Errorf("the reply cannot be sent: %w", refused)))
 		err = a.send(event)
 	}
@@ -448,13 +465,11 @@ func (a *attempt) send(event job.Event) error {
 	// The end of the batch's context stops work; what was done should still be told.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
 	defer cancel()
-	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		err := a.say(ctx, body, until)
-		if refused := new(queue.RefusedError); errors.As(err, &refused) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(a.soon()))
+	if err = a.say(ctx, body, until); err != nil {
+		try := func() error { return a.say(ctx, body, until) }
+		refused := func(err error) bool { return errors.As(err, new(*queue.RefusedError)) }
+		err = a.tryAgain(ctx, err, try, refused, backoff.WithMaxElapsedTime(0))
+	}
 	if err != nil {
 		return fmt.Errorf("reply %T of job %s, step %s, attempt %d to %s: %w", event, a.task.Job, a.task.Step, a.task.Attempt, a.task.ReplyTo, err)
 	}

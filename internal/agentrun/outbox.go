@@ -66,6 +66,11 @@ func (w *worker) send(ctx context.Context, e *envelope) error {
 	w.waiting = append(w.waiting, e)
 	w.mu.Unlock()
 	w.end(ctx)
+	select {
+	case err := <-e.sent:
+		return err // Nearly always: it was the last of its batch, or alone.
+	default:
+	}
 
 	// A reply that has less time than that must not spend it on waiting for company.
 	patience := time.NewTimer(min(replyWithin, time.Until(e.until)/2))
@@ -134,8 +139,11 @@ func (o *outbox) sendAll(ctx context.Context, group []*envelope) {
 			until = e.until
 		}
 	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
-	defer cancel()
+	if has, ok := ctx.Deadline(); !ok || !has.Equal(until) { // That of a reply which is alone is made for it.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), until)
+		defer cancel()
+	}
 	errs := o.sender.Send(ctx, group[0].queue, messages...)
 	for i, e := range group {
 		if i < len(errs) {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
@@ -24,8 +23,6 @@ const (
 	listPage = 200
 	// auditPage is how many jobs a page of an audit looks at.
 	auditPage = 1000
-	// longestLook is the longest pause between two looks of Watch at a job of which no save is heard.
-	longestLook = time.Second
 	// maxNear is how many attempts a job may have out whose claims are read for a list: each is a read of the store.
 	maxNear = 20
 )
@@ -54,8 +51,8 @@ type Reading struct {
 	Workflows func(ctx context.Context) (map[string]string, error)
 	// Totals counts the jobs by their states without reading them. Nil: that is not known here.
 	Totals store.Totaler
-	// Saved returns a channel on which something comes after each save of a job, and what ends that. Nil: Watch polls.
-	Saved func(id string) (saved <-chan struct{}, forget func())
+	// Waiting is told of every save, for Wait and Watch. Nil: they poll.
+	Waiting *Waiting
 }
 
 // Reader is an api.Reader of a store.
@@ -74,9 +71,13 @@ func NewReader(r Reading) *Reader { return &Reader{reading: r} }
 
 // Get is what api.Reader says. A job that a newer release wrote is shown as far as it is known.
 func (r *Reader) Get(ctx context.Context, id string) (makegood.Job, error) {
-	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+	return r.read(ctx, id, r.withPayloads(ctx))
+}
+
+func (r *Reader) withPayloads(ctx context.Context) func(job.Job, map[string]job.Claim) (makegood.Job, error) {
+	return func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
 		return view.WithPayloads(ctx, j, held, r.reading.Store)
-	})
+	}
 }
 
 // Look is what api.Reader says.
@@ -98,13 +99,18 @@ func (r *Reader) read(ctx context.Context, id string, show func(job.Job, map[str
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
 	}
+	return r.shown(ctx, j, show)
+}
+
+// shown shows a job that was read.
+func (r *Reader) shown(ctx context.Context, j job.Job, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (makegood.Job, error) {
 	held, err := r.reading.Held(ctx, j)
 	if err != nil {
-		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, inWords(err))
+		return makegood.Job{}, fmt.Errorf("get job %s: %w", j.ID, inWords(err))
 	}
 	v, err := show(j, held)
 	if err != nil {
-		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, inWords(err))
+		return makegood.Job{}, fmt.Errorf("get job %s: %w", j.ID, inWords(err))
 	}
 	return v, nil
 }
@@ -253,20 +259,40 @@ func (r *Reader) AuditPage(ctx context.Context, cursor string) (api.AuditPage, e
 	return api.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next}, nil
 }
 
-// Wait is what api.Reader says.
+// Wait is what api.Reader says. It returns the job as it was saved at its end.
 func (r *Reader) Wait(ctx context.Context, id string) (makegood.Job, error) {
-	return protocol.WaitFor(ctx, r, id)
+	if r.reading.Waiting == nil {
+		return protocol.WaitFor(ctx, r, id)
+	}
+	w := &waiter{wake: make(chan struct{}, 1), end: true}
+	defer r.reading.Waiting.register(id, w)()
+	for pause := firstLook; ; {
+		j, err := r.load(ctx, id)
+		if err != nil {
+			return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
+		}
+		if atEnd(j) {
+			return r.shown(ctx, j, r.withPayloads(ctx))
+		}
+		if pause, err = nextLook(ctx, id, w.wake, pause); err != nil {
+			return makegood.Job{}, err
+		}
+		// A save that is told late may be of an end before the look, from which the job has been resubmitted since.
+		if ended := w.ended.Load(); ended != nil && ended.Rev > j.Rev {
+			return r.shown(ctx, *ended, r.withPayloads(ctx))
+		}
+	}
 }
 
 // Watch is what api.Reader says. Saves that follow closely upon each other may be seen as one.
 func (r *Reader) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
-	if r.reading.Saved == nil {
+	if r.reading.Waiting == nil {
 		return protocol.Polled(ctx, id, r.Look)
 	}
 	return func(yield func(makegood.Job, error) bool) {
-		saved, forget := r.reading.Saved(id)
-		defer forget()
-		for {
+		w := &waiter{wake: make(chan struct{}, 1)}
+		defer r.reading.Waiting.register(id, w)()
+		for pause := firstLook; ; {
 			job, err := r.Look(ctx, id)
 			if err != nil {
 				yield(job, err)
@@ -275,12 +301,8 @@ func (r *Reader) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, e
 			if !yield(job, nil) || job.AtEnd() {
 				return
 			}
-			select {
-			case <-saved:
-			case <-time.After(longestLook):
-				// A job that cannot be read is parked by a write of which no save is heard.
-			case <-ctx.Done():
-				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
+			if pause, err = nextLook(ctx, id, w.wake, pause); err != nil {
+				yield(job, err)
 				return
 			}
 		}

@@ -159,6 +159,11 @@ func checkParked(t *testing.T, dir string, w *world, told *bell, reason string, 
 	if parked.ProcessState != makegood.JobError || !strings.Contains(parked.Reason, reason) {
 		t.Errorf("got %s (%s), want Error, saying %q", parked.ProcessState, parked.Reason, reason)
 	}
+	w.mu.Lock()
+	if w.parked["bad"] == 0 || len(w.parked) > 1 {
+		t.Errorf("heard that %v were parked, want bad alone", w.parked)
+	}
+	w.mu.Unlock()
 	if ahead := time.Until(parked.CompleteBy); ahead < 22*time.Hour || ahead > limits.FarKey {
 		t.Errorf("its key is %s ahead, want about %s", ahead, limits.FarKey)
 	}

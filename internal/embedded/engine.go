@@ -119,6 +119,8 @@ type Config struct {
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
 	Saved func(job.Job)
+	// Parked, if set, hears of every job that was parked, which is no save.
+	Parked func(id string)
 	// Telemetry is where traces and metrics go; the zero value: nowhere.
 	Telemetry telemetry.Telemetry
 	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
@@ -288,7 +290,7 @@ func (e *Engine) wire(run sqlitestore.Incarnation) {
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
 		Undos:    e.undosOf,
-		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Watch: e.watch, Logger: e.config.Logger,
+		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Parked: e.config.Parked, Watch: e.watch, Logger: e.config.Logger,
 	})
 	e.timetable = timetable.New(timetable.Config{
 		Schedules: e.schedules(), Jobs: e.store, Submit: e.SubmitCurrent, Knows: e.knows, Again: fireAgain, Logger: e.config.Logger,
@@ -343,9 +345,9 @@ func (e *Engine) agentNames() []string {
 	return names
 }
 
-// Job reads a job.
+// Job reads a job, which must not be changed: others have it, too.
 func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
-	return e.store.Load(ctx, id)
+	return store.Shared(e.store).Load(ctx, id)
 }
 
 // Parts returns the parts of the engine that answer what is asked of its jobs. The caller adds the author of requests, the log, and how
@@ -353,7 +355,7 @@ func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 func (e *Engine) Parts() control.Config {
 	return control.Config{
 		Reading: control.Reading{
-			Store: reads{e.store, e.file, e.auditor()}, Near: true, Totals: e.file,
+			Store: reads{store.Shared(e.store), e.store, e.file, e.auditor()}, Near: true, Totals: e.file,
 			Workflows: func(context.Context) (map[string]string, error) { return e.workflows(), nil },
 		},
 		Scheduler: e.scheduler, Submit: e.SubmitCurrent, Timetable: e.timetable, Holds: e.holds, Agents: e, Quarantine: e.quarantine(), Large: e,
@@ -369,10 +371,15 @@ func (e *Engine) Jobs(by string, logger *slog.Logger) *control.Service {
 
 // reads is where an engine reads jobs.
 type reads struct {
+	// jobs are not copied: no reader changes one.
+	jobs store.Jobs
 	store.Store
 	store.Lister
 	store.Auditor
 }
+
+// Load reads a job.
+func (r reads) Load(ctx context.Context, id string) (job.Job, error) { return r.jobs.Load(ctx, id) }
 
 // Each calls f with every job, in bounded memory.
 func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {

@@ -40,17 +40,22 @@ type world struct {
 	mu    sync.Mutex
 	jobs  map[string]job.Job
 	saves int
-	more  chan struct{}
+	// parked is how often a job was parked.
+	parked map[string]int
+	more   chan struct{}
 }
 
 // open opens an engine and lets it run until the test ends, or stop is called.
 func open(t testing.TB, c embedded.Config) *world {
 	t.Helper()
-	w := &world{t: t, patience: 20 * time.Second, jobs: map[string]job.Job{}, more: make(chan struct{}, 1)}
+	w := &world{t: t, patience: 20 * time.Second, jobs: map[string]job.Job{}, parked: map[string]int{}, more: make(chan struct{}, 1)}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	c.Saved = w.saved
+	if _, measured := t.(*testing.B); c.WrapStore == nil && !measured {
+		c.WrapStore = guarded(t)
+	}
+	c.Saved, c.Parked = w.saved, w.wasParked
 	engine, err := embedded.Open(t.Context(), c)
 	for began := time.Now(); errors.Is(err, sqlitestore.ErrLocked) && time.Since(began) < w.patience; engine, err = embedded.Open(t.Context(), c) {
 		time.Sleep(time.Second) // An agent of the engine before may still be at work.
@@ -93,6 +98,12 @@ func (w *world) saved(j job.Job) {
 	case w.more <- struct{}{}:
 	default:
 	}
+}
+
+func (w *world) wasParked(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parked[id]++
 }
 
 // define makes a workflow known.

@@ -430,9 +430,9 @@ func (j Job) Values() []Payload {
 
 // Step returns what the job knows of the step of this name.
 func (j Job) Step(name string) (StepState, bool) {
-	for _, s := range j.Steps {
-		if s.Name == name {
-			return s, true
+	for i := range j.Steps { // By index: a step is large.
+		if j.Steps[i].Name == name {
+			return j.Steps[i], true
 		}
 	}
 	return StepState{}, false
@@ -470,8 +470,15 @@ func (j Job) Warned() bool { return j.Expected() && j.WarnAt.IsZero() }
 func (j Job) Told() bool { return len(j.Untold) == 0 && len(j.Changes.Pending) == 0 }
 
 // Clone returns a copy that shares nothing that is ever changed: payloads and errors are written once.
-func (j Job) Clone() Job {
-	j.Steps = slices.Clone(j.Steps)
+func (j Job) Clone() Job { return j.CloneIn(nil) }
+
+// CloneIn is Clone, but its steps lie in room, where that is large enough: nobody has that any more.
+func (j Job) CloneIn(room []StepState) Job {
+	if n := len(j.Steps); n > 0 && n <= cap(room) {
+		j.Steps = append(room[:0], j.Steps...)
+	} else {
+		j.Steps = slices.Clone(j.Steps)
+	}
 	j.Untold = slices.Clone(j.Untold)
 	j.Requests, j.Answers = slices.Clone(j.Requests), slices.Clone(j.Answers)
 	j.Former = slices.Clone(j.Former)

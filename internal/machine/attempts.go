@@ -157,8 +157,8 @@ func (t *turn) replyTo(r job.Reply) (at side, v Verdict) {
 	if !Genuine(*t.job, r) {
 		return side{step: -1}, Verdict{Kind: Stale, Reason: fmt.Sprintf("a reply without the token of attempt %d of step %s", r.Attempt, r.Step)}
 	}
-	s := t.job.Steps[i]
-	a, undo, ok := dispatched(s)
+	s := &t.job.Steps[i]
+	a, undo, ok := dispatched(*s)
 	at = side{i, undo}
 	switch {
 	case ok && a.Attempt == r.Attempt:

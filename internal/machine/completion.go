@@ -3,8 +3,6 @@ package machine
 import (
 	"cmp"
 	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -40,9 +38,7 @@ func generationOf(j job.Job, step string, undo bool) int {
 
 // completionCode begins with a byte that no name of a step begins with, so it is never the code of an attempt.
 func completionCode(j job.Job, p job.Place) string {
-	mac := hmac.New(sha256.New, j.Secret)
-	mac.Write([]byte("\x00completion\x00" + p.Says(j.ID)))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:tokenBytes])
+	return codeOf(j.Secret, "\x00completion\x00"+p.Says(j.ID))
 }
 
 // place is the fence of completions: it says which side of which step one speaks of, and whether it may speak.

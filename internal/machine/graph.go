@@ -16,27 +16,16 @@ type graph struct {
 	followers [][]int // who needs each step
 }
 
-// newGraph panics on a workflow that was not checked: an unknown need, or a circle.
+// newGraph panics on a workflow that was not checked: an unknown need, or a circle. It is made for every decision, so its lists
+// share what they lie in.
 func newGraph(w makegood.Workflow) graph {
 	n := len(w.Steps)
-	index := make(map[string]int, n)
-	for i, s := range w.Steps {
-		index[s.Name] = i
-	}
-	g := graph{order: make([]int, 0, n), needs: make([][]int, n), followers: make([][]int, n)}
-	missing := make([]int, n)
-	for i, s := range w.Steps {
-		before := domain.Before(w, s)
-		for _, name := range before {
-			need, ok := index[name]
-			if !ok {
-				panic(fmt.Sprintf("machine: step %s needs %s, which is not there", s.Name, name))
-			}
-			g.needs[i] = append(g.needs[i], need)
-			g.followers[need] = append(g.followers[need], i)
-		}
-		missing[i] = len(before)
-		if missing[i] == 0 {
+	lists, numbers := make([][]int, 2*n), make([]int, 8*n)
+	g := graph{order: numbers[:0:n], needs: lists[:n:n], followers: lists[n:]}
+	missing, depth := numbers[n:2*n], numbers[2*n:3*n]
+	g.link(w, numbers[3*n:])
+	for i, needs := range g.needs {
+		if missing[i] = len(needs); missing[i] == 0 {
 			g.order = append(g.order, i)
 		}
 	}
@@ -50,14 +39,73 @@ func newGraph(w makegood.Workflow) graph {
 	if len(g.order) != n {
 		panic(fmt.Sprintf("machine: the steps of %s need each other in a circle", w.Name))
 	}
-	g.byDepth()
+	g.byDepth(depth)
 	return g
 }
 
+// link notes whom each step needs, and who needs it. room is for five numbers a step, all zero: enough where a step needs two on
+// average.
+func (g graph) link(w makegood.Workflow, room []int) {
+	n := len(w.Steps)
+	index := indexOf(w)
+	followed, all, back := room[:n], room[n:n:3*n], room[3*n:]
+	for i, s := range w.Steps {
+		from := len(all)
+		for _, name := range domain.Before(w, s) {
+			need, ok := stepNamed(w.Steps, index, name)
+			if !ok {
+				panic(fmt.Sprintf("machine: step %s needs %s, which is not there", s.Name, name))
+			}
+			all = append(all, need)
+			followed[need]++
+		}
+		g.needs[i] = all[from:len(all):len(all)]
+	}
+	if len(all) > len(back) {
+		back = make([]int, len(all))
+	}
+	for i, many := range followed {
+		g.followers[i], back = back[:0:many], back[many:]
+	}
+	for i, needs := range g.needs {
+		for _, need := range needs {
+			g.followers[need] = append(g.followers[need], i)
+		}
+	}
+}
+
+// fewSteps is up to how many steps one is found by looking at each: quicker than to make a map.
+const fewSteps = 16
+
+// indexOf returns the steps of a large workflow by their names; nil for another.
+func indexOf(w makegood.Workflow) map[string]int {
+	if len(w.Steps) <= fewSteps {
+		return nil
+	}
+	index := make(map[string]int, len(w.Steps))
+	for i := range w.Steps {
+		index[w.Steps[i].Name] = i
+	}
+	return index
+}
+
+// stepNamed finds a step by its name.
+func stepNamed(steps []makegood.Step, index map[string]int, name string) (int, bool) {
+	if index != nil {
+		i, ok := index[name]
+		return i, ok
+	}
+	for i := range steps {
+		if steps[i].Name == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
 // byDepth puts the order so that it does not hang on which need was met last: of steps that begin at the same moment, one
-// of which may stop the job as it begins, it says which do begin.
-func (g graph) byDepth() {
-	depth := make([]int, len(g.order))
+// of which may stop the job as it begins, it says which do begin. depth is room for as many numbers, all zero.
+func (g graph) byDepth(depth []int) {
 	for _, i := range g.order {
 		for _, need := range g.needs[i] {
 			depth[i] = max(depth[i], depth[need]+1)

@@ -31,11 +31,15 @@ func (t *turn) heldWorkflow() (job.Hold, bool) {
 // still since the time from which on the side would have been sent, or since the hold if that is later.
 func (t *turn) holds(at side, from time.Time) bool {
 	h, on := t.heldBack(at)
-	h.Since = later(h.Since, from)
-	if on && (t.holding == nil || h.Since.Before(t.holding.Since)) {
-		t.holding = &h
+	if !on {
+		return false
 	}
-	return on
+	held := h // A variable of its own: where nothing is held, nothing is allocated.
+	held.Since = later(h.Since, from)
+	if t.holding == nil || held.Since.Before(t.holding.Since) {
+		t.holding = &held
+	}
+	return true
 }
 
 // hold lets the job stand still if something of it is held that has come up in this turn.
@@ -44,8 +48,9 @@ func (t *turn) hold() {
 		return
 	}
 	if h, on := t.heldWorkflow(); on && !(t.forwards() && t.early()) {
-		h.Since = later(h.Since, later(t.job.CreatedAt, t.job.StartAt))
-		t.holding = &h
+		held := h
+		held.Since = later(h.Since, later(t.job.CreatedAt, t.job.StartAt))
+		t.holding = &held
 	}
 	if t.holding == nil {
 		return

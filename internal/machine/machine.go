@@ -36,7 +36,7 @@ import (
 // what only a bug of ours can bring about: a transition that is not in the table, a job that nothing
 // would ever wake, or one that has no secret.
 func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now time.Time) (job.Job, Verdict) {
-	next := j.Clone()
+	next := j.CloneIn(facts.Room)
 	t := newTurn(w, &next, facts, event.Cause(), now)
 	// Before anything is taken for late, or moved: the times of a job whose workflow is held have stood still.
 	t.hold()

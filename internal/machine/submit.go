@@ -36,7 +36,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 		ProcessState: makegood.JobPending, Desired: makegood.JobProcessed,
 		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Trace: s.Trace,
 		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
-		Steps: make([]job.StepState, len(w.Steps)),
+		Steps: stepsIn(facts.Room, len(w.Steps)),
 	}
 	for i, s := range w.Steps {
 		j.Steps[i].Name = s.Name
@@ -64,6 +64,16 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	t.setKey(time.Time{}, false)
 	mustAllow(makegood.JobPending, j.ProcessState)
 	return j, Verdict{Kind: Applied, Entries: t.entries}
+}
+
+// stepsIn returns n steps of which nothing is known, in room where that is large enough.
+func stepsIn(room []job.StepState, n int) []job.StepState {
+	if n > cap(room) {
+		return make([]job.StepState, n)
+	}
+	room = room[:n]
+	clear(room)
+	return room
 }
 
 // submitted makes the first attempts of a job that was stored without them.

@@ -1,6 +1,11 @@
 package machine_test
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -22,6 +27,22 @@ func TestATokenOfALaterSchemeIsNeitherGenuineNorForged(t *testing.T) {
 		}
 		if got := machine.Genuine(j, r); got != (token == own) {
 			t.Errorf("%q: got genuine %t", token, got)
+		}
+	}
+}
+
+// The code of a token is the HMAC-SHA256 as everybody makes it, of every secret and text.
+func TestACodeIsTheHMACOfItsText(t *testing.T) {
+	for _, secret := range []int{1, 16, 63, 64, 65, 200} {
+		for _, text := range []int{0, 1, 55, 64, 191, 192, 193, 1000} {
+			j := job.Job{Secret: bytes.Repeat([]byte{0xa5}, secret)}
+			step := strings.Repeat("s", text)
+			mac := hmac.New(sha256.New, j.Secret)
+			mac.Write([]byte(step + "\x00" + "7"))
+			want := "1." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
+			if got := machine.Token(j, step, 7); got != want {
+				t.Errorf("secret of %d bytes, text of %d: got %s, want %s", secret, text, got, want)
+			}
 		}
 	}
 }

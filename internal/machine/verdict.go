@@ -76,4 +76,8 @@ type Facts struct {
 	// Incarnation is the run of the embedded engine; 0 on AWS. A job of an earlier run is brought Interrupted before
 	// anything else: what it has out would be taken for this run's.
 	Incarnation int
+
+	// Room is where the steps of the job may lie that is returned: those of the job that was returned Wanting by the call before,
+	// which is good for nothing else then. Nil: they get a place of their own. It is no fact, and nothing rests on it.
+	Room []job.StepState
 }

@@ -107,7 +107,7 @@ func (p *Page) look(ctx context.Context, path *url.URL) (update, error) {
 	f := p.frame(r, got.view, got.data)
 	for _, region := range slices.Concat(got.view.regions, frameRegions) {
 		var text bytes.Buffer
-		if err := p.shells[got.view.pattern].ExecuteTemplate(&text, region, f); err != nil {
+		if err := p.shells[got.view.pattern]().ExecuteTemplate(&text, region, f); err != nil {
 			return now, fmt.Errorf("write region %s of %s: %w", region, path.Path, err)
 		}
 		now.Regions[region] = string(plain.Escaped(text.Bytes()))

@@ -87,8 +87,9 @@ type Page struct {
 	Config
 	repairs *repair.Keeper
 	handler http.Handler
-	shells  map[string]shell
-	assets  assets
+	// shells are parsed when they are first shown: two megabytes that an engine whose page nobody opens need not keep.
+	shells map[string]func() shell
+	assets assets
 	// views find the view of a path, and load it; feeds are those that somebody has open, streams one for each who has.
 	views   *http.ServeMux
 	feeds   feeds
@@ -121,7 +122,7 @@ func New(c Config) *Page {
 	}
 	c.Interval = cmp.Or(c.Interval, liveInterval)
 	p := &Page{
-		Config: c, repairs: c.Repairs, shells: map[string]shell{}, assets: readAssets(),
+		Config: c, repairs: c.Repairs, shells: map[string]func() shell{}, assets: readAssets(),
 		streams: make(chan struct{}, maxStreams), ended: make(chan struct{}),
 		alikes: alikes{by: map[string]*alike{}}, definitions: definitions{byHash: map[string]api.Definition{}}, looks: make(chan struct{}, looksAtOnce),
 	}
@@ -131,7 +132,7 @@ func New(c Config) *Page {
 	mux.HandleFunc("GET /jobs/{id}/payloads/{sha256}", p.download)
 	for _, v := range views() {
 		if v.template != "" {
-			p.shells[v.pattern] = parse(v.template)
+			p.shells[v.pattern] = sync.OnceValue(func() shell { return parse(v.template) })
 		}
 		mux.HandleFunc(v.pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, v) })
 	}
@@ -201,7 +202,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, v view) {
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	p.write(w, r, http.StatusOK, p.shells[v.pattern], p.frame(r, v, data))
+	p.write(w, r, http.StatusOK, p.shells[v.pattern](), p.frame(r, v, data))
 }
 
 // goTo is what a verb returns: the path, below where the page is mounted, of what is shown next.

@@ -102,7 +102,7 @@ func (s *Scheduler) askEach(ctx context.Context, all []*asking) {
 }
 
 // questionOf is the text of an approval's question; of another step there is none.
-func (s *Scheduler) questionOf(ctx context.Context, m moved, step string, undo bool) (string, error) {
+func (s *Scheduler) questionOf(ctx context.Context, m *moved, step string, undo bool) (string, error) {
 	if machine.AgentOf(m.compiled.Workflow, step, undo) != makegood.AgentApproval {
 		return "", nil
 	}

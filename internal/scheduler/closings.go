@@ -25,7 +25,15 @@ type knowledge struct {
 	unsaved []machine.Ask
 }
 
-func newKnowledge() *knowledge { return &knowledge{found: make(map[machine.Ask]job.Found)} }
+func newKnowledge() *knowledge { return new(knowledge) }
+
+// note keeps an answer. Most moves ask nothing, so there is no map before the first. k.mu is held.
+func (k *knowledge) note(ask machine.Ask, found job.Found) {
+	if k.found == nil {
+		k.found = make(map[machine.Ask]job.Found)
+	}
+	k.found[ask] = found
+}
 
 // forgetLooks leaves what stays true: an attempt that was closed stays so, what was only looked at does not. A claim
 // of an attempt newer than the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
@@ -50,13 +58,21 @@ func (k *knowledge) assume(ask machine.Ask) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.found[ask] = found
+	k.note(ask, found)
 	k.unsaved = append(k.unsaved, ask)
 }
 
 // findOut answers what the core asks about the claims of a job. It fails with store.ErrConflict where the job must be
 // loaded afresh before the answer can be judged.
 func (s *Scheduler) findOut(ctx context.Context, m *moved, j job.Job, asks []machine.Ask) error {
+	if len(asks) == 0 {
+		return nil
+	}
+	return s.answerAll(ctx, m, j, asks)
+}
+
+// answerAll is apart from findOut, so that of a job about which nothing is asked no copy is made for it.
+func (s *Scheduler) answerAll(ctx context.Context, m *moved, j job.Job, asks []machine.Ask) error {
 	errs := unanswered(len(asks))
 	inParallel(len(asks), func(i int) { errs[i] = s.answer(ctx, m, j, asks[i]) })
 	return errors.Join(errs...)
@@ -75,7 +91,10 @@ func unanswered(n int) []error {
 
 // inParallel calls do for 0 to n-1, maxClosings at a time, and returns when all have returned.
 func inParallel(n int, do func(i int)) {
-	if n == 1 {
+	switch n {
+	case 0:
+		return
+	case 1:
 		do(0)
 		return
 	}
@@ -92,7 +111,7 @@ func inParallel(n int, do func(i int)) {
 }
 
 func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
-	if was, _ := m.loaded.Step(ask.Step); ask.Attempt > was.Attempt {
+	if was, _ := (job.Job{Steps: m.loaded.steps}).Step(ask.Step); ask.Attempt > was.Attempt {
 		m.known.assume(ask)
 		return nil
 	}
@@ -107,7 +126,7 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 		return fmt.Errorf("%s attempt %d of step %s of job %s: %w", ask.Kind, ask.Attempt, ask.Step, j.ID, err)
 	}
 	m.known.mu.Lock()
-	m.known.found[ask] = found
+	m.known.note(ask, found)
 	m.known.mu.Unlock()
 	if found.Finding == job.FoundOver {
 		return fmt.Errorf("claim of a newer attempt of step %s of job %s: %w", ask.Step, j.ID, store.ErrConflict)
@@ -161,7 +180,7 @@ func (s *Scheduler) close(ctx context.Context, w *work) {
 	errs := unanswered(len(unwanted))
 	answers := make([]job.Event, len(unwanted))
 	inParallel(len(unwanted), func(i int) {
-		answers[i], errs[i] = s.closeOne(ctx, &w.moved, unwanted[i])
+		answers[i], errs[i] = s.closeOne(ctx, w.moved, unwanted[i])
 	})
 	for _, e := range answers {
 		if e != nil {
@@ -202,14 +221,30 @@ type Looker interface {
 // Held is what the method says, for who has a store and no Scheduler.
 func Held(ctx context.Context, closings Looker, w makegood.Workflow, j job.Job, now time.Time) (map[string]job.Claim, error) {
 	asks := machine.Out(w, j)
+	if len(asks) == 0 {
+		return map[string]job.Claim{}, nil
+	}
+	return looks{closings, w, j, now}.held(ctx, asks)
+}
+
+// looks are looks at the claims of one job. They are apart from Held, so that of a job of which nothing is out no copy is
+// made for them.
+type looks struct {
+	closings Looker
+	w        makegood.Workflow
+	j        job.Job
+	now      time.Time
+}
+
+func (l looks) held(ctx context.Context, asks []machine.Ask) (map[string]job.Claim, error) {
 	found := make([]job.Found, len(asks))
 	errs := unanswered(len(asks))
 	inParallel(len(asks), func(i int) {
-		slot, until := slotOf(w, j, asks[i].Step, asks[i].Undo)
-		found[i], errs[i] = closings.Look(ctx, slot, asks[i].Attempt, until, now)
+		slot, until := slotOf(l.w, l.j, asks[i].Step, asks[i].Undo)
+		found[i], errs[i] = l.closings.Look(ctx, slot, asks[i].Attempt, until, l.now)
 	})
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("claims of job %s: %w", j.ID, err)
+		return nil, fmt.Errorf("claims of job %s: %w", l.j.ID, err)
 	}
 	held := make(map[string]job.Claim)
 	for i, f := range found {

@@ -71,6 +71,8 @@ type Config struct {
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(job.Job)
+	// Parked, if set, hears of every job that was parked.
+	Parked func(id string)
 	// Counts: what AWS counts for a job is kept in it. Of a function, Clock counts its time.
 	Counts bool
 	Clock  *spend.Clock
@@ -92,7 +94,8 @@ type Holds interface {
 	Surely(ctx context.Context) (job.Holds, error)
 }
 
-// Watch tells others of what happens to jobs. It must not block, and cannot fail.
+// Watch tells others of what happens to jobs. It must not block, and cannot fail. One that has a method Tells() bool, which says
+// no, is not told of events: nothing is put together for it.
 type Watch interface {
 	// Happened is told of the events that a save has made so, in their order, once it held. Of a birth, Before is zero.
 	Happened(ctx context.Context, all []job.Happened)
@@ -117,6 +120,8 @@ func (c Config) complete() Config {
 	if c.Jobs == nil || c.Closings == nil || c.Payloads == nil || c.Definitions == nil || c.Queue == nil || c.Tasks == nil {
 		panic("scheduler: the configuration must have Jobs, Closings, Payloads, Definitions, Queue and Tasks")
 	}
+	// What is loaded is given to the core, which works on a copy, and what is saved is not changed any more.
+	c.Jobs = store.Shared(c.Jobs)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -33,17 +34,26 @@ type moved struct {
 	happened []job.Happened
 	// held are the agents and workflows that are paused.
 	held job.Holds
-	// loaded is the job as it was before the events.
-	loaded job.Job
+	// loaded is what is looked at of the job as it was before the events.
+	loaded loaded
 	// now is the one moment of the decision: what was found out because of what time it was must still hold when it is
 	// used, and what one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
 }
 
+// loaded is what a move looks at of its job as it was loaded.
+type loaded struct {
+	id, workflow, definition string
+	input                    job.Payload
+	steps                    []job.StepState
+}
+
+func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, j.Input, j.Steps} }
+
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
 // job that is not there, with a *parkError for one that nobody can decide about, and with a *NewerError, before anything
 // is decided, for one that is a newer release's.
-func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (moved, error) {
+func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (*moved, error) {
 	k := newKnowledge()
 	for range maxConflicts {
 		m, err := s.tryMove(ctx, id, events, k)
@@ -55,55 +65,53 @@ func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (mo
 			return m, err
 		}
 	}
-	return moved{}, fmt.Errorf("save job %s: %w, %d times", id, store.ErrConflict, maxConflicts)
+	return nil, fmt.Errorf("save job %s: %w, %d times", id, store.ErrConflict, maxConflicts)
 }
 
-func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, k *knowledge) (moved, error) {
+func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, k *knowledge) (*moved, error) {
 	k.forgetLooks()
 	loaded, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrDamaged) {
-		return moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}
+		return nil, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}
 	}
 	if errors.Is(err, store.ErrNewer) {
-		return moved{}, errNewerJob
+		return nil, errNewerJob
 	}
 	if err != nil {
-		return moved{}, fmt.Errorf("load job %s: %w", id, err)
+		return nil, fmt.Errorf("load job %s: %w", id, err)
 	}
 	ctx = s.config.Watch.Context(ctx, loaded)
 	compiled, err := s.definition(ctx, loaded.Definition)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, workflowfile.ErrInvalid) {
-		return moved{}, parked(fmt.Sprintf("definition %s: %v", loaded.Definition, err), loaded)
+		return nil, parked(fmt.Sprintf("definition %s: %v", loaded.Definition, err), loaded)
 	}
 	if err != nil {
-		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
+		return nil, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loaded}
+	m := &moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loadedOf(loaded)}
 	m.values.birth = loaded.Birth
 	s.renew(ctx, loaded, m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
-		return moved{}, err
+		return nil, err
 	}
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
 	m.now = s.now()
-	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
-	var park *parkError
-	if errors.As(err, &park) {
-		park = parked(park.reason, loaded)
-		err = park
-	}
+	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
+	applied, err := s.fold(ctx, m, &change, interrupted, events)
 	if err != nil {
-		return moved{}, err
+		if park := new(parkError); errors.As(err, &park) {
+			err = parked(park.reason, loaded)
+		}
+		return nil, err
 	}
 	if applied {
-		if change.Job, err = s.save(ctx, change, m.values); errors.Is(err, store.ErrTooLarge) {
-			return moved{}, parked(err.Error(), loaded)
-		}
-		if err != nil {
-			return moved{}, err
+		if err := s.save(ctx, &change, m.values); errors.Is(err, store.ErrTooLarge) {
+			return nil, parked(err.Error(), loaded)
+		} else if err != nil {
+			return nil, err
 		}
 		s.config.Watch.Happened(ctx, m.happened)
 		if len(m.entries) > 0 {
@@ -143,80 +151,97 @@ func seenKey(events []job.Event) time.Time {
 	return time.Time{}
 }
 
-// fold applies events one after the other to what was loaded.
-func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrupted bool, events []job.Event) (store.Change, bool, error) {
-	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
-	applied := false
+// fold applies events one after the other to the job of a change, which is as it was loaded.
+func (s *Scheduler) fold(ctx context.Context, m *moved, change *store.Change, interrupted bool, events []job.Event) (applied bool, err error) {
+	id, incarnation := change.Job.ID, change.Job.Incarnation
 	apply := func(e job.Event) (machine.Verdict, error) {
-		next, v, err := s.decide(ctx, m, change.Job, e)
+		var next job.Job
+		v, err := s.decide(ctx, m, &change.Job, e, &next)
 		if err != nil {
 			return v, err
 		}
 		if v.Kind == machine.Applied {
 			applied = true
-			before := change.Job
+			m.follow(next.Definition)
+			if s.watched() {
+				m.happens(&change.Job, &next, e, v.Entries)
+			}
 			change.Job = next
-			m.follow(next)
-			m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: before, After: next, Event: e, Entries: v.Entries, At: m.now})
 			m.entries = append(m.entries, v.Entries...)
 		}
 		return v, nil
 	}
 	if interrupted {
-		clean := s.config.Stopped > 0 && loaded.Incarnation == s.config.Stopped
+		clean := s.config.Stopped > 0 && incarnation == s.config.Stopped
 		if _, err := apply(job.Interrupted{Incarnation: s.config.Incarnation, Clean: clean}); err != nil {
-			return change, false, err
+			return false, err
 		}
 	}
 	for _, e := range events {
 		v, err := apply(e)
 		if err != nil {
-			return change, false, err
+			return false, err
 		}
 		m.verdicts = append(m.verdicts, v)
-		s.count(ctx, loaded.ID, e, v)
+		s.count(ctx, id, e, v)
 	}
 	m.values.enter(&change.Job, m.entries)
-	return change, applied, nil
+	return applied, nil
 }
 
-// decide asks the core, and gives it the facts that it wants.
-func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event) (next job.Job, v machine.Verdict, err error) {
+// happens notes an event that changes the job. It is apart from fold, whose goroutine needs no room for it where nobody hears.
+func (m *moved) happens(before, after *job.Job, e job.Event, entries []job.Entry) {
+	m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: *before, After: *after, Event: e, Entries: entries, At: m.now})
+}
+
+// decide asks the core, and gives it the facts that it wants. next becomes the job as it is then. Both jobs are pointed to: the
+// goroutine of a job that has just come needs room for every copy on its stack.
+func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Event, next *job.Job) (v machine.Verdict, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r)}
 		}
 	}()
-	if e, err = s.keepReplied(ctx, j, e); err != nil {
-		return j, v, err
+	if e, err = s.keepReplied(ctx, *j, e); err != nil {
+		return v, err
 	}
-	e = m.values.spill(j, e)
+	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
 	for {
-		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, m.now)
+		*next, v = machine.Apply(m.compiled.Workflow, *j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
-			return next, v, nil
+			return v, nil
 		}
-		if v.Definition != "" {
+		if v.Definition != "" { // It is j that was returned, as where there are asks.
 			if err := m.offer(ctx, s, &facts, offer{v.Definition, inputOf(e)}); err != nil {
-				return next, v, err
+				return v, err
 			}
 			continue
 		}
-		m.values.compiled = m.definitionOf(next)
-		if err := s.findOut(ctx, m, j, v.Asks); err != nil {
-			return next, v, err
+		m.values.compiled = m.definitionOf(next.Definition)
+		if err := s.findOut(ctx, m, *j, v.Asks); err != nil {
+			return v, err
 		}
-		if err := m.values.learn(ctx, &facts, next, v.Wants); err != nil {
-			return next, v, err
+		facts.Found = m.known.found
+		if err := m.values.learn(ctx, &facts, *next, v.Wants); err != nil {
+			return v, err
+		}
+		if len(v.Wants) > 0 {
+			facts.Room = next.Steps
 		}
 	}
 }
 
+// watched reports whether anybody hears of what happens to jobs: if not, nothing is put together for them.
+func (s *Scheduler) watched() bool {
+	w, may := s.config.Watch.(interface{ Tells() bool })
+	return !may || w.Tells()
+}
+
 // facts are those that no event and no ask is needed for, and what is known of claims.
-func (s *Scheduler) facts(k *knowledge, held job.Holds, j job.Job) machine.Facts {
+func (s *Scheduler) facts(k *knowledge, held job.Holds, j *job.Job) machine.Facts {
 	return machine.Facts{
-		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(j),
+		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(*j),
 		Random: s.config.Random(), Secret: s.config.Bytes(limits.SecretBytes), Found: k.found, Held: held,
 		Period: s.config.Period, Incarnation: s.config.Incarnation,
 	}
@@ -234,10 +259,10 @@ func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event
 	}
 }
 
-// save stores a change, and returns the job as it is stored now.
-func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (job.Job, error) {
+// save stores a change, whose job becomes what is stored now.
+func (s *Scheduler) save(ctx context.Context, change *store.Change, v *values) error {
 	if err := v.write(ctx, change.Job); err != nil {
-		return change.Job, err
+		return err
 	}
 	change.Job.LockedBy = s.lockedBy()
 	account := spend.On(ctx)
@@ -246,8 +271,8 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (j
 		change.Job.Spent = change.Job.Spent.Plus(due)
 	}
 	account.Store(change.Job.Spent)
-	if err := s.config.Jobs.Save(ctx, change); err != nil {
-		return change.Job, fmt.Errorf("save job %s: %w", change.Job.ID, err)
+	if err := s.config.Jobs.Save(ctx, *change); err != nil {
+		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	account.Keep(due)
 	if account != nil {
@@ -258,7 +283,7 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (j
 	if s.config.Saved != nil {
 		s.config.Saved(change.Job)
 	}
-	return change.Job, nil
+	return nil
 }
 
 // pending returns the commands of all events, each once.
@@ -329,6 +354,9 @@ func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, re
 	if err != nil {
 		return false, fmt.Errorf("park job %s: %w", id, err)
 	}
+	if s.config.Parked != nil {
+		s.config.Parked(id)
+	}
 	return true, nil
 }
 
@@ -355,7 +383,9 @@ func (s *Scheduler) count(ctx context.Context, id string, e job.Event, v machine
 			t.Refused++
 		}
 	})
-	s.config.Logger.DebugContext(ctx, "event", "job", id, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
+	if s.config.Logger.Enabled(ctx, slog.LevelDebug) {
+		s.config.Logger.DebugContext(ctx, "event", "job", id, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
+	}
 	if stood {
 		s.config.Logger.WarnContext(ctx, "stray job", "job", id, "event", e.Cause(), "why", v.Reason)
 	}

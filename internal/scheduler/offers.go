@@ -36,14 +36,14 @@ func (s *Scheduler) Offers(ctx context.Context, id string) (makegood.Offers, err
 		return makegood.Offers{}, err
 	}
 	offers, err := offersOf(j, func() makegood.Offers {
-		return machine.Offers(compiled.Workflow, j, claims, s.facts(newKnowledge(), paused, j), now)
+		return machine.Offers(compiled.Workflow, j, claims, s.facts(newKnowledge(), paused, &j), now)
 	})
 	if err != nil {
 		return offers, err
 	}
 	v := newValues(s.config.Payloads, compiled, s.turns)
 	v.birth = j.Birth
-	return s.withQuestions(ctx, moved{compiled: compiled, values: v, job: j}, offers)
+	return s.withQuestions(ctx, &moved{compiled: compiled, values: v, job: j}, offers)
 }
 
 // offersOf turns a panic of the core over a job that nobody can decide about into an error.
@@ -58,7 +58,7 @@ func offersOf(j job.Job, ask func() makegood.Offers) (offers makegood.Offers, er
 
 // withQuestions says what the approvals ask that wait. A question whose expressions give nothing is left out: its step can be
 // answered all the same.
-func (s *Scheduler) withQuestions(ctx context.Context, m moved, offers makegood.Offers) (makegood.Offers, error) {
+func (s *Scheduler) withQuestions(ctx context.Context, m *moved, offers makegood.Offers) (makegood.Offers, error) {
 	for i := range offers.Steps {
 		o := &offers.Steps[i]
 		if answer, ok := domain.StepOffer(*o, domain.AskComplete); !ok || !answer.Granted() || len(o.Choices) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -57,10 +58,13 @@ func (o *outbox) put(name string, e envelope) {
 // derive puts what the last move of a job made due into the outbox.
 func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 	ctx = spend.With(ctx, w.account)
+	w.unwanted = nil
+	if w.moved == nil {
+		return
+	}
 	commands := w.moved.commands
 	w.moved.commands = nil
 	var tasks []job.Dispatch
-	w.unwanted = nil
 	for _, c := range commands {
 		switch c := c.(type) {
 		case job.Dispatch:
@@ -95,7 +99,7 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 // mend it.
 func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []job.Dispatch) error {
 	for _, d := range tasks {
-		if w.sent[d] {
+		if slices.Contains(w.sent, d) {
 			continue // What follows from an event is derived under its cause, and that of its tasks again.
 		}
 		name, message, err := s.message(ctx, w.moved, d)
@@ -116,6 +120,9 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 
 // never says why a task can never be sent; empty: it is sent, or may be.
 func never(err error) string {
+	if err == nil {
+		return ""
+	}
 	if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
 		return wrong.Reason
 	}
@@ -126,7 +133,7 @@ func never(err error) string {
 }
 
 // message writes the task of an attempt, for the queue of its agent.
-func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (string, queue.Message, error) {
+func (s *Scheduler) message(ctx context.Context, m *moved, d job.Dispatch) (string, queue.Message, error) {
 	t := machine.TaskOf(m.compiled.Workflow, m.job, d)
 	t.ReplyTo, t.Traceparent = s.config.Events, s.config.Watch.Traceparent(m.job, d)
 	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step, Undo: d.Undo})

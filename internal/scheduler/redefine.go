@@ -33,7 +33,7 @@ func (s *Scheduler) Plan(ctx context.Context, id string, r job.Requested) (makeg
 	if v.Definition == "" {
 		return plan, v, nil
 	}
-	asked := moved{compiled: compiled, loaded: j, values: newValues(s.config.Payloads, compiled, s.turns)}
+	asked := moved{compiled: compiled, loaded: loadedOf(j), values: newValues(s.config.Payloads, compiled, s.turns)}
 	asked.values.birth = j.Birth
 	r = asked.values.spill(j, r).(job.Requested) // As it would be kept: it may be the input that the job has.
 	if err := asked.offer(ctx, s, &facts, offer{v.Definition, r.Input}); err != nil {
@@ -60,10 +60,10 @@ func inputOf(e job.Event) *job.Payload {
 
 // offer finds the definition that a job may be moved to, as a fact, and whether the input fits it that the job would have.
 func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, o offer) (err error) {
-	if o.name == m.loaded.Definition {
+	if o.name == m.loaded.definition {
 		facts.Definition, m.other = definition(m.compiled), m.compiled
 	} else {
-		facts.Definition, m.other, err = s.offered(ctx, m.loaded.Workflow, o.name)
+		facts.Definition, m.other, err = s.offered(ctx, m.loaded.workflow, o.name)
 	}
 	if err != nil || m.other == nil {
 		return err
@@ -81,13 +81,13 @@ func (m *moved) misfit(ctx context.Context, given *job.Payload) (string, error) 
 	}
 	hint := ""
 	if given == nil {
-		given, hint = &m.loaded.Input, "; give another with --input"
+		given, hint = &m.loaded.input, "; give another with --input"
 	}
-	input, err := m.values.get(ctx, m.loaded.ID, *given)
+	input, err := m.values.get(ctx, m.loaded.id, *given)
 	if err != nil {
 		return "", err
 	}
-	err = fits(m.other, m.loaded.ID, input)
+	err = fits(m.other, m.loaded.id, input)
 	if misfits := (*MisfitError)(nil); errors.As(err, &misfits) {
 		return misfits.Error() + hint, nil
 	}
@@ -131,21 +131,21 @@ func definition(c *workflowfile.Compiled) *machine.Definition {
 }
 
 // definitionOf is the definition that a job has as it is decided so far.
-func (m *moved) definitionOf(j job.Job) *workflowfile.Compiled {
-	if m.other != nil && j.Definition == m.other.Hash {
+func (m *moved) definitionOf(hash string) *workflowfile.Compiled {
+	if m.other != nil && hash == m.other.Hash {
 		return m.other
 	}
 	return m.compiled
 }
 
 // follow takes up the definition of a job that was moved to another one: whatever follows is decided and sent by it.
-func (m *moved) follow(j job.Job) {
-	if m.definitionOf(j) == m.compiled {
+func (m *moved) follow(definition string) {
+	if m.definitionOf(definition) == m.compiled {
 		return
 	}
 	// What was evaluated so far may be of expressions that it has no more.
 	m.values.inputs = nil
-	m.compiled = m.definitionOf(j)
+	m.compiled = m.definitionOf(definition)
 	m.values.compiled = m.compiled
 }
 

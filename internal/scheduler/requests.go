@@ -69,7 +69,7 @@ func (s *Scheduler) Asks(ctx context.Context, j job.Job, p job.Place) (Asked, er
 	}
 	v := newValues(s.config.Payloads, compiled, s.turns)
 	v.birth = j.Birth
-	asked.Text, err = s.questionOf(ctx, moved{compiled: compiled, values: v, job: j}, p.Step, p.Undo)
+	asked.Text, err = s.questionOf(ctx, &moved{compiled: compiled, values: v, job: j}, p.Step, p.Undo)
 	return asked, err
 }
 

@@ -201,7 +201,9 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if s.config.Saved != nil {
 		s.config.Saved(j)
 	}
-	s.config.Watch.Happened(ctx, []job.Happened{{Workflow: compiled.Workflow, After: j, Event: job.Submitted{}, At: s.now()}})
+	if s.watched() {
+		s.config.Watch.Happened(ctx, []job.Happened{{Workflow: compiled.Workflow, After: j, Event: job.Submitted{}, At: s.now()}})
+	}
 	work := firstWork(j, compiled, v, s.now())
 	work.account = account
 	return submitted{job: j, created: true, work: work}, nil
@@ -276,7 +278,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	if err != nil {
 		return job.Job{}, v, err
 	}
-	facts := s.facts(newKnowledge(), held, job.Job{})
+	facts := s.facts(newKnowledge(), held, new(job.Job))
 	for {
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind != machine.Wanting {
@@ -286,6 +288,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 		if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
 			return j, v, err
 		}
+		facts.Room = j.Steps
 	}
 }
 
@@ -321,7 +324,7 @@ func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error
 // firstWork holds what the submission of a new job made due.
 func firstWork(j job.Job, c *workflowfile.Compiled, v *values, now time.Time) *work {
 	events := []job.Event{job.Submitted{}}
-	return &work{job: j.ID, events: events, moved: moved{
+	return &work{job: j.ID, events: events, moved: &moved{
 		job: j, compiled: c, commands: pending(c.Workflow, j, events, now), values: v,
 	}}
 }

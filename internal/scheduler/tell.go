@@ -52,7 +52,7 @@ func (s *Scheduler) tell(ctx context.Context, w *work, published publishing) {
 	// Nothing follows from who was told; what was not told now is told in its time.
 	m, err := s.moveOrPark(ctx, w.job, e)
 	w.fail(err)
-	if m.job.Changes.Seq > w.moved.job.Changes.Seq {
+	if m != nil && m.job.Changes.Seq > w.moved.job.Changes.Seq {
 		s.publishLast(ctx, m.job)
 	}
 }

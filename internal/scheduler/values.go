@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -31,7 +32,7 @@ type values struct {
 	// readBytes is how much read holds.
 	readBytes int
 	// inputs are task inputs that were evaluated already.
-	inputs map[machine.Want]workflowfile.TaskInput
+	inputs []evaluated
 	// turns bounds how many evaluations there are at a time.
 	turns turns
 }
@@ -247,10 +248,23 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, j job.Job, wan
 }
 
 func (v *values) remember(w machine.Want, input workflowfile.TaskInput) {
-	if v.inputs == nil {
-		v.inputs = make(map[machine.Want]workflowfile.TaskInput)
+	v.inputs = append(v.inputs, evaluated{w, input})
+}
+
+// evaluated is the input of a task, and what wanted it. There are few at a time.
+type evaluated struct {
+	want  machine.Want
+	input workflowfile.TaskInput
+}
+
+// remembered returns an input that was evaluated already: the last, if there were several.
+func (v *values) remembered(w machine.Want) (workflowfile.TaskInput, bool) {
+	for _, e := range slices.Backward(v.inputs) {
+		if e.want == w {
+			return e.input, true
+		}
 	}
-	v.inputs[w] = input
+	return workflowfile.TaskInput{}, false
 }
 
 func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, data workflowfile.Data) (machine.Fact, workflowfile.TaskInput, error) {
@@ -289,7 +303,7 @@ func fault(err error) (machine.Fact, error) {
 
 // input returns the input of the task of an attempt that was opened.
 func (v *values) input(ctx context.Context, j job.Job, w machine.Want) (workflowfile.TaskInput, error) {
-	if input, ok := v.inputs[w]; ok {
+	if input, ok := v.remembered(w); ok {
 		return input, nil
 	}
 	var input workflowfile.TaskInput

@@ -26,12 +26,12 @@ type work struct {
 	records []events.SQSMessage
 	// next are the events to move the job by now: those that came, and later what became of its tasks and closings.
 	next []job.Event
-	// moved is the job as it was moved last, and verdicts are those on all events so far, in their order.
-	moved    moved
+	// moved is the job as it was moved last; nil: it was not. verdicts are those on all events so far, in their order.
+	moved    *moved
 	verdicts []machine.Verdict
 	// unwanted are the attempts that are to be closed, and sent those whose tasks are out.
 	unwanted []job.CloseAttempt
-	sent     map[job.Dispatch]bool
+	sent     []job.Dispatch
 	// notices are what is to be told of the job as it was moved last, and alerts are the agents that claim nothing.
 	notices []job.Announcement
 	// asks are those who are to be told that a step waits for them.
@@ -53,7 +53,7 @@ func (w *work) came(in wire.Incoming, record events.SQSMessage) {
 }
 
 // becomes takes a job as it was moved. Who is told is told of that, and not of what was to be told before.
-func (w *work) becomes(m moved) {
+func (w *work) becomes(m *moved) {
 	w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil
 	w.verdicts = append(w.verdicts, m.verdicts...)
 }
@@ -63,10 +63,7 @@ func (w *work) follows(e job.Event) { w.next = append(w.next, e) }
 
 // isSent notes that the task of an attempt is out.
 func (w *work) isSent(d job.Dispatch) {
-	if w.sent == nil {
-		w.sent = make(map[job.Dispatch]bool)
-	}
-	w.sent[d] = true
+	w.sent = append(w.sent, d)
 }
 
 // fail notes what failed, if anything did.
@@ -77,14 +74,26 @@ func (w *work) fail(err error) { w.err = errors.Join(w.err, err) }
 // listen.
 func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 	s.round(ctx, list)
-	inParallel(len(list), func(i int) { s.followUp(ctx, list[i]) })
+	following := those(list, func(w *work) bool { return len(w.unwanted) > 0 || len(w.next) > 0 })
+	inParallel(len(following), func(i int) { s.followUp(ctx, following[i]) })
+	telling := those(list, func(w *work) bool { return len(w.notices) > 0 || len(w.asks) > 0 || w.publish != nil })
 	published := s.publishAll(ctx, list)
-	inParallel(len(list), func(i int) { s.tell(ctx, list[i], published) })
+	inParallel(len(telling), func(i int) { s.tell(ctx, telling[i], published) })
 	for _, w := range list {
 		for _, agent := range w.alerts {
 			s.alert(ctx, agent)
 		}
 	}
+}
+
+// those returns the work of a list of which something is so: of most of it nothing follows, and nobody is told.
+func those(list []*work, is func(*work) bool) (some []*work) {
+	for _, w := range list {
+		if is(w) {
+			some = append(some, w)
+		}
+	}
+	return some
 }
 
 // round moves jobs, and sends what that makes due.
@@ -129,24 +138,24 @@ func (s *Scheduler) moveNext(ctx context.Context, w *work) {
 	w.next = nil
 	ctx = spend.With(ctx, w.account)
 	m, err := s.moveOrPark(ctx, w.job, next)
-	if m.compiled != nil {
+	if m != nil {
 		w.becomes(m)
 	}
 	w.fail(err)
 }
 
 // moveOrPark moves a job, and deals with what can never be moved, which gives nothing: neither is tried again.
-func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event) (moved, error) {
+func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event) (*moved, error) {
 	m, err := s.move(ctx, id, by)
 	var park *parkError
 	switch {
 	case errors.As(err, &park):
-		return moved{}, s.park(ctx, id, park)
+		return nil, s.park(ctx, id, park)
 	case errors.Is(err, store.ErrNotFound):
 		// Deleted after its time, or never ours. State is never made anew from a message.
 		s.stats.Add(func(t *Stats) { t.Unknown++ })
 		s.config.Logger.InfoContext(ctx, "event of an unknown job", "job", id, "events", len(by))
-		return moved{}, nil
+		return nil, nil
 	default:
 		return m, err
 	}

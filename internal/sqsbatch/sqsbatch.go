@@ -27,6 +27,9 @@ const receiveCountAttribute = "ApproximateReceiveCount"
 // An empty id is kept: Lambda takes a list with one in it as the failure of the whole batch, which
 // is the safe reading of a record that cannot be named.
 func Response(failed []string) events.SQSEventResponse {
+	if len(failed) == 0 {
+		return events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	}
 	failures := make([]events.SQSBatchItemFailure, 0, len(failed))
 	seen := make(map[string]bool, len(failed))
 	for _, id := range failed {
@@ -67,6 +70,17 @@ func Each(ctx context.Context, event events.SQSEvent, do func(context.Context, e
 	return failed
 }
 
+// EachHere is Each, but a record that is alone is done by the goroutine that calls: do must not end that.
+func EachHere(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage) error) []string {
+	if len(records) != 1 {
+		return Each(ctx, events.SQSEvent{Records: records}, do)
+	}
+	if guarded(ctx, records[0], do) == nil {
+		return nil
+	}
+	return []string{records[0].MessageId}
+}
+
 func guarded(ctx context.Context, record events.SQSMessage, do func(context.Context, events.SQSMessage) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -93,6 +107,9 @@ func ReceiveCount(record events.SQSMessage) int {
 func failedRecords(event events.SQSEvent, response events.SQSEventResponse, err error) []events.SQSMessage {
 	if err != nil {
 		return event.Records
+	}
+	if len(response.BatchItemFailures) == 0 {
+		return nil
 	}
 	ids := make(map[string]bool, len(event.Records))
 	for _, record := range event.Records {

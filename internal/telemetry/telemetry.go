@@ -65,9 +65,12 @@ func (w *Watch) Tally(to func(Sample)) *Watch {
 	return w
 }
 
+// Tells reports whether it tells anybody of events.
+func (w *Watch) Tells() bool { return w.tracer != nil || w.metrics != nil || w.tally != nil }
+
 // Happened tells of events that have changed a job, in their order, once that is saved.
 func (w *Watch) Happened(ctx context.Context, all []job.Happened) {
-	if w.tracer == nil && w.metrics == nil && w.tally == nil {
+	if !w.Tells() {
 		return
 	}
 	for _, h := range all {

@@ -251,17 +251,18 @@ func text(s string) *string {
 	if s == "" {
 		return nil
 	}
-	return &s
+	said := s
+	return &said
 }
 
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
-	if t.Year() < 0 || t.Year() > 9999 {
+	at := t.UTC() // A variable of its own: of a time that is not set nothing is allocated.
+	if at.Year() < 0 || at.Year() > 9999 {
 		// JSON has no such year, and one job that is broken must not keep all others from being shown.
-		t = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+		at = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	}
-	return &t
+	return &at
 }

@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 101_846
+	maxProductLines = 102_055
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -32,11 +32,11 @@ var packageLines = map[string]excess{
 	"command":                    {9069, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3324, "routes with what each says of itself in the document"},
-	"internal/machine":           {5534, "the core: one state machine, whose files call each other"},
+	"internal/machine":           {5629, "the core: one state machine, whose files call each other"},
 	"internal/page":              {6912, "every view of the page is a file"},
-	"internal/scheduler":         {3662, "the worklist, submissions and readers of jobs"},
+	"internal/scheduler":         {3726, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
-	"internal/store/sqlitestore": {3658, "an adapter of the whole port, with schemas of earlier releases"},
+	"internal/store/sqlitestore": {3729, "an adapter of the whole port, with schemas of earlier releases"},
 	"internal/store/storetest":   {4493, "a test for every rule of the port"},
 	"internal/workflowfile":      {4951, "reader, rules and compiler, until one table of fields feeds them"},
 	"lab/modelcheck":             {3545, "small models of everything that a job can do"},
@@ -172,12 +172,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 5535 lines, the limit is 5534", tree{"internal/machine/a.go": lines(5535)}},
+				{"internal/machine: 5630 lines, the limit is 5629", tree{"internal/machine/a.go": lines(5630)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(5534)},
+				{"internal/machine/a.go": lines(5629)},
 			},
 		},
 		{

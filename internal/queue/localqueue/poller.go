@@ -60,6 +60,8 @@ func (p Poller) Run(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
+	batches := make(chan []events.SQSMessage)
+	defer close(batches)
 	slots := make(chan struct{}, p.Concurrency)
 	wait := pauseMin
 	for ctx.Err() == nil {
@@ -71,10 +73,11 @@ func (p Poller) Run(ctx context.Context) error {
 		records, err := p.receive(ctx)
 		if len(records) > 0 {
 			wait = pauseMin
-			running.Go(func() {
-				defer func() { <-slots }()
-				p.invoke(ctx, events.SQSEvent{Records: records})
-			})
+			select {
+			case batches <- records:
+			default: // Nobody rests.
+				running.Go(func() { p.work(ctx, records, batches, slots) })
+			}
 			continue
 		}
 		<-slots
@@ -88,6 +91,19 @@ func (p Poller) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// work handles a batch, and then others as they come: a goroutine that has handled one has the stack that the next needs.
+func (p Poller) work(ctx context.Context, records []events.SQSMessage, batches <-chan []events.SQSMessage, slots <-chan struct{}) {
+	for more := true; more; records, more = <-batches {
+		p.handle(ctx, records, slots)
+	}
+}
+
+// handle handles a batch, and gives its slot back.
+func (p Poller) handle(ctx context.Context, records []events.SQSMessage, slots <-chan struct{}) {
+	defer func() { <-slots }()
+	p.invoke(ctx, events.SQSEvent{Records: records})
 }
 
 // receive takes a batch. One that came in the moment in which ctx ended goes back at once.
@@ -112,8 +128,11 @@ func (p Poller) invoke(ctx context.Context, event events.SQSEvent) {
 	if len(done) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
-	defer cancel()
+	if _, inMemory := p.Receiver.(*Queues); !inMemory { // In memory it takes no time, whatever its context says.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+		defer cancel()
+	}
 	if err := p.Receiver.Delete(ctx, p.Queue, receipts(done)...); err != nil {
 		p.Logger.WarnContext(ctx, "records that were dealt with will come again", "queue", p.Queue, "records", len(done), "error", err)
 	}
@@ -132,6 +151,9 @@ func (p Poller) call(ctx context.Context, event events.SQSEvent) (response event
 // succeeded are the records that may be deleted after this answer, read on the safe side: none where
 // an id is of no record.
 func succeeded(event events.SQSEvent, response events.SQSEventResponse) []events.SQSMessage {
+	if len(response.BatchItemFailures) == 0 {
+		return event.Records
+	}
 	failed := make(map[string]bool, len(event.Records))
 	for _, record := range event.Records {
 		failed[record.MessageId] = false

@@ -102,7 +102,7 @@ func (s *Store) Plans() (map[string]string, error) {
 	statements := map[string]string{
 		"due": selectDue, "next due": selectNextDue, "next due schedule": selectNextDueSchedule, "unfinished": selectUnfinished,
 		"load": selectJob, "head": selectHead, "each": selectJobs,
-		"slot": selectSlot, "sweep": selectSweep,
+		"slot": selectSlot, "sweep": selectSweep, "sweep within": deleteWithin, "sweep rest": deleteRest,
 		"expired": selectExpired,
 	}
 	plans := map[string]string{}

@@ -29,44 +29,48 @@ const (
 	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL, held_by = NULL, warned = NULL WHERE row = ?`
 )
 
-// pack makes a job ready to be stored, apart from what the caller holds, and outside the writer, whose time is the
-// scarcest.
+// pack makes a job ready to be stored, outside the writer, whose time is the scarcest.
 func pack(j job.Job) (packed job.Job, data []byte) {
-	packed = j.Clone()
+	packed = j
 	packed.CompleteBy = domain.Instant(packed.CompleteBy)
 	return packed, jobformat.Encode(packed, jobformat.Apart{})
 }
 
 // Create stores a new job; see store.Jobs.
-func (s *Store) Create(ctx context.Context, j job.Job) error {
+func (s *Store) Create(ctx context.Context, j job.Job) error { return s.createKept(ctx, j.Clone()) }
+
+// createKept keeps the job that it is given: nobody changes it any more.
+func (s *Store) createKept(ctx context.Context, j job.Job) error {
 	packed, data := pack(j)
-	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.create(packed, data) })
+	fresh := &item{job: packed}
+	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.create(fresh, data) })
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", j.ID, err)
 	}
 	return nil
 }
 
-func (g *group) create(jb job.Job, data []byte) (answer, err error) {
-	// A job that is damaged has its id, too.
-	it, err := g.item(jb.ID)
-	if err != nil {
-		return nil, err
-	}
-	j, answer := store.Created(it.stored(), jb)
+// create stores the job of a fresh item, and completes the item.
+func (g *group) create(fresh *item, data []byte) (answer, err error) {
+	fresh.job, answer = store.Created(job.Job{}, fresh.job)
 	if answer != nil {
 		return answer, nil
 	}
-	result, err := g.conn.exec(insertJob, j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
+	j := &fresh.job
+	// The statement says whether the id is free, as nearly every id is: a look before it would cost as much again.
+	result, err := g.conn.exec(insertJob+" ON CONFLICT DO NOTHING", j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
 		int64(j.FailureCount), j.LockedBy, j.Workflow, millis(j.CreatedAt), data, orNull(j.Tenant))
 	if err != nil {
 		return nil, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return g.taken(*j, err)
 	}
 	row, err := result.LastInsertId()
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(g.markHeld(row, "", j), g.markWarned(row, false, j)); err != nil {
+	if err := errors.Join(g.markHeld(row, "", *j), g.markWarned(row, false, *j)); err != nil {
 		return nil, err
 	}
 	for name, value := range j.Labels {
@@ -74,9 +78,25 @@ func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 			return nil, err
 		}
 	}
-	g.leave(&item{row: row, job: j, held: store.HeldName(j), warned: j.Warned()})
+	fresh.row, fresh.held, fresh.warned = row, store.HeldName(*j), j.Warned()
+	g.leave(fresh)
 	g.durable = true
 	return nil, nil
+}
+
+// taken says what whoever creates a job is told whose id is not free. A job that is damaged has its id, too.
+func (g *group) taken(jb job.Job, err error) (answer, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	it, err := g.item(jb.ID)
+	if err != nil {
+		return nil, err
+	}
+	if _, answer = store.Created(it.stored(), jb); answer == nil {
+		return nil, fmt.Errorf("job %s was not stored, and there is none", jb.ID)
+	}
+	return answer, nil
 }
 
 // orNull writes a text as a column; the empty one is null.
@@ -89,51 +109,69 @@ func orNull(text string) driver.Value {
 
 // Load reads a job; see store.Jobs.
 func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
-	if it := s.cache.get(id); it != nil && ctx.Err() == nil && s.failure() == nil {
-		return it.job.Clone(), nil
+	if j, ok := s.cached(ctx, id); ok {
+		return j.Clone(), nil
 	}
 	return s.Reader.Load(ctx, id)
 }
 
+// cached returns a job from memory, which is never changed.
+func (s *Store) cached(ctx context.Context, id string) (j job.Job, ok bool) {
+	if it := s.cache.get(id); it != nil && ctx.Err() == nil && s.failure() == nil {
+		return it.job, true
+	}
+	return j, false
+}
+
 // Save stores a changed job; see store.Jobs.
 func (s *Store) Save(ctx context.Context, change store.Change) error {
+	change.Job = change.Job.Clone()
+	return s.saveKept(ctx, change)
+}
+
+// saveKept keeps the job that it is given: nobody changes it any more.
+func (s *Store) saveKept(ctx context.Context, change store.Change) error {
 	if err := jobformat.Newer(change.Job); err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	packed, data := pack(change.Job)
-	change.Job, change.Seen = packed, domain.Instant(change.Seen)
-	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.save(change, data) })
+	fresh, seen := &item{job: packed}, domain.Instant(change.Seen)
+	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.save(fresh, seen, data) })
 	if err != nil {
-		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
+		return fmt.Errorf("save job %s: %w", packed.ID, err)
 	}
 	return nil
 }
 
-func (g *group) save(change store.Change, data []byte) (answer, err error) {
-	it, err := g.item(change.Job.ID)
+// save stores the job of a fresh item, which was seen under a key, and completes the item.
+func (g *group) save(fresh *item, seen time.Time, data []byte) (answer, err error) {
+	it, err := g.item(fresh.job.ID)
 	if err != nil {
 		return nil, err
 	}
-	j, answer := store.Saved(it.stored(), change)
+	change := store.Change{Job: fresh.job, Seen: seen}
+	fresh.job, answer = store.Saved(it.stored(), change)
 	if answer != nil {
 		return answer, nil
 	}
+	j := &fresh.job
 	args := []driver.Value{j.Rev, int64(j.FailureCount), j.LockedBy, data}
 	switch {
 	case change.MovesKey():
-		err = g.exec(saveAndMoveJob, append(args, string(j.ProcessState), millis(j.CompleteBy), finishedAt(j), it.row)...)
+		err = g.exec(saveAndMoveJob, append(args, string(j.ProcessState), millis(j.CompleteBy), finishedAt(*j), it.row)...)
 	case it.stored().ProcessState != j.ProcessState:
 		err = g.exec(saveStateOfJob, append(args, string(j.ProcessState), it.row)...)
 	default:
 		err = g.exec(saveJob, append(args, it.row)...)
 	}
 	if err == nil {
-		err = errors.Join(g.markHeld(it.row, it.held, j), g.markWarned(it.row, it.warned, j))
+		err = errors.Join(g.markHeld(it.row, it.held, *j), g.markWarned(it.row, it.warned, *j))
 	}
 	if err != nil {
 		return nil, err
 	}
-	g.leave(&item{row: it.row, job: j, held: store.HeldName(j), warned: j.Warned()})
+	fresh.row, fresh.held, fresh.warned = it.row, store.HeldName(*j), j.Warned()
+	g.leave(fresh)
 	g.durable = true
 	return nil, nil
 }

@@ -294,9 +294,11 @@ func TestTheStatementsOfTheHotPathReadNoMoreThanTheyNeed(t *testing.T) {
 		"expired":           "SEARCH jobs USING INDEX jobs_finished",
 		"unfinished":        "SEARCH jobs USING COVERING INDEX jobs_unfinished",
 		"load":              "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)", "head": "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)",
-		"each":  "SEARCH jobs USING INTEGER PRIMARY KEY (rowid>?)",
-		"slot":  "SEARCH claims USING PRIMARY KEY (job=? AND birth=? AND step=? AND agent=?)",
-		"sweep": "SEARCH claims USING PRIMARY KEY ((job,birth,step,agent)>(?,?,?,?))",
+		"each":         "SEARCH jobs USING INTEGER PRIMARY KEY (rowid>?)",
+		"slot":         "SEARCH claims USING PRIMARY KEY (job=? AND birth=? AND step=? AND agent=?)",
+		"sweep":        "SEARCH claims USING PRIMARY KEY ((job,birth,step,agent)>(?,?,?,?))",
+		"sweep within": "SEARCH claims USING PRIMARY KEY ((job,birth,step,agent)>(?,?,?,?) AND (job,birth,step,agent)<(?,?,?,?))",
+		"sweep rest":   "SEARCH claims USING PRIMARY KEY ((job,birth,step,agent)>(?,?,?,?))",
 	} {
 		if plan := plans[name]; !strings.HasPrefix(plan, want) || strings.Contains(plan, "TEMP") {
 			t.Errorf("%s: got the plan %q, want one that begins with %q and sorts nothing", name, plan, want)

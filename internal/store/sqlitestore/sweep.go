@@ -18,9 +18,11 @@ const (
 	sweepEvery = 64
 	sweepRows  = 2 * sweepEvery
 
-	selectSweep = `SELECT job, birth, step, agent, expires_at FROM claims
-		WHERE (job, birth, step, agent) > (?, ?, ?, ?) ORDER BY job, birth, step, agent LIMIT ?+0`
-	deleteSlot = `DELETE FROM claims` + whereSlot
+	// What is looked at stays in SQLite: each row that came out of it cost as much as a claim.
+	afterSlot    = ` WHERE (job, birth, step, agent) > (?, ?, ?, ?)`
+	selectSweep  = `SELECT job, birth, step, agent FROM claims` + afterSlot + ` ORDER BY job, birth, step, agent LIMIT 1 OFFSET ?+0`
+	deleteRest   = `DELETE FROM claims` + afterSlot + ` AND expires_at < ?`
+	deleteWithin = `DELETE FROM claims` + afterSlot + ` AND (job, birth, step, agent) <= (?, ?, ?, ?) AND expires_at < ?`
 )
 
 // sweep goes through the claims, round after round. Only the writer uses it; what a group that failed has looked at,
@@ -36,28 +38,18 @@ func (s *sweep) claimed(c *conn, now time.Time) error {
 		return nil
 	}
 	s.claims = 0
-	seen := 0
-	var expired []store.Slot
-	row := make([]driver.Value, 5)
-	args := []driver.Value{s.at.Job, s.at.Birth, s.at.Step, s.at.Agent, int64(sweepRows)}
-	err := c.query(selectSweep, args, row, func() error {
-		seen++
-		s.at = store.Slot{Job: asText(row[0]), Birth: asText(row[1]), Step: asText(row[2]), Agent: asText(row[3])}
-		if asTime(row[4]).Before(now) {
-			expired = append(expired, s.at)
-		}
-		return nil
-	})
+	row := make([]driver.Value, 4)
+	from := []driver.Value{s.at.Job, s.at.Birth, s.at.Step, s.at.Agent}
+	more, err := c.one(selectSweep, row, append(from, int64(sweepRows-1))...)
 	if err != nil {
 		return err
 	}
-	if seen < sweepRows {
+	if !more {
 		s.at = store.Slot{}
+		_, err = c.exec(deleteRest, append(from, now.UnixMilli())...)
+		return err
 	}
-	for _, slot := range expired {
-		if _, err := c.exec(deleteSlot, slot.Job, slot.Birth, slot.Step, slot.Agent); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.at = store.Slot{Job: asText(row[0]), Birth: asText(row[1]), Step: asText(row[2]), Agent: asText(row[3])}
+	_, err = c.exec(deleteWithin, append(append(from, row...), now.UnixMilli())...)
+	return err
 }
