@@ -23,10 +23,10 @@ func bugs() []proof.Bug {
 		fire    = "timetable/fire.go"
 	)
 	return proof.Bugs([][4]string{
-		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
+		{"a task is sent before the save", move, "\tif applied {\n\t\tif err := s.save", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif err := s.save"},
 		{"commands are not derived again", move, "\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())\n\t}"},
-		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn change.Job, err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
-		{"a save that lost is taken for one that won", move, "\t\t\treturn moved{}, parked(err.Error(), loaded)\n\t\t}\n\t\tif err != nil {", "\t\t\treturn moved{}, parked(err.Error(), loaded)\n\t\t}\n\t\tif err != nil && !errors.Is(err, store.ErrConflict) {"},
+		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
+		{"a save that lost is taken for one that won", move, "\t\t\treturn nil, parked(err.Error(), loaded)\n\t\t} else if err != nil {", "\t\t\treturn nil, parked(err.Error(), loaded)\n\t\t} else if err != nil && !errors.Is(err, store.ErrConflict) {"},
 		{"a page of a history is not written", "scheduler/values.go", "refs := []string{j.History.HeadKey()}", "var refs []string"},
 		{"of several events of a save one is in the history", move, "m.entries = append(m.entries, v.Entries...)", "m.entries = v.Entries"},
 		{"an announcement that failed counts as made", tell, "\"status\", a.ProcessState, \"error\", err)\n\t\t\t\treturn told, a.Seq", "\"status\", a.ProcessState, \"error\", err)"},
@@ -55,8 +55,8 @@ func bugs() []proof.Bug {
 		{"the token of a reply is not looked at", "machine/attempts.go", "if !Genuine(*t.job, r) {", "if r.Step == \"\" {"},
 		{"attempts of an earlier run are waited for", move, "interrupted := loaded.Incarnation < s.config.Incarnation", "interrupted := s.config.Incarnation < 0"},
 		{"recovery derives nothing", move, "if interrupted || s.poked(events) {", "if s.config.Incarnation < 0 {"},
-		{"what a newer release wrote is parked", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}"},
-		{"what a newer release wrote is decided about", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\terr = nil"},
+		{"what a newer release wrote is parked", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}"},
+		{"what a newer release wrote is decided about", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\terr = nil"},
 		{"replies to a newer release's job are dropped", "scheduler/leave.go", "[i].(job.DeadlinePassed); is {", "[i].(job.Submitted); !is {"},
 		{"fields that are not known are lost", "store/jobformat/encode.go", "\te.kept(j.Kept)\n", ""},
 		{"fields of activities that are not known are lost", "store/jobformat/encode.go", "detailKept, hotKept := splitKept(a.Kept)", "detailKept, hotKept := splitKept(\"\")"},
