@@ -30,7 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/repair"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/telemetry/export"
 )
@@ -343,7 +343,7 @@ func serve(ctx context.Context, engine *embedded.Engine, api func(context.Contex
 
 // withAdvice says what to do about a store that can go on no more.
 func withAdvice(err error, data string) error {
-	if !errors.Is(err, sqlitestore.ErrFailed) {
+	if !errors.Is(err, store.ErrFailed) {
 		return err
 	}
 	if data == "" {

@@ -53,7 +53,7 @@ func (e *Engine) makeWorkers(instance string, held *holds.Reader) {
 	for _, a := range e.config.Agents {
 		for queue, slots := range map[string]chan struct{}{tasksPrefix + a.Name(): forward, undosPrefix + a.Name(): undos} {
 			runner := agentrun.New(agentrun.Config{
-				Handlers: []agent.Handler{a}, Claims: e.store, ClaimsIn: makegood.TaskClaim{File: e.config.path()}, Queue: e.queues,
+				Handlers: []agent.Handler{a}, Claims: e.store, ClaimsIn: makegood.TaskClaim{File: pathIn(e.config.Dir)}, Queue: e.queues,
 				Tasks: queue, Quarantine: quarantineQueue, Held: held.Holds, Room: room, Slots: slots, Others: all - 1,
 				Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
 			})

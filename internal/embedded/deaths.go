@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/makegood-dev/makegood/internal/quiet"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // deathsOfALoop is how many runs in a row must have died within minutes, before anything was done in them, to be called a loop.
@@ -13,7 +13,7 @@ const deathsOfALoop = 5
 
 // warnOfDeaths says what a loop of deaths is. Whatever was under way in each of them is a suspect, and most of it is innocent: it
 // is not their jobs that a person has to look at first.
-func (e *Engine) warnOfDeaths(ctx context.Context, run sqlitestore.Incarnation) {
+func (e *Engine) warnOfDeaths(ctx context.Context, run store.Incarnation) {
 	if run.Deaths < deathsOfALoop {
 		return
 	}
@@ -22,7 +22,7 @@ func (e *Engine) warnOfDeaths(ctx context.Context, run sqlitestore.Incarnation) 
 }
 
 // stoppedRun is the number of the run before, if that was told to stop; 0: it died, or there was none.
-func stoppedRun(run sqlitestore.Incarnation) int {
+func stoppedRun(run store.Incarnation) int {
 	if run.Stopped {
 		return run.Number - 1
 	}
@@ -44,7 +44,7 @@ func (e *Engine) noteStop() {
 		return // It was never counted.
 	}
 	err := e.file.Stopped(context.Background())
-	if err != nil && !errors.Is(err, sqlitestore.ErrFailed) && !errors.Is(err, sqlitestore.ErrClosed) {
+	if err != nil && !errors.Is(err, store.ErrFailed) && !errors.Is(err, store.ErrClosed) {
 		e.config.Logger.Warn("the next engine takes the end of this one for a death", "error", err)
 	}
 }

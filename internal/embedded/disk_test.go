@@ -26,7 +26,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
 // fillDisk lets no file of this process grow beyond the size that this one has, until it is undone. SIGXFSZ
@@ -125,8 +124,8 @@ func TestADiskThatIsFullForAWhileStopsTheEngineForThatWhile(t *testing.T) {
 		close(release)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if _, err := w.engine.Job(t.Context(), jobs[0]); !errors.Is(err, sqlitestore.ErrFailed) {
-			t.Fatalf("while the disk is full: got %v, want %v", err, sqlitestore.ErrFailed)
+		if _, err := w.engine.Job(t.Context(), jobs[0]); !errors.Is(err, store.ErrFailed) {
+			t.Fatalf("while the disk is full: got %v, want %v", err, store.ErrFailed)
 		}
 		// It says so, and does not fill another disk with it.
 		if n := log.count(""); log.count("the store has failed, and tries to go on") != 1 || n > 30 {
@@ -167,8 +166,8 @@ func TestAnEngineThatBeginsOnAFullDiskWaitsForRoom(t *testing.T) {
 		c := w.define("name: one\nsteps: [{name: charge, agent: a}]")
 		w.submit(c, "stored", `{}`)
 		hasRoom := fillDisk(t, filepath.Join(dir, embedded.DataFile+"-wal"))
-		if _, _, err := engine.Submit(t.Context(), scheduler.Submission{ID: "refused", Definition: c.Hash, Input: json.RawMessage(`{}`)}); !errors.Is(err, sqlitestore.ErrFailed) {
-			t.Fatalf("on a full disk: got %v, want %v", err, sqlitestore.ErrFailed)
+		if _, _, err := engine.Submit(t.Context(), scheduler.Submission{ID: "refused", Definition: c.Hash, Input: json.RawMessage(`{}`)}); !errors.Is(err, store.ErrFailed) {
+			t.Fatalf("on a full disk: got %v, want %v", err, store.ErrFailed)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
@@ -212,10 +211,10 @@ func TestAStoreThatIsLostEndsTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &world{t: t, engine: engine}
-	if err := w.defineErr("name: one\nsteps: [{name: charge, agent: a, undo: none}]"); !errors.Is(err, sqlitestore.ErrFailed) {
-		t.Errorf("define: got %v, want %v", err, sqlitestore.ErrFailed)
+	if err := w.defineErr("name: one\nsteps: [{name: charge, agent: a, undo: none}]"); !errors.Is(err, store.ErrFailed) {
+		t.Errorf("define: got %v, want %v", err, store.ErrFailed)
 	}
-	if err := <-ran; !errors.Is(err, sqlitestore.ErrFailed) || !strings.Contains(err.Error(), "flush") {
+	if err := <-ran; !errors.Is(err, store.ErrFailed) || !strings.Contains(err.Error(), "flush") {
 		t.Errorf("run: got %v, want an error that says what failed", err)
 	}
 	if err := os.Rename(name+".aside", name); err != nil {

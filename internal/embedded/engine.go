@@ -35,7 +35,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
@@ -50,12 +49,6 @@ const (
 	tasksPrefix     = "tasks-"
 	undosPrefix     = "undos-"
 )
-
-// DataFile is the name of the store in its folder.
-const DataFile = "makegood.db"
-
-// LockFile is the name of the file beside it that says who holds the folder.
-const LockFile = sqlitestore.LockFile
 
 // Beside are the folders that may stand beside the store, and belong to it.
 func Beside() []string { return []string{filepayload.Folder, repairsFolder} }
@@ -138,6 +131,9 @@ type Config struct {
 	// Tick is how often the Supervisor looks round, woken or not, at least twice a second. Default: that; tests in which
 	// months pass look less often.
 	Tick time.Duration
+	// OpenStore opens the store in a folder, or with an empty one in memory, and takes the lock of the folder; the lock
+	// may be there with an error, and nil in memory. Default: SQLite, in DataFile.
+	OpenStore func(ctx context.Context, dir string, logger *slog.Logger) (store.Embedded, store.FolderLock, error)
 	// WrapStore and WrapQueues put something between the engine and its parts; tests put faults there.
 	WrapStore  func(store.Store) store.Store
 	WrapQueues func(Queues) Queues
@@ -146,14 +142,14 @@ type Config struct {
 // Engine is a running Makegood. Make it with Open, let it Run, and Close it.
 type Engine struct {
 	config Config
-	file   *sqlitestore.Store
+	file   store.Embedded
 	store  store.Store
 	large  large
 	local  *localqueue.Queues
 	queues Queues
 	alarm  *alarm
 	life   life
-	lock   *sqlitestore.FolderLock
+	lock   store.FolderLock
 
 	// events handles the events queue.
 	events     *router.Router
@@ -215,6 +211,9 @@ func (c Config) withDefaults() Config {
 		// A hundred jobs that stop at one step for one kind of reason are a line now, and one a minute that counts the others.
 		c.Notifier = notify.Log{Logger: c.Logger}
 	}
+	if c.OpenStore == nil {
+		c.OpenStore = openSQLite
+	}
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
 	}
@@ -228,15 +227,8 @@ func (c Config) withDefaults() Config {
 }
 
 func (e *Engine) openStore(ctx context.Context) error {
-	path := e.config.path()
-	if path != "" {
-		lock, err := sqlitestore.Lock(e.config.Dir)
-		if err != nil {
-			return err
-		}
-		e.lock = lock
-	}
-	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path, Logger: e.config.Logger})
+	file, lock, err := e.config.OpenStore(ctx, e.config.Dir, e.config.Logger)
+	e.lock = lock
 	if err != nil {
 		return err
 	}
@@ -270,7 +262,7 @@ func (e *Engine) openQueues() error {
 	return nil
 }
 
-func (e *Engine) wire(run sqlitestore.Incarnation) {
+func (e *Engine) wire(run store.Incarnation) {
 	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), run.Number)
 	to := e.config.Telemetry
 	e.watch = watch.New(watch.Providers{Traces: to.Traces, Sampled: to.Sampled, Metrics: to.Metrics}, e.config.Logger)
@@ -350,8 +342,8 @@ func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 	return store.Shared(e.store).Load(ctx, id)
 }
 
-// Parts returns the parts of the engine that answer what is asked of its jobs. The caller adds the author of requests, the log, and how
-// Watch hears of saves.
+// Parts returns the parts of the engine that answer requests about its jobs. The caller adds the author of requests,
+// the log, and the waiters that hear of saves.
 func (e *Engine) Parts() control.Config {
 	return control.Config{
 		Reading: control.Reading{
@@ -362,7 +354,8 @@ func (e *Engine) Parts() control.Config {
 	}
 }
 
-// Jobs answers what is asked of the jobs of the engine. by is the author of requests that name none, and logger hears of every decision.
+// Jobs answers requests about the jobs of the engine. by is the author of requests that name none, and logger hears of
+// every decision.
 func (e *Engine) Jobs(by string, logger *slog.Logger) *control.Service {
 	parts := e.Parts()
 	parts.By, parts.Logger = by, logger

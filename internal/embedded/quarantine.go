@@ -13,14 +13,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
 // keeping are queues in memory, but for quarantine: what is sent there is in the store, durably, when its sender hears of it.
 type keeping struct {
 	*localqueue.Queues
-	file *sqlitestore.Store
+	file store.Quarantine
 }
 
 // Send sends as queue.Sender says.

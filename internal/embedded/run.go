@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -119,7 +119,7 @@ func (e *Engine) recover(ctx context.Context) error {
 func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error) {
 	for {
 		ids, err := e.file.Unfinished(ctx, after, recoverPage)
-		if !errors.Is(err, sqlitestore.ErrFailed) {
+		if !errors.Is(err, store.ErrFailed) {
 			return ids, err
 		}
 		if pause.For(ctx, tick) != nil {

@@ -2,8 +2,8 @@ package store
 
 // Sharer is a store that can do without the copies by which its jobs are its own.
 type Sharer interface {
-	// Shared returns the same jobs, of which nothing is copied: for those who change nothing of a job that they were given,
-	// and nothing of one that they have given. What is stored, and all answers, are the same.
+	// Shared returns the same jobs without copies, for callers that change neither a job that they were given nor one that
+	// they have given. The stored bytes and all answers are the same.
 	Shared() Jobs
 }
 

@@ -177,8 +177,8 @@ func TestAFullDiskStopsTheStoreOnlyWhileItIsFull(t *testing.T) {
 			},
 		)
 		for i, err := range errs {
-			if !errors.Is(err, sqlitestore.ErrFailed) {
-				t.Errorf("write %d: got %v, want %v", i, err, sqlitestore.ErrFailed)
+			if !errors.Is(err, store.ErrFailed) {
+				t.Errorf("write %d: got %v, want %v", i, err, store.ErrFailed)
 			}
 		}
 		refusesEverything(t, s, j)

@@ -243,7 +243,7 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 				execSQL(t, path, c.breaks)
 			}
 			err := c.do(t.Context(), s)
-			for _, none := range []error{store.ErrNotFound, store.ErrConflict, store.ErrTaken, store.ErrWithdrawn, store.ErrExists, sqlitestore.ErrFailed} {
+			for _, none := range []error{store.ErrNotFound, store.ErrConflict, store.ErrTaken, store.ErrWithdrawn, store.ErrExists, store.ErrFailed} {
 				if err == nil || errors.Is(err, none) {
 					t.Fatalf("got %v, want what SQLite says", err)
 				}

@@ -12,6 +12,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 const (
@@ -44,7 +46,7 @@ func (q *queue) put(w *write) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return ErrClosed
+		return store.ErrClosed
 	}
 	q.waiting = append(q.waiting, w)
 	return nil

@@ -285,8 +285,8 @@ func TestAFailedFlushAnswersItsWholeGroupAndStopsTheStore(t *testing.T) {
 		func() error { return s.Create(ctx, j) },
 	)
 	for i, err := range errs {
-		if !errors.Is(err, sqlitestore.ErrFailed) || !errors.Is(err, broken) {
-			t.Errorf("write %d of the group: got %v, want %v and %v", i, err, sqlitestore.ErrFailed, broken)
+		if !errors.Is(err, store.ErrFailed) || !errors.Is(err, broken) {
+			t.Errorf("write %d of the group: got %v, want %v and %v", i, err, store.ErrFailed, broken)
 		}
 	}
 	refusesEverything(t, s, j)
@@ -319,8 +319,8 @@ func refusesEverything(t *testing.T, s *sqlitestore.Store, j job.Job) {
 		"claim":  s.Claim(ctx, slotOf(j.ID), job.Claim{Attempt: 1, LockedBy: "y"}, j.CompleteBy),
 		"save":   s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}),
 	} {
-		if !errors.Is(err, sqlitestore.ErrFailed) {
-			t.Errorf("%s afterwards: got %v, want %v", what, err, sqlitestore.ErrFailed)
+		if !errors.Is(err, store.ErrFailed) {
+			t.Errorf("%s afterwards: got %v, want %v", what, err, store.ErrFailed)
 		}
 	}
 }
@@ -337,8 +337,8 @@ func TestAStatementThatFailsUndoesItsGroupAndTheStoreGoesOn(t *testing.T) {
 		func() error { return s.Create(ctx, benchJob(2)) },
 	)
 	for i, err := range errs {
-		if err == nil || errors.Is(err, sqlitestore.ErrFailed) {
-			t.Errorf("write %d: got %v, want an error that is not %v", i, err, sqlitestore.ErrFailed)
+		if err == nil || errors.Is(err, store.ErrFailed) {
+			t.Errorf("write %d: got %v, want an error that is not %v", i, err, store.ErrFailed)
 		}
 	}
 	same(t, "job", load(t, s, j.ID), j)

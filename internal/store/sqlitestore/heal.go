@@ -8,6 +8,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // healEvery is how often a store that has failed tries to go on.
@@ -20,7 +22,7 @@ var errFlush = errors.New("flush")
 // fail remembers that the outcome of a commit is unknown, and returns the error that everybody gets until
 // the store goes on, which it tries by itself, unless that could lose what was answered.
 func (s *Store) fail(cause error) error {
-	err := fmt.Errorf("%w: %w", ErrFailed, cause)
+	err := fmt.Errorf("%w: %w", store.ErrFailed, cause)
 	if !s.failed.CompareAndSwap(nil, &err) {
 		return s.failure()
 	}
@@ -93,7 +95,7 @@ func (s *Store) heal() {
 			s.failed.Store(nil)
 			s.logger.Warn("the store goes on")
 		case isFinal(err):
-			s.lose(fmt.Errorf("%w: %w", ErrFailed, err))
+			s.lose(fmt.Errorf("%w: %w", store.ErrFailed, err))
 		default:
 			s.logger.Error("the store cannot go on yet", "error", err)
 		}

@@ -4,22 +4,12 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // loopWithin is how soon after its start a run dies that may be one of a loop.
 const loopWithin = 10 * time.Minute
-
-// Incarnation is a run of the engine on a store.
-type Incarnation struct {
-	// Number is 1 in a new store, and one more at each start. It is never given again.
-	Number int
-	// Stopped: the run before it did not die. It was told to stop.
-	Stopped bool
-	// Deaths is how many runs in a row before it died within minutes of their start, before anything was done in them. Since is
-	// when the first of them began; zero if there were none.
-	Deaths int
-	Since  time.Time
-}
 
 // The keys of meta that tell of runs: the number of the last, and that of the last that was told to stop, and of the last in
 // which something was done; when the last began; and the loop of deaths that it is in, if it is in one.
@@ -33,8 +23,8 @@ const (
 )
 
 // NextIncarnation counts the runs of the engine on this store. What it returns is durable.
-func (s *Store) NextIncarnation(ctx context.Context, now time.Time) (Incarnation, error) {
-	var next Incarnation
+func (s *Store) NextIncarnation(ctx context.Context, now time.Time) (store.Incarnation, error) {
+	var next store.Incarnation
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
 		g.durable = true
 		known := map[string]int64{}
@@ -44,7 +34,7 @@ func (s *Store) NextIncarnation(ctx context.Context, now time.Time) (Incarnation
 			}
 		}
 		last, started := known[metaIncarnation], time.UnixMilli(known[metaStarted]).UTC()
-		next = Incarnation{Number: int(last) + 1, Stopped: last > 0 && known[metaStopped] == last}
+		next = store.Incarnation{Number: int(last) + 1, Stopped: last > 0 && known[metaStopped] == last}
 		deaths, since := int64(0), int64(0)
 		if !next.Stopped && known[metaProgressed] != last && now.Sub(started) < loopWithin {
 			deaths, since = known[metaDeaths]+1, known[metaDeathsSince]
@@ -61,7 +51,7 @@ func (s *Store) NextIncarnation(ctx context.Context, now time.Time) (Incarnation
 		return nil, nil
 	})
 	if err != nil {
-		return Incarnation{}, fmt.Errorf("next incarnation: %w", err)
+		return store.Incarnation{}, fmt.Errorf("next incarnation: %w", err)
 	}
 	return next, nil
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"modernc.org/sqlite"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // walLog is SQLite's write-ahead log, opened once more to be flushed. Opening and closing it is safe:
@@ -117,7 +119,7 @@ func (s *Store) CheckFiles(ctx context.Context) error {
 	case s.writing <- struct{}{}:
 		defer func() { <-s.writing }()
 	case <-s.closing:
-		return ErrClosed
+		return store.ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

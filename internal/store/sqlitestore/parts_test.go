@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"modernc.org/sqlite"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 var errScripted = errors.New("as scripted")
@@ -196,7 +198,7 @@ func TestALogThatCannotBeCopiedIsTriedAgainLater(t *testing.T) {
 	default:
 		t.Error("the store is not lost, want that")
 	}
-	if !errors.Is(s.Failure(), errFlush) || !errors.Is(s.Failure(), ErrFailed) {
+	if !errors.Is(s.Failure(), errFlush) || !errors.Is(s.Failure(), store.ErrFailed) {
 		t.Errorf("got %v, want %v", s.Failure(), errFlush)
 	}
 	s = failing(&scripted{stmt: scriptedStmt{rows: []int64{1}}})

@@ -82,7 +82,7 @@ func (r *Reader) read(ctx context.Context, f func(c *conn) error) error {
 		}
 		return r.settle()
 	case <-r.gone:
-		return ErrClosed
+		return store.ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -125,8 +125,8 @@ func TestAReaderReadsWhileAnEngineRunsAndAfterIt(t *testing.T) {
 		check(t, r.Each(t.Context(), func(job.Job) error { jobs++; return nil }))
 		same(t, when+": number of jobs", jobs, 1)
 		check(t, r.Close())
-		if _, err := r.Load(t.Context(), want.ID); !errors.Is(err, sqlitestore.ErrClosed) {
-			t.Fatalf("%s: load from a closed reader: got %v, want %v", when, err, sqlitestore.ErrClosed)
+		if _, err := r.Load(t.Context(), want.ID); !errors.Is(err, store.ErrClosed) {
+			t.Fatalf("%s: load from a closed reader: got %v, want %v", when, err, store.ErrClosed)
 		}
 	}
 	read("while the engine runs")

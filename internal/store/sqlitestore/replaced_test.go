@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
@@ -39,18 +40,18 @@ func TestALogThatIsRemovedOrReplacedEndsTheStoreAndLosesNothing(t *testing.T) {
 					}
 					check(t, take(path+"-wal"))
 					err := find(t, s)
-					if when != "a store that mends itself" && (!errors.Is(err, sqlitestore.ErrFailed) || !strings.Contains(err.Error(), "was copied into "+path)) {
-						t.Errorf("got %v, want %v that says what became of the log", err, sqlitestore.ErrFailed)
+					if when != "a store that mends itself" && (!errors.Is(err, store.ErrFailed) || !strings.Contains(err.Error(), "was copied into "+path)) {
+						t.Errorf("got %v, want %v that says what became of the log", err, store.ErrFailed)
 					}
 					select {
 					case <-s.Lost():
 					case <-time.After(10 * time.Second):
 						t.Fatal("the store means to go on")
 					}
-					if err := s.Create(t.Context(), benchJob(1001)); !errors.Is(err, sqlitestore.ErrFailed) && !errors.Is(err, sqlitestore.ErrClosed) {
-						t.Errorf("a write after that: got %v, want %v", err, sqlitestore.ErrFailed)
+					if err := s.Create(t.Context(), benchJob(1001)); !errors.Is(err, store.ErrFailed) && !errors.Is(err, store.ErrClosed) {
+						t.Errorf("a write after that: got %v, want %v", err, store.ErrFailed)
 					}
-					if err := s.Shut(); err != nil && !errors.Is(err, sqlitestore.ErrClosed) {
+					if err := s.Shut(); err != nil && !errors.Is(err, store.ErrClosed) {
 						t.Error(err)
 					}
 					s = open(t, sqlitestore.Options{Path: path})
@@ -71,7 +72,7 @@ func TestAFileThatIsMovedAwayEndsTheStore(t *testing.T) {
 	create(t, s, 1)
 	check(t, os.Rename(path, filepath.Join(t.TempDir(), "away.db")))
 	err := s.Create(t.Context(), benchJob(2))
-	if want := fmt.Sprint(path, ": it was removed or replaced while it was in use"); !errors.Is(err, sqlitestore.ErrFailed) || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %v that says %q", err, sqlitestore.ErrFailed, want)
+	if want := fmt.Sprint(path, ": it was removed or replaced while it was in use"); !errors.Is(err, store.ErrFailed) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %v that says %q", err, store.ErrFailed, want)
 	}
 }

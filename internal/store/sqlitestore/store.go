@@ -41,15 +41,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-var _ store.Store = (*Store)(nil)
-
-var (
-	// ErrClosed: the store was closed. Nothing was written.
-	ErrClosed = errors.New("the store is closed")
-	// ErrFailed: a commit or a flush failed, now or earlier, and its outcome is unknown. The store
-	// neither reads nor writes until it goes on, or, if it is lost, is opened again.
-	ErrFailed = errors.New("the store has failed")
-)
+var _ store.Embedded = (*Store)(nil)
 
 const (
 	// busyWait is how long a writer waits for another process at a time: a reader that holds up a checkpoint, or
@@ -221,7 +213,7 @@ func (s *Store) removeTemporary() error {
 // with ErrClosed. (Close is what is done to attempts.)
 func (s *Store) Shut() error {
 	if !s.queue.close() {
-		return ErrClosed
+		return store.ErrClosed
 	}
 	close(s.closing)
 	// The write lock is never released again. What waits was begun, so it is ended.

@@ -46,6 +46,21 @@ func TestTheContractHolds(t *testing.T) {
 	})
 }
 
+func TestTheContractOfAnEmbeddedStoreHolds(t *testing.T) {
+	storetest.RunEmbedded(t, func(t *testing.T) storetest.EmbeddedHarness {
+		options := sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db")}
+		s := open(t, options)
+		return storetest.EmbeddedHarness{
+			Open: func() store.Embedded { return s },
+			Reopen: func() store.Embedded {
+				check(t, s.Shut())
+				s = open(t, options)
+				return s
+			},
+		}
+	})
+}
+
 func harness(t *testing.T, cacheSteps int) storetest.Harness {
 	options := sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: cacheSteps}
 	s := open(t, options)
@@ -74,7 +89,7 @@ func open(t testing.TB, options sqlitestore.Options) *sqlitestore.Store {
 	s, err := sqlitestore.Open(t.Context(), options)
 	check(t, err)
 	t.Cleanup(func() {
-		if err := s.Shut(); err != nil && !errors.Is(err, sqlitestore.ErrClosed) {
+		if err := s.Shut(); err != nil && !errors.Is(err, store.ErrClosed) {
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -179,8 +194,8 @@ func TestAClosedStoreRefusesEverything(t *testing.T) {
 		"claim":   s.Claim(t.Context(), slotOf(j.ID), job.Claim{Attempt: 1, LockedBy: "x"}, j.CompleteBy),
 		"attempt": closeErr, "look": lookErr,
 	} {
-		if !errors.Is(err, sqlitestore.ErrClosed) {
-			t.Errorf("%s: got %v, want %v", what, err, sqlitestore.ErrClosed)
+		if !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s: got %v, want %v", what, err, store.ErrClosed)
 		}
 	}
 }
@@ -232,17 +247,17 @@ func TestAStoreTellsALoopOfDeathsFromRunsThatEnd(t *testing.T) {
 	for i, c := range []struct {
 		ends  string // how the run ends, and how long it has lived then
 		lives time.Duration
-		want  sqlitestore.Incarnation // how it was begun
+		want  store.Incarnation // how it was begun
 	}{
-		{"dies", time.Second, sqlitestore.Incarnation{}},
-		{"dies", time.Minute, sqlitestore.Incarnation{Deaths: 1, Since: began}},
-		{"stops", time.Second, sqlitestore.Incarnation{Deaths: 2, Since: began}},
-		{"dies", time.Second, sqlitestore.Incarnation{Stopped: true}},
-		{"does something", time.Second, sqlitestore.Incarnation{Deaths: 1, Since: began.Add(62 * time.Second)}},
-		{"dies", 10*time.Minute - time.Millisecond, sqlitestore.Incarnation{}},
-		{"dies", 10 * time.Minute, sqlitestore.Incarnation{Deaths: 1, Since: began.Add(64 * time.Second)}},
-		{"dies", time.Second, sqlitestore.Incarnation{}},
-		{"stops", time.Second, sqlitestore.Incarnation{Deaths: 1, Since: began.Add(21*time.Minute + 4*time.Second - time.Millisecond)}},
+		{"dies", time.Second, store.Incarnation{}},
+		{"dies", time.Minute, store.Incarnation{Deaths: 1, Since: began}},
+		{"stops", time.Second, store.Incarnation{Deaths: 2, Since: began}},
+		{"dies", time.Second, store.Incarnation{Stopped: true}},
+		{"does something", time.Second, store.Incarnation{Deaths: 1, Since: began.Add(62 * time.Second)}},
+		{"dies", 10*time.Minute - time.Millisecond, store.Incarnation{}},
+		{"dies", 10 * time.Minute, store.Incarnation{Deaths: 1, Since: began.Add(64 * time.Second)}},
+		{"dies", time.Second, store.Incarnation{}},
+		{"stops", time.Second, store.Incarnation{Deaths: 1, Since: began.Add(21*time.Minute + 4*time.Second - time.Millisecond)}},
 	} {
 		s := open(t, sqlitestore.Options{Path: path})
 		got, err := s.NextIncarnation(t.Context(), now)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
@@ -33,8 +34,8 @@ func TestTotalsAreTheJobsByState(t *testing.T) {
 func TestTotalsOfAStoreThatIsClosedAreAnError(t *testing.T) {
 	s := open(t, sqlitestore.Options{})
 	check(t, s.Shut())
-	if totals, err := s.Totals(t.Context()); !errors.Is(err, sqlitestore.ErrClosed) || totals != nil {
-		t.Errorf("got %v, %v, want %v", totals, err, sqlitestore.ErrClosed)
+	if totals, err := s.Totals(t.Context()); !errors.Is(err, store.ErrClosed) || totals != nil {
+		t.Errorf("got %v, %v, want %v", totals, err, store.ErrClosed)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestAWalkThroughAStoreThatIsClosedIsAnError(t *testing.T) {
 	s := open(t, sqlitestore.Options{})
 	create(t, s, 1)
 	check(t, s.Shut())
-	if err := s.Each(t.Context(), func(job.Job) error { return nil }); !errors.Is(err, sqlitestore.ErrClosed) {
-		t.Errorf("got %v, want %v", err, sqlitestore.ErrClosed)
+	if err := s.Each(t.Context(), func(job.Job) error { return nil }); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("got %v, want %v", err, store.ErrClosed)
 	}
 }
