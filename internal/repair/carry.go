@@ -114,6 +114,8 @@ func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 		return answer{outcome: Granted}, nil
 	case errors.Is(err, api.ErrNotFound):
 		return answer{Refused, "there is no such job any more"}, nil
+	case errors.Is(err, api.ErrDamaged):
+		return answer{Refused, api.ErrDamaged.Error()}, nil // It stays so, and the other jobs do not wait for it.
 	case errors.As(err, &refused):
 		return answer{Refused, refused.Reason}, nil
 	case errors.As(err, &invalid) && invalid.Status != http.StatusUnauthorized && invalid.Status != http.StatusForbidden:

@@ -302,6 +302,21 @@ func TestAnotherProcessLooksOnAndTakesOver(t *testing.T) {
 	}
 }
 
+// A damaged job is counted as refused, in the process and from afar, and the others do not wait for it.
+func TestADamagedJobKeepsNoOtherWaiting(t *testing.T) {
+	w := newWorld(t)
+	for name, damaged := range map[string]error{"here": api.ErrDamaged, "afar": &api.UnreachableError{Status: http.StatusInternalServerError, Err: api.ErrDamaged}} {
+		k := open(t, &gate{Engine: w.Engine, through: jobs - 1, shut: fmt.Errorf("resubmit job o-1: %w", damaged)}, "")
+		_, err := k.Begin(w.order(name))
+		check(t, err)
+		p := until(t, k, name, ended)
+		if p.Asked != jobs || p.Refused != 1 || p.Refusals[0].Reason != "it is stored, but cannot be read" {
+			t.Errorf("%s: got %+v, want one job refused", name, p)
+		}
+		w.stand()
+	}
+}
+
 // What cannot be an order begins nothing.
 func TestABadOrderIsRefused(t *testing.T) {
 	k := open(t, nil, "")
