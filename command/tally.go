@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/plain"
+	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // The outcomes of one of many.
@@ -57,29 +58,15 @@ func (o outcome) named() string {
 	return o.Job
 }
 
-// statusForbidden is a door's answer to a caller without the right to use it.
-const statusForbidden = 403
-
 // outcomeOf returns what an answer of the client says.
 func outcomeOf(id string, job makegood.Job, err error) outcome {
-	var no *api.RefusedError
-	var mismatch *api.MismatchError
-	var invalid *api.InvalidError
-	switch {
-	case err == nil && job.Existed:
-		return outcome{Job: id, Outcome: duplicate, State: job.ProcessState}
-	case err == nil:
-		return outcome{Job: id, Outcome: granted, State: job.ProcessState}
-	case errors.As(err, &no):
-		return outcome{Job: id, Outcome: refused, Reason: plain.Line(no.Reason)}
-	case errors.As(err, &mismatch):
-		return outcome{Job: id, Outcome: refused, Reason: "its id is that of another job already"}
-	case errors.Is(err, api.ErrNotFound):
-		return outcome{Job: id, Outcome: refused, Reason: api.ErrNotFound.Error()}
-	case errors.As(err, &invalid) && invalid.Status != statusForbidden:
-		return outcome{Job: id, Outcome: refused, Reason: plain.Line(invalid.Message)}
+	o, reason, answered := repair.OutcomeOf(job, err)
+	if !answered {
+		_, all := errors.AsType[*api.InvalidError](err)
+		return outcome{Job: id, Outcome: broke, Reason: plain.Line(err.Error()), all: all}
 	}
-	return outcome{Job: id, Outcome: broke, Reason: plain.Line(err.Error()), all: invalid != nil}
+	words := map[repair.Outcome]string{repair.Granted: granted, repair.Already: duplicate, repair.Refused: refused}
+	return outcome{Job: id, Outcome: words[o], Reason: plain.Line(reason), State: job.ProcessState}
 }
 
 // tally counts the outcomes of many.

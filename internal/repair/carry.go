@@ -105,23 +105,35 @@ func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 	default:
 		job, err = k.jobs.Request(ctx, id, api.Request{Verb: o.Verb, Reason: o.Reason, Name: o.Name, Definition: o.Definition})
 	}
+	if outcome, reason, answered := OutcomeOf(job, err); answered {
+		return answer{outcome, reason}, nil
+	}
+	return answer{}, err
+}
+
+// OutcomeOf returns the outcome of a request, and the reason of a refusal, from the job and the error of its answer. answered is false
+// where no job has answered, or where the caller may not ask: then the error is the same for every job.
+func OutcomeOf(job makegood.Job, err error) (o Outcome, reason string, answered bool) {
 	var refused *api.RefusedError
+	var mismatch *api.MismatchError
 	var invalid *api.InvalidError
 	switch {
 	case err == nil && job.Existed:
-		return answer{outcome: Already}, nil
+		return Already, "", true
 	case err == nil:
-		return answer{outcome: Granted}, nil
+		return Granted, "", true
 	case errors.Is(err, api.ErrNotFound):
-		return answer{Refused, "there is no such job any more"}, nil
+		return Refused, api.ErrNotFound.Error(), true
 	case errors.Is(err, api.ErrDamaged):
-		return answer{Refused, api.ErrDamaged.Error()}, nil // It stays so, and the other jobs do not wait for it.
+		return Refused, api.ErrDamaged.Error(), true // It stays so, and the other jobs do not wait for it.
 	case errors.As(err, &refused):
-		return answer{Refused, refused.Reason}, nil
+		return Refused, refused.Reason, true
+	case errors.As(err, &mismatch):
+		return Refused, "its id is that of another job already", true
 	case errors.As(err, &invalid) && invalid.Status != http.StatusUnauthorized && invalid.Status != http.StatusForbidden:
-		return answer{Refused, invalid.Message}, nil
+		return Refused, invalid.Message, true
 	}
-	return answer{}, err
+	return "", "", false
 }
 
 // answer gives a step its answer. The same again is the same, so it may be given twice.
