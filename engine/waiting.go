@@ -6,7 +6,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// waiting are those who wait for a job to be saved.
+// waiting has a channel for each wait for a job's next save.
 type waiting struct {
 	mu   *sync.Mutex
 	jobs map[string]map[chan struct{}]bool
@@ -16,7 +16,7 @@ func newWaiting() waiting {
 	return waiting{mu: new(sync.Mutex), jobs: map[string]map[chan struct{}]bool{}}
 }
 
-// register returns a channel on which something comes after each save of a job from now on, and what ends that.
+// register returns a channel that receives after each save of a job from now on, and a function that ends that.
 func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
 	c := make(chan struct{}, 1)
 	w.mu.Lock()
@@ -34,7 +34,7 @@ func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
 	}
 }
 
-// saved wakes who waits for a job.
+// saved wakes the waits for a job.
 func (w *waiting) saved(j job.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
