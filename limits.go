@@ -16,12 +16,12 @@ const (
 	// MaxLargePayloadBytes is the maximum size of the bytes that a Payload refers to: bytes of any kind, stored apart from
 	// jobs and messages.
 	MaxLargePayloadBytes = 100 << 20
-	// MaxProgressBytes limits the progress that an agent reports, as JSON: its claim item stays within 1 KB, and a
-	// heartbeat one write unit.
+	// MaxProgressBytes is the maximum size of the progress that an agent reports, as JSON: its claim item stays within 1
+	// KB, and a heartbeat one write unit.
 	MaxProgressBytes = 512
-	// MaxWait limits how far ahead the deadline of a step that waits may lie, however often it is moved.
+	// MaxWait is how far ahead the deadline of a step that waits may lie, however often it is moved.
 	MaxWait = 365 * 24 * time.Hour
-	// MaxStartDelay limits how far ahead the start of a job may lie.
+	// MaxStartDelay is how far ahead the start of a job may lie.
 	MaxStartDelay = 365 * 24 * time.Hour
 )
 
