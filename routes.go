@@ -58,7 +58,7 @@ type AnswerAction string
 // The ways to go on from an answer. An answer without an entry in the workflow is the step's output, and the job goes
 // on.
 const (
-	AnswerUndo AnswerAction = "undo" // undo the finished steps, whatever the workflow's OnFailure says
+	AnswerUndo AnswerAction = "undo" // undo the work done, whatever the workflow's OnFailure says
 	AnswerStop AnswerAction = "stop" // Error, and an operator is told; resubmitted, it is asked again
 	AnswerFail AnswerAction = "fail" // as if the step had failed for good, with an error of KindAnswer
 	AnswerGoto AnswerAction = "goto" // pass the step by, and go to another

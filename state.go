@@ -32,8 +32,8 @@ type Verb string
 
 // The verbs. What each does in each ProcessState is a table in internal/machine (docs/states.md).
 const (
-	VerbCancel   Verb = "cancel"   // undo the finished steps, and end Cancelled
-	VerbUndo     Verb = "undo"     // undo the finished steps, and end Undone
+	VerbCancel   Verb = "cancel"   // undo the work done, and end Cancelled
+	VerbUndo     Verb = "undo"     // undo the work done, and end Undone
 	VerbResubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
 	VerbPause    Verb = "pause"    // start no new attempt; running attempts go on
 	VerbResume   Verb = "resume"   // take a pause back
@@ -41,7 +41,7 @@ const (
 	VerbReschedule Verb = "reschedule"
 	// VerbEdit gives a job another timeout. It needs one, so it has a method of its own.
 	VerbEdit    Verb = "edit"
-	VerbRedo    Verb = "redo"    // undo the finished steps, and then begin again in a new round
+	VerbRedo    Verb = "redo"    // undo the work done, and then begin again in a new round
 	VerbForward Verb = "forward" // go forward again, where no step was undone yet
 )
 

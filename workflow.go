@@ -160,10 +160,10 @@ type FailureAction string
 
 // The ways to go on when a step is given up.
 const (
-	FailureUndo FailureAction = "undo" // undo the finished steps
+	FailureUndo FailureAction = "undo" // undo the work done
 	FailureStop FailureAction = "stop" // Error, and an operator is told
 	FailureWait FailureAction = "wait" // wait and try the step again
-	// FailureRestart: undo the finished steps, then try again from the start in a new round. A job that has used up its
+	// FailureRestart: undo the work done, then try again from the start in a new round. A job that has used up its
 	// rounds ends Undone.
 	FailureRestart FailureAction = "restart"
 )
