@@ -79,7 +79,7 @@ type Job struct {
 type JobStep struct {
 	Name string `json:"name"`
 	Activity
-	// Undo is the step's compensation; nil until it is needed.
+	// Undo is the step's compensation; nil until it has a state.
 	Undo *Activity `json:"undo"`
 }
 

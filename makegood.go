@@ -28,7 +28,7 @@ const (
 	Hour        = Duration(time.Hour)
 )
 
-// NoTimeout is the timeout of a job that may take as long as it takes, where zero would mean no change.
+// NoTimeout is the timeout of a job that may take as long as it takes, where zero counts as not set.
 const NoTimeout Duration = -1
 
 // Std returns d as the standard library's duration.

@@ -80,10 +80,10 @@ type Step struct {
 
 // WaitRules name the receivers of a waiting step's question, and the meaning of its deadline.
 type WaitRules struct {
-	// Ask are the registered names of the receivers, which get the question when it begins; at most 10. They get its
+	// Ask are the registered names of the receivers that are told of the wait when it begins; at most 10. They get its
 	// completion token, and so may answer.
 	Ask []string `json:"ask,omitempty"`
-	// Remind says how long after it began they are reminded; at most 10, each later than the one before.
+	// Remind says how long after the wait began they are reminded; at most 10, each later than the one before.
 	Remind []Duration `json:"remind,omitempty"`
 	// Escalate, if set, says when further receivers get the question, and reminders from then on.
 	Escalate *Escalate `json:"escalate,omitempty"`

@@ -136,8 +136,8 @@ type Doing[In, Out any] struct {
 	undo Action
 }
 
-// Do makes an action. The undo of a step may name such an action too, if it has to make a call of its own and needs no
-// output to undo; TaskOf names the step that it undoes.
+// Do makes an action. An undo that is a call of its own, and needs no output of its step, may name such an action,
+// too; TaskOf names the step that it undoes.
 func Do[In, Out any](name string, do func(ctx context.Context, in In) (Out, error)) Doing[In, Out] {
 	return Doing[In, Out]{name: name, do: do}
 }

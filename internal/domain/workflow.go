@@ -12,8 +12,8 @@ func isFor(r makegood.ErrorRoute, kind string) bool {
 	return r.Kind == makegood.AnyKind || r.Kind == kind && kind != ""
 }
 
-// ownMistake is the route of errors that are a mistake of the author of the workflow or the agent. They do not come
-// from the request itself, so steps that went well before are not undone for them.
+// ownMistake is the route of errors that are a mistake of the author of the workflow or the agent. Such an error does
+// not concern the work that was asked for, so steps that went well before are not undone for it.
 var ownMistake = makegood.ErrorRoute{Do: makegood.ErrorDo{Action: makegood.RouteStop}}
 
 // isOwnMistake reports whether an error of a kind is a mistake of the author of the workflow or the agent:

@@ -70,7 +70,7 @@ const (
 	CloseAgain = time.Minute
 	// MaxCompletionTokenBytes is how long a completion token can be.
 	MaxCompletionTokenBytes = 512
-	// MaxAnswererBytes is how long the name may be that the holder of a completion token gives.
+	// MaxAnswererBytes is how long the name may be that the holder of a completion token gives as their own.
 	MaxAnswererBytes = 80
 	// MaxCompletedByBytes is how much is kept of the name of a step's completer.
 	MaxCompletedByBytes = 100
@@ -84,13 +84,13 @@ const (
 	RemindWithin = 3 * time.Minute
 	// FarKey is how far ahead the CompleteBy of a job lies that waits for a person (Error, paused).
 	FarKey = 24 * time.Hour
-	// MaxTell is how long the engine tries to inform a listener.
+	// MaxTell is how long the notification of a listener is tried.
 	MaxTell = 24 * time.Hour
-	// MaxTellAgain is the longest pause between two tries to inform a listener.
+	// MaxTellAgain is the longest pause between two tries to notify a listener.
 	MaxTellAgain = time.Hour
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
-	// MaxPublish is how long the engine tries to publish the remaining changes of a job that is at its end.
+	// MaxPublish is how long the publication of the remaining changes of a job that is at its end is tried.
 	MaxPublish = 7 * 24 * time.Hour
 	// MaxHolds is how many agents and workflows may be paused at once.
 	MaxHolds = 100
