@@ -29,9 +29,9 @@ func (c *Client) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
 	}
 }
 
-// Wake repairs the index entry of a job that an audit found, and returns the job as stored then, without payloads; a
-// job with a correct entry stays as it is. Errors: ErrNotFound, *InvalidError, *UnreachableError; after the last the
-// call may be repeated without harm.
+// Wake has the Scheduler look at a job that an audit found: it does the work that is due and repairs the index entry.
+// Wake returns the job as stored then, without payloads; a job in order stays as it is. Errors: ErrNotFound,
+// *InvalidError, *UnreachableError; after the last the call may be repeated without harm.
 func (c *Client) Wake(ctx context.Context, id string) (job makegood.Job, err error) {
 	if _, err := c.remote.call(ctx, http.MethodPost, pathOf(id)+"/wake", nil, struct{}{}, &job); err != nil {
 		return job, fmt.Errorf("wake job %s: %w", id, err)

@@ -188,8 +188,8 @@ func (s *Service) sentInputs(ctx context.Context, id, step string) (makegood.Sen
 	return s.parts.Scheduler.SentInputs(ctx, id, step, changed)
 }
 
-// Wake repairs the index entry of a job that an audit found, and returns the stored job; a job with a correct entry
-// stays as it is.
+// Wake has the Scheduler look at a job that an audit found: it does the work that is due and repairs the index entry.
+// Wake returns the job as stored then, without payloads; a job in order stays as it is.
 func (s *Service) Wake(ctx context.Context, id string) (makegood.Job, error) {
 	if makegood.CheckJobID(id) != nil {
 		return makegood.Job{}, fmt.Errorf("wake job %s: %w", id, api.ErrNotFound)
