@@ -11,9 +11,9 @@
 //		agent.Do("count", count),
 //	)
 //
-// An action must stop when its context ends: its result is ignored after that. The package decides no question about
-// jobs, talks to no queue and no store, and needs the standard library only. Other packages run agents, and need only
-// Handler.
+// An action stops when its context ends: its caller does not wait for it after that. The package decides no question
+// about jobs, talks to no queue and no store, and needs the standard library only. Other packages run agents, and need
+// only Handler.
 package agent
 
 import (

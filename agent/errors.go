@@ -124,11 +124,11 @@ func longestWait(err error) time.Duration {
 	return longest
 }
 
-// Wait is the error that an action returns when a person, a bank or a webhook will complete the step. The step waits
-// then, without a claim and without compute, until a holder of TaskOf(ctx).Completion completes it, or until deadline,
-// after which the workflow's waiting.onTimeout applies. A deadline that is further ahead than makegood.MaxWait, or a
-// zero deadline, becomes that far ahead. Hand the token over before you return: a completion that arrives before this
-// answer counts, too.
+// Wait is the error that an action returns when another party will complete the step: a person, a bank, a webhook. The
+// step waits then, without a claim and without compute, until a holder of TaskOf(ctx).Completion completes it, or
+// until deadline, after which the workflow's waiting.onTimeout applies. A deadline that is further ahead than
+// makegood.MaxWait, or a zero deadline, becomes that far ahead. Hand the token over before you return: a completion
+// that arrives before this answer counts, too.
 func Wait(deadline time.Time) error { return agentctx.WaitError{Deadline: deadline} }
 
 func unwrap(err error) []error {

@@ -34,7 +34,7 @@ const (
 	// MaxUploads is how many payloads each agent outside may write at once on an engine, and all submitters together.
 	MaxUploads = 64
 	// MaxInterruptions is how often a claimed attempt of a step may be cut off by the death of the embedded engine, all
-	// but the first times while no other attempt runs in it, before the job goes to Error: such a step may have killed the
+	// but the first times while no other attempt runs in it, before the job goes to Error: such a step may be killing the
 	// engine.
 	MaxInterruptions = 20
 	// MaxMetricNames is how many workflows, how many agents and how many steps metrics distinguish in one process; further

@@ -89,8 +89,8 @@ const (
 	MaxMissed = 100
 	// MissedAfter is how late a fire may be before it counts as missed.
 	MissedAfter = 5 * time.Minute
-	// MaxUnpublished is how many unpublished changes a job keeps. After more the oldest become one, which says how many
-	// were lost.
+	// MaxUnpublished is how many changes a job keeps that are not known to be published. After more the oldest become one,
+	// which says how many were lost.
 	MaxUnpublished = 64
 	// MaxChangeReasonBytes is how much of a reason a change contains.
 	MaxChangeReasonBytes = 160
