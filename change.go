@@ -2,9 +2,9 @@ package makegood
 
 import "time"
 
-// Changes is what has changed of a job: a run of changes in the order of their numbers, with none left out between them.
-// It is published at least once, so that a run may begin with what was published before: whoever takes each number of a job
-// once, in order, has them all. It has no payloads.
+// Changes is a run of changes of a job, in the order of their numbers, without gaps. It is published at least once, so
+// a run may begin with changes that were published before: a reader that takes each number of a job once, in order,
+// has them all. It has no payloads.
 type Changes struct {
 	Version  int    `json:"version"`
 	Job      string `json:"job"`
@@ -20,25 +20,25 @@ type Change struct {
 	// Number counts the changes of a job; the first is 1.
 	Number int       `json:"number"`
 	At     time.Time `json:"at"`
-	// Step is whose transition it is; empty: it is the job's. Undo: of the step's undo.
+	// Step is the step of the transition; empty: the transition is the job's. Undo: it is that of the step's undo.
 	Step string `json:"step,omitempty"`
 	Undo bool   `json:"undo,omitempty"`
-	// From and To are states: a StepState of a step, a ProcessState of a job. A job may keep its state, and be paused
-	// or go on, or begin another round. From is empty in the first change of a job, which was not there before.
+	// From and To are states: a StepState of a step, a ProcessState of a job. A job may keep its state, and be paused or
+	// go on, or begin another round. From is empty in the first change of a job, which did not exist before.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Attempt is the step's latest.
+	// Attempt is the step's latest attempt.
 	Attempt int `json:"attempt,omitempty"`
-	// Round is that of the job, Paused whether it is paused.
+	// Round is the job's round, Paused whether the job is paused.
 	Round  int  `json:"round,omitempty"`
 	Paused bool `json:"paused,omitempty"`
-	// Outcome says how the attempt, or the wait, ended that ended by this, where it did not simply go well: failed, silent,
+	// Outcome is how the attempt, or the wait, ended with this change, where it did not simply go well: failed, silent,
 	// withdrawn, interrupted, refused, completed, settled. ErrorKind and Reason say why; Reason at most 160 bytes.
 	Outcome   EntryKind `json:"outcome,omitempty"`
 	ErrorKind string    `json:"errorKind,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
-	// Lost is how many changes were not kept, the last of which had this number: nobody could be told for so long that there
-	// were more than 64, or the job was changed by who publishes nothing. What the job is now, the job says. All
-	// but Number and At is empty then.
+	// Lost counts the changes that were not kept, ending with this number: the receiver could not be reached for so long
+	// that there were more than 64, or a program that publishes no changes changed the job. The job itself has its present
+	// state. All fields but Number and At are empty then.
 	Lost int `json:"lost,omitempty"`
 }

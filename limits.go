@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// The limits that a program can act on before it sends something. A value over a limit is refused with a message that
+// The limits that a program can check before it sends a request. A value over a limit is refused with a message that
 // names the limit. The doc comments of fields name the other limits, and docs/reference/limits.md has all of them.
 const (
-	// MaxJobIDBytes is how long a job's id may be.
+	// MaxJobIDBytes is the maximum length of a job's id.
 	MaxJobIDBytes = 128
-	// MaxPayloadBytes is how large a job's input, a task's input and a step's output may each be, as JSON.
+	// MaxPayloadBytes is the maximum size of a job's input, a task's input and a step's output, each as JSON.
 	MaxPayloadBytes = 256 << 10
-	// MaxLargePayloadBytes is how large what a Payload refers to may be: bytes of anything, kept apart from jobs and messages.
+	// MaxLargePayloadBytes is the maximum size of the bytes that a Payload refers to: bytes of any kind, stored apart from
+	// jobs and messages.
 	MaxLargePayloadBytes = 100 << 20
-	// MaxProgressBytes is how large the progress may be that an agent reports, as JSON: its claim item stays within 1 KB, and
-	// a heartbeat one write unit.
+	// MaxProgressBytes is the maximum size of the progress that an agent reports, as JSON: its claim item stays within 1
+	// KB, and a heartbeat one write unit.
 	MaxProgressBytes = 512
 	// MaxWait is how far ahead the deadline of a step that waits may lie, however often it is moved.
 	MaxWait = 365 * 24 * time.Hour
@@ -24,8 +25,8 @@ const (
 	MaxStartDelay = 365 * 24 * time.Hour
 )
 
-// CheckJobID refuses what cannot be a job's id: anything but [A-Za-z0-9._:-]{1,128}, and "." and "..",
-// which cannot stand in the path of a URL.
+// CheckJobID refuses an invalid job id: anything but [A-Za-z0-9._:-]{1,128}, and "." and "..", which cannot stand in
+// the path of a URL.
 func CheckJobID(id string) error {
 	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-"
 	switch {

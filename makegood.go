@@ -1,12 +1,12 @@
-// Package makegood holds the words that users of Makegood say and see: what a workflow, a step, a task, a submission and
-// a job are, its states and verbs, and the limits. It describes; it does nothing.
+// Package makegood holds the words that users of Makegood say and see: workflows, steps, tasks, submissions and jobs,
+// their states and verbs, and the limits. It has data and no behaviour.
 //
-// A Workflow describes named steps, who does them, how long they may take and how they are undone.
-// A Job is one run of a workflow. It ends finished, undone, or in front of a person who was told
-// why: never stuck, never half done, never silently lost.
+// A Workflow describes named steps, the agents that do them, how long they may take and how they are undone. A Job is
+// one run of a workflow. It ends finished, undone, or in front of a person who was told why: never stuck, never half
+// done, never silently lost.
 //
-// The rules about jobs are in internal/machine, and nowhere else. Everything here is data, made of
-// the standard library only; times are in UTC with a resolution of a millisecond.
+// The rules about jobs are in internal/machine, and nowhere else. Everything here is data, made of the standard
+// library only; times are in UTC with a resolution of a millisecond.
 package makegood
 
 import (
@@ -28,7 +28,7 @@ const (
 	Hour        = Duration(time.Hour)
 )
 
-// NoTimeout is the timeout of a job that may take as long as it takes, where zero would say nothing.
+// NoTimeout is the timeout of a job that may take as long as it takes, where zero counts as not set.
 const NoTimeout Duration = -1
 
 // Std returns d as the standard library's duration.
@@ -40,7 +40,7 @@ func (d Duration) String() string { return time.Duration(d).String() }
 // MarshalText writes d as ParseDuration reads it.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the text that MarshalText writes.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := ParseDuration(string(text))
 	if err != nil {
@@ -50,8 +50,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseDuration reads a duration such as "500ms", "30s", "1h30m", "3d", "1d12h"; a day is 24 hours. It refuses negative ones, those
-// without a unit, and those that are not whole milliseconds, which nothing here could keep.
+// ParseDuration reads a duration such as "500ms", "30s", "1h30m", "3d", "1d12h"; a day is 24 hours. It refuses
+// negative durations, those without a unit, and those that are not whole milliseconds, which Makegood cannot store.
 func ParseDuration(text string) (Duration, error) {
 	d, err := parseDays(text)
 	switch {

@@ -1,4 +1,4 @@
 package makegood
 
-// HTTPAgent is the agent that is built in.
+// HTTPAgent is the name of the built-in agent for HTTP.
 const HTTPAgent = "http"

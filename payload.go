@@ -12,17 +12,17 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Payload refers to bytes that are too large for a message: up to MaxLargePayloadBytes of anything, kept in the payload
-// store of a deployment for one job. In JSON it is an object with the one member "$payload", and it may stand wherever a
-// value may: in the input of a job, in the output of a step, and in what an expression passes on. Whoever reads the bytes
-// knows by SHA256 that they are those that were written.
+// Payload refers to bytes that are too large for a message: up to MaxLargePayloadBytes of any kind, kept in the
+// payload store of a deployment for one job. In JSON it is an object with the one member "$payload", and it may stand
+// wherever a value may: in the input of a job, in the output of a step, and in a value that an expression passes on. A
+// reader of the bytes verifies them by SHA256.
 type Payload struct {
-	// SHA256 is the hash of the bytes, as 64 hex digits in lower case, and Bytes how many they are.
+	// SHA256 is the hash of the bytes, as 64 hex digits in lower case, and Bytes their number.
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	// Type is what they are, as a media type such as application/pdf; empty: nobody said. At most 100 bytes.
+	// Type is the media type of the bytes, such as application/pdf; empty: none was given. At most 100 bytes.
 	Type string `json:"type,omitempty"`
-	// By is the agent that wrote them; empty: whoever submitted the job did.
+	// By is the agent that wrote the bytes; empty: the submitter of the job wrote them.
 	By string `json:"by,omitempty"`
 }
 
@@ -38,7 +38,7 @@ func (p Payload) String() string {
 	return text
 }
 
-// Check says what is wrong with a reference; nil: nothing. It does not ask whether the bytes are there.
+// Check returns the error in a reference; nil: it is well formed. It does not ask whether the bytes exist.
 func (p Payload) Check() error {
 	switch {
 	case len(p.SHA256) != 64 || strings.Trim(p.SHA256, "0123456789abcdef") != "":
@@ -59,7 +59,7 @@ type plainPayload struct {
 	Type   string `json:"type,omitempty"`
 }
 
-// MarshalJSON writes p as the object that stands for it; nothing is null.
+// MarshalJSON writes p as the object that stands for it; no member is null.
 func (p Payload) MarshalJSON() ([]byte, error) {
 	if p == (Payload{}) {
 		return []byte("null"), nil
@@ -67,7 +67,7 @@ func (p Payload) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]plainPayload{limits.PayloadMark: {By: p.By, Bytes: p.Bytes, SHA256: p.SHA256, Type: p.Type}})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and refuses anything else.
+// UnmarshalJSON reads the object that MarshalJSON writes, and refuses any other.
 func (p *Payload) UnmarshalJSON(text []byte) error {
 	if string(bytes.TrimSpace(text)) == "null" {
 		*p = Payload{}

@@ -1,42 +1,44 @@
 package makegood
 
-// Plan says what a resubmit with another definition, or another input, would do to a job. Nothing has changed.
+// Plan is the effect that a resubmit with another definition, or another input, would have on a job. Making a plan
+// changes no state.
 type Plan struct {
-	// Job is its id, Workflow the name of its workflow.
+	// Job is the job's id, Workflow the name of its workflow.
 	Job      string `json:"job"`
 	Workflow string `json:"workflow"`
-	// From is the hash of the definition that it has, To of the one that it would have; they may be the same.
+	// From is the hash of the job's present definition, To that of the new one; they may be the same.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Input: it would have another input.
+	// Input: the job would have another input.
 	Input bool `json:"input"`
-	// Effect is what the resubmit does, with the direction: "goes on from what failed, forwards", "goes on undoing, from what failed, and
-	// will end Undone" (or Cancelled; or "and then begins another round"), or "starts again in a new round".
+	// Effect is the effect of the resubmit, with the direction: "goes on from what failed, forwards", "goes on undoing,
+	// from what failed, and will end Undone" (or Cancelled; or "and then begins another round"), or "starts again in a new
+	// round".
 	Effect string `json:"effect"`
-	// Existed: this very request was granted before, and would do nothing.
+	// Existed: this very request was granted before, and would have no effect.
 	Existed bool `json:"existed"`
-	// Steps are those of the definition that it would have, in its order, and behind them those that it would not have.
+	// Steps are those of the new definition, in its order, and behind them those that it lacks.
 	Steps []PlannedStep `json:"steps"`
 }
 
-// PlannedStep is what would become of a step of a job.
+// PlannedStep is the fate of a step of a job.
 type PlannedStep struct {
 	Name string `json:"name"`
-	// State is where the step is, and Undo its undo; empty: there is nothing of it yet.
+	// State is the state of the step, and Undo that of its undo; empty: there is none yet.
 	State StepState `json:"state"`
 	Undo  StepState `json:"undo,omitempty"`
-	// Fate is what becomes of it.
+	// Fate is the fate of the step.
 	Fate StepFate `json:"fate"`
 	// Differs names the fields in which the definitions differ; those of the undo with "undo." before them.
 	Differs []string `json:"differs,omitempty"`
-	// SameKey: it would be asked again under the idempotency key that it was asked under before in this round, for something
-	// else: its action or with is another, or the input that it is made of.
+	// SameKey: the step would run again under an idempotency key that it had before in this round, for different work: its
+	// action or with is another, or the input that it is made of.
 	SameKey bool `json:"sameKey,omitempty"`
-	// FormerInput: its undo has the input that the step was done with, and not the one that the job would have.
+	// FormerInput: the undo has the input that the step was done with, and not the new input of the job.
 	FormerInput bool `json:"formerInput,omitempty"`
 }
 
-// StepFate is what becomes of a step of a job that is resubmitted.
+// StepFate is the fate of a step of a job that is resubmitted.
 type StepFate string
 
 // The fates of a step.

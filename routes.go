@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// OnlyOnError is a step's Only: it begins when the onError or the onAnswer of another step goes to it, and is skipped when
-// all that may go to it have ended and none did.
+// OnlyOnError is a step's Only: the step begins when the onError or the onAnswer of another step goes to it, and is
+// skipped when all steps that may go to it have ended and none did.
 const OnlyOnError = "onError"
 
 // AnyKind is the Kind of a route for every error.
 const AnyKind = "*"
 
-// ErrorRoute says what follows from errors of a kind. Of the routes of a step the first that is for an error counts; a
-// retry whose attempts are used up passes on to those behind it.
+// ErrorRoute is the reaction to errors of a kind. The first route of a step that matches the error counts; a retry
+// that has used up its attempts passes on to the routes behind it.
 type ErrorRoute struct {
 	// Kind is a kind of error, [a-z][a-z0-9_]{0,62}, or AnyKind.
 	Kind string `json:"kind"`
-	// Do is what follows.
+	// Do is the reaction.
 	Do ErrorDo `json:"do"`
-	// Retry says how RouteRetry tries again; it counts all attempts of the step. What it leaves out is the step's.
+	// Retry says how RouteRetry tries again; it counts all attempts of the step. Fields left out are the step's.
 	Retry Retry `json:"retry,omitzero"`
-	// Output is that of a step that RouteSkip passes by: JSON of at most 256 bytes. Empty: null.
+	// Output is the output of a step that RouteSkip passes by: JSON of at most 256 bytes. Empty: null.
 	Output json.RawMessage `json:"output,omitempty"`
 }
 
-// ErrorDo is what follows from an error.
+// ErrorDo is the reaction to an error.
 type ErrorDo struct {
 	Action RouteAction
-	// Step is where RouteGoto goes.
+	// Step is the step that RouteGoto goes to.
 	Step string
 }
 
@@ -45,19 +45,20 @@ const (
 	RouteGoto  RouteAction = "goto"  // when the step is given up, pass it by, and go to another
 )
 
-// AnswerDo is what follows from an answer to an approval.
+// AnswerDo is the reaction to an answer to an approval.
 type AnswerDo struct {
 	Action AnswerAction
-	// Step is where AnswerGoto goes.
+	// Step is the step that AnswerGoto goes to.
 	Step string
 }
 
 // AnswerAction is one of undo, stop, fail and goto.
 type AnswerAction string
 
-// The ways to go on from an answer. An answer of which a workflow says nothing is the step's output, and the job goes on.
+// The ways to go on from an answer. An answer without an entry in the workflow is the step's output, and the job goes
+// on.
 const (
-	AnswerUndo AnswerAction = "undo" // undo what was done, whatever the workflow's OnFailure says
+	AnswerUndo AnswerAction = "undo" // undo the work done, whatever the workflow's OnFailure says
 	AnswerStop AnswerAction = "stop" // Error, and an operator is told; resubmitted, it is asked again
 	AnswerFail AnswerAction = "fail" // as if the step had failed for good, with an error of KindAnswer
 	AnswerGoto AnswerAction = "goto" // pass the step by, and go to another
@@ -117,15 +118,15 @@ func (d *ErrorDo) UnmarshalText(text []byte) error {
 	}
 }
 
-// Repeat does a step again until it is ready: a success of which Until gives false is followed by another attempt after
-// Every. It is no failure, and its idempotency key is another one.
+// Repeat does a step again until it is ready: after a success for which Until is false, another attempt follows after
+// Every. That is no failure, and the attempt has another idempotency key.
 type Repeat struct {
-	// Until is an expression "${ ... }" that gives true or false; .output is the output of the latest attempt.
+	// Until is an expression "${ ... }" with the value true or false; .output is the output of the latest attempt.
 	Until string `json:"until"`
-	// Every is how long after a success the next attempt begins. Default: 10s.
+	// Every is the time between a success and the next attempt. Default: 10s.
 	Every Duration `json:"every"`
 	// For is how long after the first attempt another may begin. Default: 1h.
 	For Duration `json:"for"`
-	// Attempts is how many successes there may be; 1 to 10,000. Default: 10,000.
+	// Attempts limits the successes; 1 to 10,000. Default: 10,000.
 	Attempts int `json:"attempts"`
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 )
 
-// Schedule says when jobs of a workflow begin, again and again. Each fire makes the job NAME:TIME, with TIME in UTC
-// (RFC 3339, whole seconds), so a fire that comes twice is the same job.
+// Schedule starts jobs of a workflow again and again. Each fire makes the job NAME:TIME, with TIME in UTC (RFC 3339,
+// whole seconds), so a fire that comes twice is the same job.
 type Schedule struct {
-	// Name is [a-z][a-z0-9-]{0,62} and unique where it is kept.
+	// Name is [a-z][a-z0-9-]{0,62} and unique in its deployment.
 	Name string `json:"name"`
-	// Workflow is the name of a workflow that is known where the schedule is kept.
+	// Workflow is the name of a workflow known to that deployment.
 	Workflow string `json:"workflow"`
 	// Cron is five fields (minute, hour, day of the month, month, day of the week), or @hourly, @daily, @weekly,
 	// @monthly or @yearly.
@@ -18,22 +18,22 @@ type Schedule struct {
 	Every Duration `json:"every,omitzero"`
 	// Zone is the time zone of Cron, as Europe/Berlin; empty: UTC.
 	Zone string `json:"zone,omitempty"`
-	// Input is the input of the jobs: JSON whose strings may hold expressions "${ ... }" over .time, the time of the
+	// Input is the input of the jobs: JSON with strings that may hold expressions "${ ... }" over .time, the time of the
 	// fire in UTC, and .schedule, the name. Empty: {"time": "${ .time }"}.
 	Input json.RawMessage `json:"input,omitempty"`
-	// Missed says what becomes of fires that are missed: those that are more than 5 minutes late, and all but the
-	// latest where several are due at once. Default: MissedOne.
+	// Missed is the rule for missed fires: those that are more than 5 minutes late, and all but the latest where several
+	// are due at once. Default: MissedOne.
 	Missed Missed `json:"missed,omitempty"`
-	// AtMost is how many fires MissedAll makes up for, the latest ones: 1 to 100. Default: 100.
+	// AtMost limits the fires that MissedAll makes up for, the latest ones: 1 to 100. Default: 100.
 	AtMost int `json:"atMost,omitempty"`
-	// Overlap says what becomes of a fire while the job of the fire before it is unfinished. Default: OverlapAllow.
+	// Overlap is the rule for a fire while the job of the fire before it is unfinished. Default: OverlapAllow.
 	Overlap Overlap `json:"overlap,omitempty"`
 }
 
 // Missed is one of skip, one and all.
 type Missed string
 
-// What becomes of fires that are missed.
+// The rules for missed fires.
 const (
 	MissedSkip Missed = "skip" // none is made up for
 	MissedOne  Missed = "one"  // the latest is
@@ -43,9 +43,9 @@ const (
 // Overlap is one of allow, skip and queue.
 type Overlap string
 
-// What becomes of a fire while the job of the fire before it is unfinished. A job in Error is unfinished, too.
+// The rules for a fire while the job of the fire before it is unfinished. A job in Error is unfinished, too.
 const (
 	OverlapAllow Overlap = "allow" // it begins beside it
 	OverlapSkip  Overlap = "skip"  // it is left out
-	OverlapQueue Overlap = "queue" // it waits for its end; what comes due meanwhile is missed
+	OverlapQueue Overlap = "queue" // it waits for its end; fires that come due meanwhile are missed
 )

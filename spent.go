@@ -1,22 +1,23 @@
 package makegood
 
-// Spent is what AWS has counted for a job, or for many, in units that have a price: Prices.Dollars. It is counted on a deployed
-// stack only: an engine in a process of yours asks nothing of AWS.
+// Spent is the usage of AWS by a job, or by many, in units that have a price: Prices.Dollars. It is counted on a
+// deployed stack only: an engine in a process of yours makes no requests of AWS.
 //
-// It is what the job's saves know: requests of DynamoDB, SQS and Lambda that were made for it, shared fairly where one request
-// was for several jobs, and the time of functions. What belongs to no job is not among it: polling, sweeps, logs, storage.
+// It is the sum of the usage known to the job's saves: requests of DynamoDB, SQS and Lambda that were made for it,
+// shared fairly where one request was for several jobs, and the time of functions. Usage that belongs to no job is
+// left out: polling, sweeps, logs, storage.
 type Spent struct {
-	// WriteUnits are of 1 KB, ReadUnits of 4 KB, of DynamoDB, indexes and failed conditions included.
+	// WriteUnits of DynamoDB are of 1 KB, ReadUnits of 4 KB, indexes and failed conditions included.
 	WriteUnits float64 `json:"writeUnits"`
 	ReadUnits  float64 `json:"readUnits"`
-	// Requests are those of SQS, Invocations those of Lambda.
+	// Requests are requests to SQS, Invocations those of Lambda.
 	Requests    float64 `json:"requests"`
 	Invocations float64 `json:"invocations"`
-	// GBSeconds are seconds of functions, times the memory that they have in GB.
+	// GBSeconds are seconds of functions, times their memory in GB.
 	GBSeconds float64 `json:"gbSeconds"`
 }
 
-// Plus returns both together.
+// Plus returns the sum.
 func (s Spent) Plus(more Spent) Spent {
 	return Spent{
 		WriteUnits: s.WriteUnits + more.WriteUnits, ReadUnits: s.ReadUnits + more.ReadUnits,
@@ -24,9 +25,9 @@ func (s Spent) Plus(more Spent) Spent {
 	}
 }
 
-// Prices are what AWS asks for what is Spent, in dollars.
+// Prices are the prices of AWS for the units of Spent, in dollars.
 type Prices struct {
-	// Region is where they hold, Date when they were looked up.
+	// Region is the region of the prices, Date the day they were looked up.
 	Region string `json:"region"`
 	Date   string `json:"date"`
 	// MillionWrites are write units, MillionReads read units, of a DynamoDB table on demand.
@@ -47,7 +48,7 @@ func ListPrices() Prices {
 	}
 }
 
-// Dollars returns what was spent costs at these prices.
+// Dollars returns the cost of s at these prices.
 func (p Prices) Dollars(s Spent) float64 {
 	const million = 1e6
 	return s.WriteUnits*p.MillionWrites/million + s.ReadUnits*p.MillionReads/million +

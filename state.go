@@ -1,24 +1,24 @@
 package makegood
 
-// ProcessState is the state of a job. Each says who moves the job on from it.
+// ProcessState is the state of a job. Each constant names the part that moves the job on from it.
 type ProcessState string
 
 const (
-	// Pending: the intent is stored, with its first attempts; no reply has come yet. An agent's
-	// reply, or the Supervisor when none comes, moves it on.
+	// JobPending: the intent is stored, with its first attempts; no reply has come yet. An agent's reply, or the
+	// Supervisor when none comes, moves it on.
 	JobPending ProcessState = "Pending"
-	// Processing: steps are being done. Replies move it on, and the Supervisor when they fail to come.
+	// JobProcessing: steps are being done. Replies move it on, and the Supervisor when they fail to come.
 	JobProcessing ProcessState = "Processing"
-	// Processed: every step is done or skipped. Final, unless an operator wants it undone.
+	// JobProcessed: every step is done or skipped. Final, unless an operator wants it undone.
 	JobProcessed ProcessState = "Processed"
-	// Error: the job waits for a person, who was told why. Resubmit goes on in the direction that
-	// stopped; cancel and undo turn it round.
+	// JobError: the job waits for a person, after telling them why. Resubmit goes on in the direction that stopped; cancel
+	// and undo turn it round.
 	JobError ProcessState = "Error"
-	// Undoing: what was done, or may have been, is being undone. Replies and the Supervisor move it on.
+	// JobUndoing: steps that were done, or may have been, are being undone. Replies and the Supervisor move it on.
 	JobUndoing ProcessState = "Undoing"
-	// Undone: everything that can be undone is. A resubmit starts a new round.
+	// JobUndone: every step that can be undone is. A resubmit starts a new round.
 	JobUndone ProcessState = "Undone"
-	// Cancelled: undone because somebody asked for it. Final.
+	// JobCancelled: undone on request. Final.
 	JobCancelled ProcessState = "Cancelled"
 )
 
@@ -27,22 +27,22 @@ func (s ProcessState) Finished() bool {
 	return s == JobProcessed || s == JobUndone || s == JobCancelled
 }
 
-// Verb is something that an operator or submitter may ask of a job.
+// Verb is a request that an operator or submitter may make of a job.
 type Verb string
 
 // The verbs. What each does in each ProcessState is a table in internal/machine (docs/states.md).
 const (
-	VerbCancel   Verb = "cancel"   // undo what was done, and end Cancelled
-	VerbUndo     Verb = "undo"     // undo what was done, and end Undone
+	VerbCancel   Verb = "cancel"   // undo the work done, and end Cancelled
+	VerbUndo     Verb = "undo"     // undo the work done, and end Undone
 	VerbResubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
-	VerbPause    Verb = "pause"    // start nothing new; what runs runs on
+	VerbPause    Verb = "pause"    // start no new attempt; running attempts go on
 	VerbResume   Verb = "resume"   // take a pause back
-	// Reschedule moves the start of a job of which nothing has begun. It needs a time, so it is asked for by a method of its own.
+	// VerbReschedule moves the start of a job that has not begun. It needs a time, so it has a method of its own.
 	VerbReschedule Verb = "reschedule"
-	// Edit gives a job another timeout. It needs one, so it is asked for by a method of its own.
+	// VerbEdit gives a job another timeout. It needs one, so it has a method of its own.
 	VerbEdit    Verb = "edit"
-	VerbRedo    Verb = "redo"    // undo what was done, and then begin again in a new round
-	VerbForward Verb = "forward" // go forward again, where nothing was undone yet
+	VerbRedo    Verb = "redo"    // undo the work done, and then begin again in a new round
+	VerbForward Verb = "forward" // go forward again, where no step was undone yet
 )
 
 // Applied says whether a failed attempt had its effect.
@@ -54,32 +54,33 @@ const (
 	AppliedNo      Applied = "no"
 )
 
-// StepState says where a step is, or its undo.
+// StepState is the state of a step, or of its undo.
 type StepState string
 
 // The states of a step.
 const (
-	// NotStarted: it waits for the steps that it needs, or, an undo, for being wanted.
+	// StepNotStarted: the step waits for the steps that it needs, or, an undo, for being wanted.
 	StepNotStarted StepState = "notStarted"
-	// Dispatched: an attempt is with its agent. Nobody is known to have claimed it.
+	// StepDispatched: an attempt is with its agent, and is not known to be claimed.
 	StepDispatched StepState = "dispatched"
-	// Claimed: an agent is at work on it.
+	// StepClaimed: an agent is at work on it.
 	StepClaimed StepState = "claimed"
-	// Waiting: somebody or something outside will complete it, or its deadline ends it. Nobody works on it.
+	// StepWaiting: a person or a program outside will complete the step, or its deadline ends it. No agent works on it.
 	StepWaiting StepState = "waiting"
-	// Backoff: the next attempt is made when its time has come.
+	// StepBackoff: the next attempt is made when its time has come.
 	StepBackoff StepState = "backoff"
-	// Done: it succeeded. Of an undo: it was undone.
+	// StepDone: the step succeeded. For an undo: the step was undone.
 	StepDone StepState = "done"
-	// Skipped: a step whose when is false; an undo that had nothing to undo.
+	// StepSkipped: a step with a when that is false; an undo that found no effect to undo.
 	StepSkipped StepState = "skipped"
-	// Failed: given up.
+	// StepFailed: given up.
 	StepFailed StepState = "failed"
-	// Withdrawn: taken back because the job is to be undone. It may have had its effect; then it is undone, too.
+	// StepWithdrawn: taken back because the job is to be undone. It may have had its effect; then it is undone, too.
 	StepWithdrawn StepState = "withdrawn"
-	// Irreversible: an undo that does not exist, of a step that was done or may have been.
+	// StepIrreversible: an undo that does not exist, for a step that was done or may have been.
 	StepIrreversible StepState = "irreversible"
 )
 
-// NotDone is no state: what a step is settled as of which nothing stands, whatever its attempts may have done. It stays where it is.
+// StepNotDone is no state of a step: a step is settled as StepNotDone where no effect of its attempts remains. The
+// step keeps its state.
 const StepNotDone StepState = "notDone"

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Workflow is the description of a kind of job: named steps, who does them, how long they may take,
-// how they are undone. It is data; a job keeps the one that it started with, by its hash.
-// What it leaves out has the default that its field names.
+// Workflow is the description of a kind of job: named steps, the agents that do them, how long they may take, how they
+// are undone. It is data; a job keeps the workflow that it started with, by its hash. Fields left out have the default
+// that their comments name.
 type Workflow struct {
 	// Name is [a-z][a-z0-9-]{0,62}.
 	Name string `json:"name"`
 	// Timeout is how long the whole job may go forward; zero: as long as it takes. It never stops an undo.
 	Timeout Duration `json:"timeout,omitzero"`
-	// Expect is how long a job is expected to take, counted as its Timeout is; zero: nothing is expected. An operator is told
-	// of a job that will take longer, once a round, and nothing else comes of it.
+	// Expect is the expected duration of a job, counted as its Timeout is; zero: none. An operator is told of a job that
+	// will take longer, once a round; it has no other effect.
 	Expect Duration `json:"expect,omitzero"`
-	// OnFailure says what follows when a step is given up. Default: undo where any step has one, else stop.
+	// OnFailure is the reaction when a step is given up. Default: undo where any step has one, else stop.
 	OnFailure OnFailure `json:"onFailure"`
 	// Input is the JSON Schema (draft 2020-12) that the input of a job must fit, at most 64 KiB. Empty: any input
 	// does.
@@ -32,22 +32,22 @@ type Workflow struct {
 type Step struct {
 	// Name is [a-z][a-z0-9_]{0,62} and unique in its workflow.
 	Name string `json:"name"`
-	// Agent is whose queue gets the task, [A-Za-z][A-Za-z0-9_-]{0,62}; "http" is built in.
+	// Agent is the agent that gets the task in its queue, [A-Za-z][A-Za-z0-9_-]{0,62}; "http" is built in.
 	Agent string `json:"agent"`
-	// Action is what the agent is asked to do, [A-Za-z][A-Za-z0-9_-]{0,62}. Default: the step's name.
+	// Action is the action of the agent, [A-Za-z][A-Za-z0-9_-]{0,62}. Default: the step's name.
 	Action string `json:"action"`
 	// Needs names the steps that must be done or skipped before this one starts. Nil means the step
 	// above; empty means none.
 	Needs []string `json:"needs"`
-	// Any: one of Needs suffices, the first that is done. The others go on, and end before the job does. Where none is done
-	// when all have ended, the step is skipped.
+	// Any: one step of Needs suffices, the first that is done. The others go on, and end before the job does. Where none
+	// is done when all have ended, the step is skipped.
 	Any bool `json:"any,omitempty"`
-	// Only says how else a step begins than by what it needs: OnlyOnError, when another goes to it. Empty: by
-	// what it needs.
+	// Only is another way for a step to begin than by its Needs: OnlyOnError, when another step goes to it. Empty: by its
+	// Needs.
 	Only string `json:"only,omitempty"`
-	// When is an expression "${ ... }" that gives true or false; false skips the step. Empty: always.
+	// When is an expression "${ ... }" with the value true or false; false skips the step. Empty: always.
 	When string `json:"when,omitempty"`
-	// With is the task's input: JSON whose strings may hold expressions. Empty: the job's input.
+	// With is the task's input: JSON with strings that may hold expressions. Empty: the job's input.
 	With json.RawMessage `json:"with,omitempty"`
 	// StartBy is how long a task may wait unclaimed before it is sent again. Default: 10m.
 	StartBy Duration `json:"startBy"`
@@ -55,66 +55,66 @@ type Step struct {
 	// attempt may take in all, up to 30 days, which is then the default.
 	Timeout Duration `json:"timeout"`
 	// Heartbeat is how long the agent may be silent while it works on an attempt: each heartbeat moves CompleteBy on to
-	// that long from then, never past Timeout. Zero: Timeout is that, and only 30 days from the claim bound how often
-	// it is moved.
+	// that long from then, never past Timeout. Zero: Timeout is the limit of silence, and heartbeats may move CompleteBy
+	// up to 30 days from the claim.
 	Heartbeat Duration `json:"heartbeat,omitzero"`
-	// Shared is the opposite of exclusive in a file, true for "exclusive: false", so that the zero value is the
-	// default: nobody claims, and an attempt may run more than once. So one that says that it has not applied
-	// anything speaks for itself, and the outcome counts as unknown.
+	// Shared is the opposite of exclusive in a file, true for "exclusive: false", so that the zero value is the default:
+	// attempts are not claimed, and may run more than once. The statement of an attempt that it has not applied anything
+	// covers only that attempt, so the outcome counts as unknown.
 	Shared bool `json:"shared,omitempty"`
 	// Retry says how retryable failures are tried again.
 	Retry Retry `json:"retry"`
-	// OnError says what follows from errors of the step, not of its undo, by their kind; at most 20. What none of
-	// them is for ends as the workflow's OnFailure says.
+	// OnError has the reactions to errors of the step, not of its undo, by their kind; at most 20. An error that no route
+	// matches ends as the workflow's OnFailure says.
 	OnError []ErrorRoute `json:"onError,omitempty"`
-	// OnAnswer says what follows from answers of an approval, by the answer, each one of its choices. Of an answer that it leaves
-	// out nothing follows but that the job goes on.
+	// OnAnswer has the reactions to answers of an approval, by the answer, each one of its choices. After an answer that
+	// is not listed the job goes on.
 	OnAnswer map[string]AnswerDo `json:"onAnswer,omitempty"`
 	// Repeat, if set, does the step again until it is ready.
 	Repeat *Repeat `json:"repeat,omitempty"`
-	// Undo is the step's compensation. Nil: the step says nothing of it.
+	// Undo is the step's compensation. Nil: the step declares none.
 	Undo *Undo `json:"undo,omitempty"`
-	// Waiting says what holds while the step waits. Nil: nobody is asked, and its deadline is a failure.
+	// Waiting has the rules for the step's wait. Nil: the step asks no questions, and its deadline is a failure.
 	Waiting *WaitRules `json:"waiting,omitempty"`
 }
 
-// WaitRules say who is told that a step waits to be completed, and what its deadline means.
+// WaitRules name the receivers of a waiting step's question, and the meaning of its deadline.
 type WaitRules struct {
-	// Ask are registered names of who is told that it waits, when it begins; at most 10. They get its completion
-	// token, and so may answer.
+	// Ask are the registered names of the receivers that are told of the wait when it begins; at most 10. They get its
+	// completion token, and so may answer.
 	Ask []string `json:"ask,omitempty"`
-	// Remind says how long after it began they are reminded; at most 10, each later than the one before.
+	// Remind says how long after the wait began they are reminded; at most 10, each later than the one before.
 	Remind []Duration `json:"remind,omitempty"`
-	// Escalate, if set, says when others are asked, too, and reminded from then on.
+	// Escalate, if set, says when further receivers get the question, and reminders from then on.
 	Escalate *Escalate `json:"escalate,omitempty"`
-	// OnTimeout says what its deadline means. Nil: the attempt has failed, and may be tried again.
+	// OnTimeout is the meaning of its deadline. Nil: the attempt has failed, and may be tried again.
 	OnTimeout *OnTimeout `json:"onTimeout,omitempty"`
 }
 
-// Escalate says who else is asked to complete a step, and how long after it began to wait.
+// Escalate names further receivers of a question, and how long after the wait began they get it.
 type Escalate struct {
 	After Duration `json:"after"`
 	Ask   []string `json:"ask"`
 }
 
-// OnTimeout is what the deadline of a step that waits means: it is done, with an output.
+// OnTimeout is the meaning of a waiting step's deadline: the step is done, with an output.
 type OnTimeout struct {
 	// Output is JSON of at most 256 bytes.
 	Output json.RawMessage `json:"output"`
 }
 
-// The agents that are built in and that nothing is ever sent to: the step waits, and nobody works on it.
+// The built-in agents that never get a task: the step waits, and no agent works on it.
 const (
-	// AgentWait waits: for a time, or until one.
+	// AgentWait waits: for a duration, or until a time.
 	AgentWait = "wait"
 	// AgentApproval waits for an answer, one of several.
 	AgentApproval = "approval"
 )
 
-// Undo is the compensation of a step. What it leaves out it takes from its step, but for the action. Timeout and
-// Heartbeat are one thing here: an undo that says either takes neither from its step.
+// Undo is the compensation of a step. Fields left out are those of its step, except Action. Timeout and Heartbeat are
+// one thing here: an undo with either takes neither from its step.
 type Undo struct {
-	// None is "undo: none": the step is knowingly irreversible, and nothing else is set.
+	// None is "undo: none": the step is knowingly irreversible, and no other field is set.
 	None    bool            `json:"none,omitempty"`
 	Agent   string          `json:"agent,omitempty"`
 	Action  string          `json:"action,omitempty"`
@@ -124,29 +124,28 @@ type Undo struct {
 	// Heartbeat: as of a step.
 	Heartbeat Duration `json:"heartbeat,omitzero"`
 	Retry     Retry    `json:"retry,omitzero"`
-	// Waiting says what holds while the undo waits. It is not that of its step.
+	// Waiting has the rules for the undo's wait. It does not default to that of its step.
 	Waiting *WaitRules `json:"waiting,omitempty"`
 }
 
-// Retry is exponential backoff with full jitter: the n-th retry comes after a random part of
-// min(Max, Backoff * 2^(n-1)). It ends by whichever comes first, Attempts or For. One that says neither has a For of
-// 15 minutes, or of 1 hour for an undo whose step says neither, too; less where a short Max would take more than 100
-// attempts.
+// Retry is exponential backoff with full jitter: the n-th retry comes after a random part of min(Max, Backoff *
+// 2^(n-1)). It ends by whichever comes first, Attempts or For. A Retry with neither has a For of 15 minutes, or of 1
+// hour for an undo if its step has neither, too; less where a short Max would take more than 100 attempts.
 type Retry struct {
 	// Attempts counts the first one too; 1 to 100. Default: 100 where For is given, too.
 	Attempts int `json:"attempts"`
-	// For is how long after the first failure another attempt is made; the last comes when it is over, so the step outlives a
-	// shorter outage. Time without a chance to try is left out: a pause, an engine that was down, a task that no agent
-	// took. At most 7 days. Zero: as long as there are attempts, where Attempts is given.
+	// For is how long after the first failure another attempt is made; the last comes when it is over, so the step
+	// outlives a shorter outage. Time without a chance to try is left out: a pause, an engine that was down, a task that
+	// no agent took. At most 7 days. Zero: as long as there are attempts, where Attempts is given.
 	For Duration `json:"for,omitzero"`
 	// Backoff is the longest wait before the first retry. Default: 1s.
 	Backoff Duration `json:"backoff"`
-	// Max is the longest wait before any retry; a remote's Retry-After is kept to up to it. Default: 1m, or a thirtieth of For
-	// where that is more.
+	// Max is the longest wait before any retry; a remote's Retry-After is kept up to it. Default: 1m, or a thirtieth of
+	// For where that is more.
 	Max Duration `json:"max"`
 }
 
-// OnFailure is what follows when a step is given up.
+// OnFailure is the reaction when a step is given up.
 type OnFailure struct {
 	Action FailureAction
 	// Wait is how long FailureWait waits before the step is granted fresh attempts, and FailureRestart before it begins
@@ -161,11 +160,11 @@ type FailureAction string
 
 // The ways to go on when a step is given up.
 const (
-	FailureUndo FailureAction = "undo" // undo what was done
+	FailureUndo FailureAction = "undo" // undo the work done
 	FailureStop FailureAction = "stop" // Error, and an operator is told
 	FailureWait FailureAction = "wait" // wait and try the step again
-	// FailureRestart: undo what was done, then try again from the start in a new round. A job whose rounds are used up
-	// ends Undone.
+	// FailureRestart: undo the work done, then try again from the start in a new round. A job that has used up its
+	// rounds ends Undone.
 	FailureRestart FailureAction = "restart"
 )
 
@@ -212,7 +211,7 @@ func (o *OnFailure) UnmarshalText(text []byte) error {
 	}
 }
 
-// parseRestart reads what stands behind restart: ROUNDS, or ROUNDS wait DURATION.
+// parseRestart reads the arguments of restart: ROUNDS, or ROUNDS wait DURATION.
 func parseRestart(words []string) (OnFailure, error) {
 	o := OnFailure{Action: FailureRestart}
 	if len(words) != 1 && (len(words) != 3 || words[1] != string(FailureWait)) {

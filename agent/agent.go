@@ -1,19 +1,19 @@
-// Package agent is the kit for writing agents: the code that does the steps of jobs by calling a
-// remote service, and undoes them.
+// Package agent is the kit for writing agents: the code that does the steps of jobs by calling a remote service, and
+// undoes them.
 //
-// An agent is a name and a few typed actions. Makegood hands it tasks; the kit reads the input,
-// calls the action, and writes the output or the error. Before an action runs, its attempt has been
-// claimed, so one attempt runs at most once; a step may take several attempts, so an action must
-// pass Task.Key on to the remote service, which does the same thing once for the same key.
+// An agent is a name and a few typed actions. Makegood hands it tasks; the kit reads the input, calls the action, and
+// writes the output or the error. Before an action runs, its attempt has been claimed, so one attempt runs at most
+// once; a step may take several attempts, so an action must pass Task.Key on to the remote service, which does the
+// same thing once for the same key.
 //
 //	var Inventory = agent.New("inventory",
 //		agent.Do("reserve", reserve).Undo("release", release),
 //		agent.Do("count", count),
 //	)
 //
-// An action stops when its context ends: nobody waits for it after that. The package decides nothing
-// about jobs, talks to no queue and no store, and needs the standard library only; what runs an agent
-// is elsewhere, and needs no more of it than Handler.
+// An action stops when its context ends: its caller does not wait for it after that. The package decides no question
+// about jobs, talks to no queue and no store, and needs the standard library only. Other packages run agents, and need
+// only Handler.
 package agent
 
 import (
@@ -30,14 +30,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Handler does tasks. Agent is one; write another for an agent whose actions are not typed.
+// Handler does tasks. Agent is one; write another for an agent with untyped actions.
 type Handler interface {
 	// Name is the agent's name in workflows.
 	Name() string
-	// Handle does one attempt and returns its output, which is JSON of at most
-	// makegood.MaxPayloadBytes; empty means null. The error says by Final, NotApplied and RetryAfter
-	// what is to follow; a plain one is retryable, and leaves it unknown whether there was an effect.
-	// It returns soon after ctx ends. It may be called by many goroutines at once.
+	// Handle does one attempt and returns its output, which is JSON of at most makegood.MaxPayloadBytes; empty means null.
+	// The error tells the job how to go on, by Final, NotApplied and RetryAfter; a plain error is retryable, and leaves it
+	// unknown whether there was an effect. Handle returns soon after ctx ends. It may be called by many goroutines at
+	// once.
 	Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error)
 }
 
@@ -50,21 +50,21 @@ type Agent struct {
 	routes map[string]route
 }
 
-// Action is something that an agent can be asked for. Do and Undo make them.
+// Action is an action of an agent. Do and Undo make actions.
 type Action interface {
-	// declare hands every name of the action, and what it does, to the agent.
+	// declare adds every name of the action, with its function, to the agent.
 	declare(add func(name string, r route))
 }
 
-// route is one name that a task can ask for.
+// route is one name of an action in tasks.
 type route struct {
-	// undo: it compensates, and does nothing else.
+	// undo: the action compensates, and does no step.
 	undo   bool
 	handle func(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error)
 }
 
-// New makes an agent. It panics on what is a mistake in the program: a name that is given
-// twice, a name that is not [A-Za-z][A-Za-z0-9_-]{0,62}, an action without a function, no action at all.
+// New makes an agent. It panics on a mistake in the program: a name that is given twice, a name that is not
+// [A-Za-z][A-Za-z0-9_-]{0,62}, an action without a function, no action at all.
 func New(name string, actions ...Action) *Agent {
 	checkName("agent.New", limits.AgentName, name)
 	a := &Agent{name: name, routes: make(map[string]route)}
@@ -94,7 +94,7 @@ func checkName(of string, rule limits.NameOf, name string) {
 	}
 }
 
-// Strict returns the same agent, but one that refuses inputs with fields that its actions do not know.
+// Strict returns a copy of the agent that refuses inputs with fields unknown to its actions.
 func (a *Agent) Strict() *Agent {
 	return &Agent{name: a.name, strict: true, routes: a.routes}
 }
@@ -102,14 +102,14 @@ func (a *Agent) Strict() *Agent {
 // Name is the agent's name in workflows.
 func (a *Agent) Name() string { return a.name }
 
-// Actions are the names that tasks may ask for, sorted.
+// Actions returns the names of the actions that tasks may ask for, sorted.
 func (a *Agent) Actions() []string { return slices.Sorted(maps.Keys(a.routes)) }
 
-// Undoes reports whether an action undoes and does nothing else: a step may not name it, its undo may.
+// Undoes reports whether an action only undoes: a step may not name it, its undo may.
 func (a *Agent) Undoes(action string) bool { return a.routes[action].undo }
 
-// Handle does one attempt. An action that it does not have, or an input that the action cannot read,
-// is a final failure, and surely had no effect.
+// Handle does one attempt. An unknown action, or an input that the action cannot read, is a final failure, and surely
+// had no effect.
 func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	r, known := a.routes[task.Action]
 	if !known {
@@ -136,16 +136,16 @@ type Doing[In, Out any] struct {
 	undo Action
 }
 
-// Do makes an action. An undo whose step needs nothing undone but a call of its own may name such an
-// action too; TaskOf tells it what it undoes.
+// Do makes an action. An undo that is a call of its own, and needs no output of its step, may name such an action,
+// too; TaskOf names the step that it undoes.
 func Do[In, Out any](name string, do func(ctx context.Context, in In) (Out, error)) Doing[In, Out] {
 	return Doing[In, Out]{name: name, do: do}
 }
 
-// Undo adds the action that compensates this one, for workflows in which the undo has the step's
-// with, or one of its shape. done is the step's output, and nil when the outcome of the step is
-// unknown: then it may or may not have happened, and the undo sees to it that it has not and will
-// not, under the key TaskOf(ctx).Undo.ForwardKey. That there is nothing to undo is success.
+// Undo adds the action that compensates this one, for workflows in which the undo has the step's with, or one of the
+// same shape. done is the step's output, and nil when the outcome of the step is unknown: the step may or may not have
+// happened, and the undo ensures, under the key TaskOf(ctx).Undo.ForwardKey, that it has not happened and will not. An
+// undo that finds no effect succeeds.
 func (d Doing[In, Out]) Undo(name string, undo func(ctx context.Context, in In, done *Out) error) Doing[In, Out] {
 	d.undo = Undo(name, undo)
 	return d
@@ -184,9 +184,9 @@ type undoing[In, Out any] struct {
 	undo func(context.Context, In, *Out) error
 }
 
-// Undo makes an action that compensates a step and has an input of its own; see Doing.Undo for what
-// it is told. It is refused to a task that is no undo. Where Out is any or json.RawMessage, and what the step has written is a payload
-// that is no JSON or is too large to be read into memory, done is its reference: an undo that needs no more than its key runs.
+// Undo makes an action that compensates a step and has an input of its own; done is as in Doing.Undo. A task that is
+// no undo cannot ask for it. Where Out is any or json.RawMessage, and the step's output is a payload that is no JSON
+// or is too large to be read into memory, done is its reference, so an undo that needs only its key runs.
 func Undo[In, Out any](name string, undo func(ctx context.Context, in In, done *Out) error) Action {
 	return undoing[In, Out]{name: name, undo: undo}
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// decoder reads the JSON value that an error would call what.
+// decoder reads a JSON value; errors call the value what.
 type decoder func(what string, from json.RawMessage, into any) error
 
-// DecodeStrict reads a task's input into what into points at, for a Handler that is not an Agent. It
-// refuses fields that into does not know. Its error is final, says that nothing was applied, and
-// names the field. A missing input reads as null.
+// DecodeStrict reads a task's input into the value that into points at, for a Handler that is not an Agent. It refuses
+// fields that into does not have. Its error is final, says that no effect was applied, and names the field. A missing
+// input reads as null.
 func DecodeStrict(input json.RawMessage, into any) error {
 	return decodeJSON("input", input, into, true)
 }
@@ -37,7 +37,7 @@ func decodeJSON(what string, from json.RawMessage, into any, strict bool) error 
 	return nil
 }
 
-// describe names the field that is wrong as a workflow's author knows it, not as Go does.
+// describe names the wrong field as the author of a workflow knows it, not as Go does.
 func describe(what string, err error) string {
 	var mismatch *json.UnmarshalTypeError
 	if !errors.As(err, &mismatch) {
@@ -49,7 +49,7 @@ func describe(what string, err error) string {
 	return fmt.Sprintf("%s: is a JSON %s, want %s", what, mismatch.Value, wanted(mismatch.Type))
 }
 
-// wanted says in words of JSON what a Go type is read from.
+// wanted names, in words of JSON, the values that a Go type is read from.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:

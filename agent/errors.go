@@ -10,16 +10,16 @@ import (
 )
 
 var (
-	// ErrWithdrawn: nobody wants the result any more, because the job is to be undone. The attempt
-	// still stands until its CompleteBy, and what it replies until then is heeded: a success says
-	// that there is something to undo, NotApplied that there is not.
+	// ErrWithdrawn: the job no longer needs the result, because it is to be undone. The attempt still stands until its
+	// CompleteBy, and its reply until then counts: a success says that there is an effect to undo, NotApplied that there
+	// is none.
 	ErrWithdrawn = errors.New("withdrawn: nobody wants the result any more")
-	// ErrOver: the attempt is over. Another may have begun, and nothing that this one says is heeded.
+	// ErrOver: the attempt is over. Another may have begun, and the reply of this one is ignored.
 	ErrOver = errors.New("the attempt is over")
 )
 
-// The kinds of knowledge about a failure. Each is a wrapper that errors.Is and errors.As see
-// through, so they combine in any order.
+// The kinds of knowledge about a failure. Each is a wrapper that errors.Is and errors.As see through, so they combine
+// in any order.
 type (
 	finalError      struct{ error }
 	notAppliedError struct{ error }
@@ -46,8 +46,8 @@ func Final(err error) error {
 	return finalError{err}
 }
 
-// NotApplied says that the attempt surely had no effect, so that there is nothing to undo after it.
-// When in doubt do not say it. NotApplied(nil) is nil.
+// NotApplied says that the attempt surely had no effect, so there is no effect to undo after it. When in doubt do not
+// use it. NotApplied(nil) is nil.
 func NotApplied(err error) error {
 	if err == nil {
 		return nil
@@ -55,7 +55,7 @@ func NotApplied(err error) error {
 	return notAppliedError{err}
 }
 
-// RetryAfter says that the remote asked to be left alone for d; that is kept to, up to the step's
+// RetryAfter says that the remote service asked for a pause of d; the next attempt waits that long, up to the step's
 // retry.max. RetryAfter(d, nil) is nil.
 func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
@@ -64,8 +64,9 @@ func RetryAfter(d time.Duration, err error) error {
 	return retryAfterError{err, d}
 }
 
-// Kind says what kind of error it is, [a-z][a-z0-9_]{0,62} such as "card_declined": what onError of a step goes by.
-// What is no such name is no kind. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is nil.
+// Kind sets the kind of an error, [a-z][a-z0-9_]{0,62} such as "card_declined", which selects a route in the step's
+// onError. A kind of another form is ignored. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is
+// nil.
 func Kind(kind string, err error) error {
 	if err == nil || limits.ErrorKind.Check(kind) != nil {
 		return err
@@ -73,10 +74,10 @@ func Kind(kind string, err error) error {
 	return kindError{err, kind}
 }
 
-// Failure reads what err says: its text, clipped to 1,024 bytes, and its Kind, and whether it is
-// Final, NotApplied and RetryAfter; a plain error is retryable, and leaves it unknown whether there was an
-// effect. Where several errors are joined or wrapped by one, one that is final suffices, the longest
-// RetryAfter stands, and nothing was applied only if each of them says so. err is not nil.
+// Failure converts err: its text, clipped to 1,024 bytes, and its Kind, and whether it is Final, NotApplied and
+// RetryAfter; a plain error is retryable, and leaves it unknown whether there was an effect. Where several errors are
+// joined or wrapped by one, a single final error suffices, the longest RetryAfter counts, and NotApplied holds only if
+// each error says so. err is not nil.
 func Failure(err error) makegood.StepError {
 	failure := makegood.StepError{
 		Message:    limits.Clip(err.Error()),
@@ -98,7 +99,7 @@ func isFinal(err error) bool {
 	return errors.As(err, &f)
 }
 
-// isNotApplied differs from errors.As at a fork: one branch that is sure proves nothing for the others.
+// isNotApplied differs from errors.As at a fork: one sure branch is no proof for the others.
 func isNotApplied(err error) bool {
 	if _, sure := err.(notAppliedError); sure {
 		return true
@@ -123,11 +124,11 @@ func longestWait(err error) time.Duration {
 	return longest
 }
 
-// Wait is what an action returns as its error when somebody or something else will complete the step: a person, a bank, a
-// webhook. The step waits then, without a claim and without compute, until whoever was given TaskOf(ctx).Completion completes
-// it, or until deadline: what that means says the workflow (waiting.onTimeout). A deadline that is further ahead than
-// makegood.MaxWait, or none at all, is that far ahead. Hand the token over before you return: who is quicker than this
-// answer is heeded, too.
+// Wait is the error that an action returns when another party will complete the step: a person, a bank, a webhook. The
+// step waits then, without a claim and without compute, until a holder of TaskOf(ctx).Completion completes it, or
+// until deadline, after which the workflow's waiting.onTimeout applies. A deadline that is further ahead than
+// makegood.MaxWait, or a zero deadline, becomes that far ahead. Hand the token over before you return: a completion
+// that arrives before this answer counts, too.
 func Wait(deadline time.Time) error { return agentctx.WaitError{Deadline: deadline} }
 
 func unwrap(err error) []error {

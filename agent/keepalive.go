@@ -10,11 +10,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// KeepAlive heartbeats in the background until stop is called or ctx ends. It is for work that cannot say itself that it
-// goes on, such as one call that takes an hour: it keeps alive also what hangs. Work in parts calls Heartbeat between them.
+// KeepAlive heartbeats in the background until stop is called or ctx ends. It is for work that cannot report itself
+// that it goes on, such as one call that takes an hour: it keeps alive also a call that hangs. Work in parts calls
+// Heartbeat between the parts.
 //
-// When the attempt is withdrawn, or over, ctx ends, with ErrWithdrawn or ErrOver as its cause. A heartbeat that fails is
-// tried again sooner. stop waits for the one that is under way; call it before the action returns.
+// When the attempt is withdrawn, or over, ctx ends, with ErrWithdrawn or ErrOver as its cause. A failed heartbeat is
+// tried again sooner. stop waits for the heartbeat that is under way; call it before the action returns.
 func KeepAlive(ctx context.Context) (stop func()) {
 	a, _ := agentctx.Of(ctx)
 	if a.Lease == nil {
@@ -32,7 +33,7 @@ func KeepAlive(ctx context.Context) (stop func()) {
 	}
 }
 
-// keepAlive heartbeats three times while the attempt may be silent, so that one may fail.
+// keepAlive heartbeats three times while the attempt may be silent, so that one heartbeat may fail.
 func keepAlive(ctx context.Context, a agentctx.Attempt) {
 	every := max(domain.Silence(a.Task).Std()/3, limits.MinTimeout)
 	next := time.NewTimer(every)

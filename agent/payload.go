@@ -23,13 +23,13 @@ func payloadsOf(ctx context.Context) (agentctx.Payloads, error) {
 	return nil, Final(ErrNoPayloads)
 }
 
-// WritePayload stores what from gives up to its end, at most makegood.MaxLargePayloadBytes, for the job of the task that is
-// done in ctx, and returns the reference, which the output of the action can hold, anywhere. mediaType says what it is, such
-// as application/pdf; empty: nothing. When it returns the bytes are durable, and there once, however often they are written.
-// Only a bounded part of them is held in memory. An output that does not refer to them leaves them to expire
-// (46 days).
+// WritePayload reads from to its end, at most makegood.MaxLargePayloadBytes, stores the bytes for the job of ctx's
+// task, and returns the reference, which the output of the action can hold, anywhere. mediaType is a type such as
+// application/pdf; empty: none. When it returns, the bytes are durable, and stored once, however often they are
+// written. Only a bounded part is held in memory. Bytes that no output refers to expire (46 days).
 //
-// After an error nothing is stored. What would come again with every attempt (too much, no right to, no store) is final.
+// After an error no payload is stored. An error that every attempt would meet (too many bytes, no permission, no
+// store) is final.
 func WritePayload(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
 	p, err := payloadsOf(ctx)
 	if err == nil {
@@ -41,15 +41,15 @@ func WritePayload(ctx context.Context, mediaType string, from io.Reader) (makego
 	return p.Write(ctx, mediaType, from)
 }
 
-// OpenPayload reads what a payload of the task's job refers to, such as one in the task's input. Its last Read returns io.EOF
-// only if all was read and is what was written, by its hash; so what was read is not to be trusted before that. It is to be
-// closed. A payload that is not there, or was altered, is a final error.
+// OpenPayload reads a payload of the task's job, such as one in the task's input. Its last Read returns io.EOF only if
+// all bytes were read and their hash is that of the reference, so do not trust the bytes before that. The caller
+// closes it. A payload that is missing, or was altered, is a final error.
 func OpenPayload(ctx context.Context, p makegood.Payload) (io.ReadCloser, error) {
 	return OpenPayloadRange(ctx, p, 0, -1)
 }
 
-// OpenPayloadRange reads n bytes from offset on, or all that follow with a negative n. No hash tells whether a part is what
-// was written: embedded, each piece of 64 KB is authenticated; on S3, it is what S3 gives.
+// OpenPayloadRange reads n bytes from offset on, or all that follow with a negative n. No hash covers a part:
+// embedded, each piece of 64 KB is authenticated; on S3, the bytes are as S3 returns them.
 func OpenPayloadRange(ctx context.Context, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	payloads, err := payloadsOf(ctx)
 	if err != nil {
@@ -58,8 +58,8 @@ func OpenPayloadRange(ctx context.Context, p makegood.Payload, offset, n int64) 
 	return payloads.Open(ctx, p, offset, n)
 }
 
-// tell gives an undo the output of its step, which may be a large payload as a whole; the reference, where the action takes anything
-// and the payload cannot be read as JSON.
+// tell decodes the output of a step for its undo; the output may be a large payload as a whole. It passes the
+// reference where the action takes any value and the payload cannot be read as JSON.
 func tell(ctx context.Context, output json.RawMessage, into any, decode decoder) error {
 	const what = "output of the step"
 	p, whole := domain.WholePayload(output)
@@ -85,7 +85,8 @@ func takesAnything(into any) bool {
 	return false
 }
 
-// inMemory returns the JSON that a value is, where it is given as a large payload as a whole and into is no Payload itself.
+// inMemory returns the JSON of a value; it reads a value that is a large payload as a whole, unless into is a Payload
+// itself.
 func inMemory(ctx context.Context, what string, value json.RawMessage, into any) (json.RawMessage, error) {
 	if _, takes := into.(*makegood.Payload); takes {
 		return value, nil
@@ -105,7 +106,7 @@ func inMemory(ctx context.Context, what string, value json.RawMessage, into any)
 	}
 	text := make([]byte, p.Bytes)
 	if _, err = io.ReadFull(r, text); err == nil {
-		// The end says whether it was what was written.
+		// The end says whether the bytes are those that were written.
 		if _, end := r.Read(make([]byte, 1)); !errors.Is(end, io.EOF) {
 			err = end
 		}

@@ -6,16 +6,16 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// AuditPage is what an audit found on a page of all jobs.
+// AuditPage is the result of an audit of one page of all jobs.
 type AuditPage struct {
-	// Audited is how many jobs were looked at.
+	// Audited counts the jobs that were looked at.
 	Audited int     `json:"audited"`
 	Strays  []Stray `json:"strays"`
 	// Cursor is that of the next page; empty at the end.
 	Cursor string `json:"cursor"`
 }
 
-// Stray is a job whose index entry is wrong. Its ProcessState is empty where its item is damaged, or is not a job.
+// Stray is a job with a wrong index entry. Its ProcessState is empty where its item is damaged, or is not a job.
 type Stray struct {
 	Job          string                `json:"job"`
 	ProcessState makegood.ProcessState `json:"processState,omitempty"`

@@ -6,35 +6,38 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// JobWaiting is a State of a Filter, and of no job: the job has not ended or stopped, and an approval of it waits for an answer.
+// JobWaiting is a State of a Filter, and of no job: the job has not ended or stopped, and an approval in it waits for
+// an answer.
 const JobWaiting makegood.ProcessState = "waiting"
 
-// Filter narrows a list: a job must be all that it says. Empty fields match everything.
+// Filter narrows a list: a job must match every field. Empty fields match every job.
 type Filter struct {
-	// State is the ProcessState, or Waiting; Workflow the name of the workflow, Definition the hash of the definition that the job keeps.
+	// State is the ProcessState, or JobWaiting; Workflow the name of the workflow; Definition the hash of the definition
+	// that the job keeps.
 	State      makegood.ProcessState
 	Workflow   string
 	Definition string
 	// Paused: only paused jobs, whatever the state under the pause; with no State.
 	Paused bool
-	// Tenant is that of the submission; of Labels the job has every one, with this value.
+	// Tenant is the tenant of the submission. The job has every label in Labels, with its value.
 	Tenant string
 	Labels map[string]string
-	// Step is one at which the job stands: in Error the one that failed first, otherwise one that is sent, waits, or is to be
-	// tried again, or whose undo is. Agent is whom such a step, or its undo, is with.
+	// Step is a step at which the job stands: in Error the step that failed first, otherwise one that is sent, waits, or
+	// is due to be tried again, or has such an undo. Agent is the agent of such a step, or of its undo.
 	Step, Agent string
-	// ReasonPrefix begins the job's Reason. ReasonKind is the kind of the error by which the step failed at which a job in
-	// Error has stopped (makegood.StepError.Kind).
+	// ReasonPrefix is a prefix of the job's Reason. ReasonKind is the kind of the error (makegood.StepError.Kind) that
+	// stopped a job in Error.
 	ReasonPrefix, ReasonKind string
-	// IDPrefix begins the job's id.
+	// IDPrefix is a prefix of the job's id.
 	IDPrefix string
-	// Words are all in the job's Reason, in any case and order; spaces part them. At most 1,024 bytes.
+	// Words are all in the job's Reason, in any case and order; separated by spaces. At most 1,024 bytes.
 	Words string
-	// Since and Until bound when the job was created: not before Since, and before Until.
+	// Since and Until bound the time of the job's creation: not before Since, and before Until.
 	Since, Until time.Time
-	// Late: it is unfinished, and the Supervisor should have looked at it (CompleteBy) two minutes ago, or, while it goes forward and is not
-	// paused, its own timeout has passed, or the time by which its workflow expects it (makegood.Job.ExpectBy). LateWithin: the
-	// timeout or that time passes within this time, or has passed. DueWithin: something of it begins or is due within this time.
+	// Late: the job is unfinished, and the Supervisor should have looked at it (CompleteBy) two minutes ago, or the job
+	// goes forward, is not paused, and has passed its own timeout, or the time by which its workflow expects it
+	// (makegood.Job.ExpectBy). LateWithin: the timeout or that time passes within this duration, or has passed. DueWithin:
+	// some part of the job begins or is due within this duration.
 	Late                  bool
 	LateWithin, DueWithin time.Duration
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Facet is what jobs can be counted by.
+// Facet is a property by which jobs are counted.
 type Facet string
 
-// The facets. A job that stands at several steps (Filter.Step) counts with each of them, and of their agents.
+// The facets. A job that stands at several steps (Filter.Step) counts with each step, and with the agent of each.
 const (
 	ByState      Facet = "state"
 	ByWorkflow   Facet = "workflow"
@@ -21,43 +21,43 @@ const (
 	ByAgent      Facet = "agent"
 	ByTenant     Facet = "tenant"
 	ByStep       Facet = "step"
-	// ByReason is the kind of the error by which the step failed at which a job in Error has stopped.
+	// ByReason is the kind of the error that stopped a job in Error.
 	ByReason Facet = "reason"
 )
 
-// Group is jobs that are alike in the facets by which they were counted.
+// Group is a group of jobs that are alike in the facets of the count.
 type Group struct {
-	// Values are theirs, in the order in which the facets were asked for; empty: none.
+	// Values are the group's values of the facets, in the order in which the facets were asked for; empty: none.
 	Values []string `json:"values"`
 	Jobs   int      `json:"jobs"`
-	// Since is when the one stopped that did so first: its step failed, or it was paused; of one of which that is not known,
-	// when it was created. Example is its id.
+	// Since is when the first job of the group stopped: its step failed, or it was paused; where that time is not known,
+	// the job's creation counts. Example is the id of that job.
 	Since   time.Time `json:"since"`
 	Example string    `json:"example"`
-	// Latest is when the one stopped that did so last, LatestExample its id, and Reason its reason, which may be empty.
+	// Latest is when the last job of the group stopped, LatestExample its id, and Reason its reason, which may be empty.
 	Latest        time.Time `json:"latest"`
 	LatestExample string    `json:"latestExample"`
 	Reason        string    `json:"reason"`
-	// Counted is of how many of them it is known what they have cost on AWS, and Spent is what those have together.
+	// Counted is the number of jobs with a known cost on AWS, and Spent the sum of these costs.
 	Counted int            `json:"counted"`
 	Spent   makegood.Spent `json:"spent"`
-	// Hours are how many stopped in each of the last 12 hours, the oldest first.
+	// Hours counts the jobs that stopped in each of the last 12 hours, the oldest first.
 	Hours []int `json:"hours"`
 }
 
-// Groups are jobs as they were counted.
+// Groups is the result of a count.
 type Groups struct {
 	Groups []Group `json:"groups"`
-	// Jobs is how many were counted.
+	// Jobs is the number of jobs counted.
 	Jobs int `json:"jobs"`
-	// Cursor is where counting goes on; empty: all are counted.
+	// Cursor is where the count continues; empty: all jobs are counted.
 	Cursor string `json:"cursor"`
-	// Scanned is that of Page.
+	// Scanned is as in Page.
 	Scanned bool `json:"scanned"`
 }
 
-// CountAll counts all jobs of a list, however many requests that takes. It is not of one moment: what changes meanwhile is
-// counted as it was or as it is.
+// CountAll counts all jobs of a list, however many requests that takes. The count is not of one moment: a job that
+// changes meanwhile is counted in its old or its new state.
 func CountAll(ctx context.Context, jobs Reader, filter Filter, by ...Facet) (Groups, error) {
 	all := Groups{Groups: []Group{}}
 	for {

@@ -21,34 +21,34 @@ type Listed struct {
 	FirstReason string            `json:"firstReason"`
 	Tenant      string            `json:"tenant"`
 	Labels      map[string]string `json:"labels"`
-	// Steps are those at which it stands: see Filter.Step; Agents whom they are with. Kind is the kind of the error by which the step failed at which a
-	// job in Error has stopped; empty: none.
+	// Steps are the steps at which the job stands: see Filter.Step; Agents the agents of these steps. Kind is the kind of
+	// the error that stopped a job in Error; empty: none.
 	Steps  []string `json:"steps"`
 	Agents []string `json:"agents"`
 	Kind   string   `json:"kind"`
-	// Spent is what it has cost on AWS so far; nil: that is not known.
+	// Spent is the job's cost on AWS so far; nil: not known.
 	Spent *makegood.Spent `json:"spent"`
-	// Job is the job itself, without payloads and history; of an engine with who holds its attempts and how far they say that they are, of a
-	// stack without. Nil where details were not asked for (Client.Details).
+	// Job is the job itself, without payloads and history; an engine adds the holders of its attempts and their reported
+	// progress, a stack does not. Nil where details were not asked for (Client.Details).
 	Job *makegood.Job `json:"job"`
-	// StoppedAt is when that step failed; of a job that is paused when that was asked for; null: not so, or not known.
+	// StoppedAt is when that step failed, or when the pause of a paused job was asked for; null: neither, or not known.
 	StoppedAt *time.Time `json:"stoppedAt"`
 }
 
 // Workflow is a workflow that jobs can be submitted to.
 type Workflow struct {
 	Name string `json:"name"`
-	// Definition is the hash of its current definition.
+	// Definition is the hash of the workflow's current definition.
 	Definition string `json:"definition"`
 }
 
-// Definition is what a hash stands for: a workflow, as its jobs keep it.
+// Definition is a definition, as its jobs keep it: a workflow.
 type Definition struct {
 	Name string `json:"name"`
-	// Definition is its hash.
+	// Definition is the hash.
 	Definition string `json:"definition"`
-	// Source is a workflow file that says the same, without the comments and schedules of the one that it was made of.
+	// Source is an equivalent workflow file, without the comments and schedules of the original file.
 	Source string `json:"source"`
-	// Workflow is it whole.
+	// Workflow is the whole workflow.
 	Workflow makegood.Workflow `json:"workflow"`
 }

@@ -4,14 +4,14 @@ import "context"
 
 type whoKey struct{}
 
-// As returns a context whose requests say who asks: a name of at most 128 bytes, kept with what they change
-// where nobody can know better. It is what they say, and proves nothing: a stack keeps the ARN that signed instead, and an
-// engine whose Options.Caller is set what that returns.
+// As returns a context that names the caller of its requests: a name of at most 128 bytes, stored with the changes
+// where the engine knows no better name. The name proves no identity: a stack stores the ARN of the signature instead,
+// and an engine with Options.Caller the result of that.
 func As(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, whoKey{}, who)
 }
 
-// Who is what As was told last; empty: nothing.
+// Who returns the caller that As set last; empty: none.
 func Who(ctx context.Context) string {
 	who, _ := ctx.Value(whoKey{}).(string)
 	return who

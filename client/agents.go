@@ -10,7 +10,7 @@ import (
 
 var _ api.Agents = (*remote)(nil)
 
-// ListAgents is what Agents says.
+// ListAgents implements api.Agents.
 func (c *remote) ListAgents(ctx context.Context) ([]api.Agent, error) {
 	var list struct{ Agents []api.Agent }
 	if _, err := c.call(ctx, http.MethodGet, "/api/agents", nil, nil, &list); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// Audit looks at all jobs, and returns what it found page by page, as far as its caller reads on. It reads all that is
-// stored. An error ends it.
+// Audit checks all jobs, and returns its findings page by page, as its caller reads them. It reads all that is stored.
+// An error ends it.
 func (c *Client) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
 	return func(yield func(api.AuditPage, error) bool) {
 		for query := (url.Values{}); ; {
@@ -29,8 +29,9 @@ func (c *Client) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
 	}
 }
 
-// Wake puts a job back that an audit found, and returns it as it is stored then, without payloads; one that is as it should
-// be is left alone. Errors: ErrNotFound, *InvalidError, *UnreachableError, after which it is asked again without harm.
+// Wake has the Scheduler look at a job that an audit found: it does the work that is due and repairs the index entry.
+// Wake returns the job as stored then, without payloads; a job in order stays as it is. Errors: ErrNotFound,
+// *InvalidError, *UnreachableError; after the last the call may be repeated without harm.
 func (c *Client) Wake(ctx context.Context, id string) (job makegood.Job, err error) {
 	if _, err := c.remote.call(ctx, http.MethodPost, pathOf(id)+"/wake", nil, struct{}{}, &job); err != nil {
 		return job, fmt.Errorf("wake job %s: %w", id, err)

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// maxProblem is how much of an answer that is no success is read.
+	// maxProblem limits how much of an error's answer is read.
 	maxProblem = 64 << 10
-	// maxPause is the longest that an answer may make a call wait before it is tried again.
+	// maxPause is the longest pause, in seconds, that an answer may impose before the next try.
 	maxPause = 30
 )
 
-// encode writes JSON without escaping <, > and &, which would make six bytes of each: an input within
-// its limit could become a body over its own.
+// encode writes JSON without escaping <, > and &, which would make six bytes of each: an input within its limit could
+// become a body over its own.
 func encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -36,7 +36,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// call asks until it is answered, for as long as there is patience, and reads the answer into out.
+// call tries a request until it is answered or the patience ends, and reads the answer into out.
 func (c *remote) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
 	if err := limits.CheckWho(api.Who(ctx)); err != nil {
 		return 0, &api.InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
@@ -74,7 +74,7 @@ func pauses() backoff.BackOff {
 	return b
 }
 
-// try asks once. An error that is not permanent is an *UnreachableError.
+// try makes one request. An error that is not permanent is an *UnreachableError.
 func (c *remote) try(ctx context.Context, method, target string, body []byte, out any) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *remote) try(ctx context.Context, method, target string, body []byte, ou
 	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusCreated {
 		err := json.NewDecoder(answer.Body).Decode(out)
 		if _, noJSON := errors.AsType[*json.SyntaxError](err); noJSON && method == http.MethodGet {
-			// Of a request that changes something it is not known what became of it, whatever answered.
+			// The fate of a request that changes state is unknown, whatever server answered.
 			return 0, backoff.Permanent(&api.InvalidError{Message: fmt.Sprintf("%s answers, and is no Makegood API: its answer is no JSON; an API that is mounted under a path has it in its address: %[1]s/makegood, for example", c.base)})
 		}
 		if err != nil {
@@ -108,7 +108,7 @@ func (c *remote) try(ctx context.Context, method, target string, body []byte, ou
 	return answer.StatusCode, c.problemOf(answer)
 }
 
-// problemOf returns the error that an answer stands for.
+// problemOf returns the error of an answer.
 func (c *remote) problemOf(answer *http.Response) error {
 	var p protocol.Problem
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
@@ -132,7 +132,7 @@ func (c *remote) problemOf(answer *http.Response) error {
 	}
 }
 
-// stranger says of an answer that is not the API's what may be wrong with the address.
+// stranger describes an answer that is not the API's: the likely mistake in the address.
 func (c *remote) stranger(answer *http.Response) string {
 	if answer.StatusCode != http.StatusNotFound {
 		return "it answered " + answer.Status + ", and is perhaps not a Makegood"
@@ -141,7 +141,7 @@ func (c *remote) stranger(answer *http.Response) string {
 		c.base, answer.Status, c.base)
 }
 
-// answered is the error of a problem that the API has, and not its caller.
+// answered returns the error for a problem of the API, not of its caller.
 func (c *remote) answered(status int, p protocol.Problem) error {
 	err := p.Err(status)
 	if err == nil {
@@ -153,7 +153,7 @@ func (c *remote) answered(status int, p protocol.Problem) error {
 func (c *remote) unreachable(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		// The URL is said once; the cause is what matters.
+		// The URL is named once; the cause matters.
 		err = wrapped.Err
 	}
 	return &api.UnreachableError{URL: c.base.String(), Err: err}

@@ -1,13 +1,13 @@
-// Package client talks to the HTTP API of Makegood, as `makegood dev` serves it: submit jobs, look at
-// them, wait for their end, and ask for cancel, undo, resubmit, pause, resume and reschedule.
+// Package client talks to the HTTP API of Makegood, as `makegood dev` serves it: submit jobs, look at them, wait for
+// their end, and ask for cancel, undo, resubmit, pause, resume and reschedule.
 //
 //	c, err := client.New("http://127.0.0.1:4777")
 //	job, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "o-1", Input: order})
 //	job, err = c.Wait(ctx, job.ID)
 //
-// Every call may be tried again without harm, and is, while the API cannot be reached or asks for
-// patience: a submission has its id before it is first sent, a request has a name of its own. It knows
-// no rule about jobs and keeps no state beside its connections.
+// Every call may be repeated without harm, and the client repeats it while the API cannot be reached or asks for
+// patience: a submission has its id before it is first sent, a request has a name of its own. The client knows no rule
+// about jobs and keeps no state beside its connections.
 package client
 
 import (
@@ -36,12 +36,12 @@ const (
 	defaultPatience = 15 * time.Second
 	// tryTimeout is how long one try may take.
 	tryTimeout = 30 * time.Second
-	// listPage is how many jobs are asked for at a time.
+	// listPage is the number of jobs in one page of List.
 	listPage = 200
 )
 
-// Client talks to one API. Its methods may be called by many goroutines at once. What it shares with an engine the
-// interfaces say; the others are its own.
+// Client talks to one API. Its methods may be called by many goroutines at once. It shares the interfaces of package
+// api with an engine; its other methods are its own.
 type Client struct {
 	api.Jobs
 	api.Schedules
@@ -51,12 +51,12 @@ type Client struct {
 	remote *remote
 }
 
-// remote is an API at an address: the connections to it, and how long it is waited for.
+// remote is an API at an address: its connections, and the patience with it.
 type remote struct {
 	mark //lint:ignore U1000 it closes api.Reader
 	base *url.URL
 	http *http.Client
-	// away makes the requests of payloads that go to a store and not to the API: it has no credential of anybody.
+	// away makes the requests for payloads that go to a store and not to the API: it carries no credentials.
 	away     *http.Client
 	patience time.Duration
 	token    string
@@ -73,14 +73,16 @@ type Option func(*Client)
 // WithHTTPClient makes the Client use h, and h's timeout, if it has one.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.remote.http = h } }
 
-// WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all. Default: 15 seconds.
+// WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all. Default: 15
+// seconds.
 func WithPatience(d time.Duration) Option { return func(c *Client) { c.remote.patience = d } }
 
-// WithToken makes the Client show a token with each request to the API, as `makegood serve` wants one. It goes to the API alone.
+// WithToken makes the Client send a token with each request to the API, as `makegood serve` requires. The token goes
+// to the API alone.
 func WithToken(token string) Option { return func(c *Client) { c.remote.token = token } }
 
-// New makes a client of the API at baseURL, such as http://127.0.0.1:4777. It reaches out to nobody;
-// the error is that of a URL that is none.
+// New makes a client of the API at baseURL, such as http://127.0.0.1:4777. It opens no connection; it fails only where
+// baseURL is no URL.
 func New(baseURL string, options ...Option) (*Client, error) {
 	base, err := url.Parse(strings.TrimSuffix(baseURL, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
@@ -99,13 +101,13 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// bearer shows a token with each request.
+// bearer adds a token to each request.
 type bearer struct {
 	token string
 	next  http.RoundTripper
 }
 
-// RoundTrip is one request.
+// RoundTrip makes one request.
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.token)
@@ -115,7 +117,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// newHTTP follows no redirect: the API has none, and whoever answers with one is somebody else.
+// newHTTP follows no redirect: the API has none, so a redirect comes from another server.
 func newHTTP() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 64
@@ -139,7 +141,7 @@ type submission struct {
 	Traceparent string `json:"traceparent,omitempty"`
 }
 
-// Submit is what Jobs says. After a try whose answer was lost, Existed may speak of this submission itself. After an
+// Submit implements api.Jobs. After a try with a lost answer Existed may refer to this submission itself. After an
 // *UnreachableError it is unknown whether the job is stored: submit it again, with the same id.
 func (c *remote) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
 	if s.ID == "" {
@@ -166,9 +168,8 @@ func (c *remote) Look(ctx context.Context, id string) (makegood.Job, error) {
 	return c.get(ctx, id, url.Values{"payloads": {"false"}})
 }
 
-// Outline reads a job with its history, and with those of its input and outputs that are small: of at most
-// 4 KB each, and 64 KB together. What is left out says how large it is. Errors: ErrNotFound,
-// *UnreachableError.
+// Outline reads a job with its history, and with its small inputs and outputs: at most 4 KB each, and 64 KB together.
+// In the place of the others is their size. Errors: ErrNotFound, *UnreachableError.
 func (c *Client) Outline(ctx context.Context, id string) (makegood.Job, error) {
 	return c.remote.get(ctx, id, url.Values{"payloads": {"small"}})
 }
@@ -195,8 +196,8 @@ func (c *remote) Page(ctx context.Context, filter api.Filter, cursor string) (pa
 	return page, nil
 }
 
-// Details returns a page of a list, as Page does, with the job itself in each (Listed.Job). limit is how many jobs it has at
-// most, 1 to 50.
+// Details returns a page of a list, as Page does, with the whole job in each entry (Listed.Job). limit is the maximum
+// number of jobs, 1 to 50.
 func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, limit int) (page api.Page, err error) {
 	query := protocol.FilterValues(filter)
 	query.Set("limit", strconv.Itoa(limit))
@@ -210,12 +211,12 @@ func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, 
 	return page, nil
 }
 
-// List returns jobs, newest first, and reads on as far as its caller does. An error ends it.
+// List returns jobs, newest first, and reads pages as its caller needs them. An error ends it.
 func (c *remote) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
 	return protocol.Pages(func(cursor string) (api.Page, error) { return c.Page(ctx, filter, cursor) })
 }
 
-// Workflows lists what jobs can be submitted to.
+// Workflows lists the workflows that jobs can be submitted to.
 func (c *remote) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	var list struct {
 		Workflows []api.Workflow `json:"workflows"`
@@ -226,7 +227,8 @@ func (c *remote) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	return list.Workflows, nil
 }
 
-// Definition reads a definition by its hash, which is that of a job or of a Workflow. Errors: ErrNoDefinition, *UnreachableError.
+// Definition reads a definition by its hash, as found in a job or a Workflow. Errors: ErrNoDefinition,
+// *UnreachableError.
 func (c *remote) Definition(ctx context.Context, hash string) (d api.Definition, err error) {
 	if hash == "." || hash == ".." {
 		return api.Definition{}, fmt.Errorf("read definition %q: %w", hash, api.ErrNoDefinition) // no path holds it
@@ -237,8 +239,8 @@ func (c *remote) Definition(ctx context.Context, hash string) (d api.Definition,
 	return d, nil
 }
 
-// Publish makes a workflow file the current definition of its name on a deployed stack; jobs that are there
-// keep theirs. Errors: *InvalidError, *UnreachableError; publishing the same again changes nothing.
+// Publish makes a workflow file the current definition of its name on a deployed stack; existing jobs keep theirs.
+// Errors: *InvalidError, *UnreachableError. Publishing the same file again has no effect.
 func (c *Client) Publish(ctx context.Context, source []byte) (w api.Workflow, err error) {
 	body := struct {
 		Source string `json:"source"`
@@ -249,7 +251,7 @@ func (c *Client) Publish(ctx context.Context, source []byte) (w api.Workflow, er
 	return w, nil
 }
 
-// Request is what Jobs says.
+// Request implements api.Jobs.
 func (c *remote) Request(ctx context.Context, id string, r api.Request) (makegood.Job, error) {
 	return c.ask(ctx, id, r.Verb, askingOf(r))
 }
@@ -272,7 +274,7 @@ func askingOf(r api.Request) asking {
 	return a
 }
 
-// Plan is what Jobs says.
+// Plan implements api.Jobs.
 func (c *remote) Plan(ctx context.Context, id string, r api.Request) (plan makegood.Plan, err error) {
 	if r.Verb != makegood.VerbResubmit {
 		return plan, fmt.Errorf("plan job %s: %w", id, &api.InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.VerbResubmit)})
@@ -283,8 +285,8 @@ func (c *remote) Plan(ctx context.Context, id string, r api.Request) (plan makeg
 	return plan, nil
 }
 
-// Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
-// changed. Errors: ErrNotFound, *UnreachableError.
+// Offers returns, for each verb, its effect on the job in its present state, or the reason why it would be refused. It
+// changes no state. Errors: ErrNotFound, *UnreachableError.
 func (c *remote) Offers(ctx context.Context, id string) (offers makegood.Offers, err error) {
 	if _, err := c.call(ctx, http.MethodGet, pathOf(id)+"/verbs", nil, nil, &offers); err != nil {
 		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, err)
@@ -292,9 +294,9 @@ func (c *remote) Offers(ctx context.Context, id string) (offers makegood.Offers,
 	return offers, nil
 }
 
-// SentInputs says what the steps of a job and their undos were asked: the inputs of their latest attempts, with marks in the place of
-// secrets. step names one, whose input is given whole; empty: all, those above 4 KiB without their values. Nothing is
-// changed. Errors: ErrNotFound, *InvalidError, *UnreachableError.
+// SentInputs returns the inputs of the latest attempts of a job's steps and undos, with marks in the place of secrets.
+// step names one step, which comes with its whole input; empty: all steps, inputs above 4 KiB without their values. It
+// changes no state. Errors: ErrNotFound, *InvalidError, *UnreachableError.
 func (c *remote) SentInputs(ctx context.Context, id, step string) (all makegood.SentInputs, err error) {
 	query := url.Values{}
 	if step != "" {
@@ -316,7 +318,7 @@ func (c *remote) ask(ctx context.Context, id string, verb makegood.Verb, body as
 	return answer.job(), nil
 }
 
-// requested is the answer to what was asked of a job. Not every answer says whether it was so already.
+// requested is the answer to a request for a verb. Not every answer has Existed.
 type requested struct {
 	makegood.Job
 	Existed bool `json:"existed"`
@@ -327,8 +329,8 @@ func (r requested) job() makegood.Job {
 	return r.Job
 }
 
-// Wait waits until a job is finished or in Error, and returns it with its payloads; without them, where they are
-// more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
+// Wait waits until a job is finished or in Error, and returns it with its payloads; without them, where they exceed
+// the limit of one answer of the API. When ctx ends, it returns ctx's error; other errors: ErrNotFound,
 // *UnreachableError.
 func (c *remote) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	job, err := protocol.WaitFor(ctx, c, id)
@@ -339,9 +341,8 @@ func (c *remote) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	return job, err
 }
 
-// Watch returns a job without payloads each time something about it has changed, first as it is now,
-// and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
-// each other may be seen as one.
+// Watch returns a job without payloads after each change, first in its present state, and ends after returning it
+// finished or in Error. An error ends it. Changes in close succession may appear as one.
 func (c *remote) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
 	return protocol.Polled(ctx, id, c.Look)
 }

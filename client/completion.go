@@ -27,7 +27,7 @@ func failureOf(e makegood.StepError) *failure {
 	return &failure{e.Message, e.Kind, e.Retryable, e.Applied}
 }
 
-// saying is the body of what is said of a step. What is empty is left out.
+// saying is the body of a completion, failure, heartbeat or settlement. Empty fields are left out.
 type saying struct {
 	Completion string          `json:"completion,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"`
@@ -54,25 +54,25 @@ func (s saying) at(p api.StepRef) saying {
 // newRequest names a request, so that all its tries are one.
 func newRequest() string { return strings.ToLower(rand.Text()) }
 
-// Complete is what Jobs says.
+// Complete implements api.Jobs.
 func (c *remote) Complete(ctx context.Context, id string, at api.StepRef, output json.RawMessage) (makegood.Job, error) {
 	return c.say(ctx, "complete", id, at, saying{Output: output, Request: newRequest()}.at(at))
 }
 
-// Fail is what Jobs says.
+// Fail implements api.Jobs.
 func (c *remote) Fail(ctx context.Context, id string, at api.StepRef, why makegood.StepError) (makegood.Job, error) {
 	return c.say(ctx, "fail", id, at, saying{Error: failureOf(why), Request: newRequest()}.at(at))
 }
 
-// Heartbeat is what Jobs says.
+// Heartbeat implements api.Jobs.
 func (c *remote) Heartbeat(ctx context.Context, id string, at api.StepRef, until time.Time) (makegood.Job, error) {
-	at.Early, at.Why = false, "" // There is nothing to keep.
+	at.Early, at.Why = false, "" // Early and Why are for answers alone.
 	return c.say(ctx, "heartbeat", id, at, saying{Deadline: until}.at(at))
 }
 
-// Settle is what Jobs says.
+// Settle implements api.Jobs.
 func (c *remote) Settle(ctx context.Context, id string, at api.StepRef, s api.SettleOptions) (makegood.Job, error) {
-	at.Early, at.Why = false, "" // There is nothing to keep.
+	at.Early, at.Why = false, "" // Early and Why are for answers alone.
 	as := makegood.StepDone
 	switch {
 	case s.Skipped && s.NotDone:
@@ -94,7 +94,7 @@ func (c *remote) say(ctx context.Context, verb, id string, at api.StepRef, body 
 	return answer.job(), nil
 }
 
-// Completion returns what whoever holds a completion token may do at this API.
+// Completion returns the methods for the holder of a completion token at this API.
 func (c *remote) Completion(token string) api.Completion { return holder{c, token} }
 
 // holder holds a completion token.
@@ -103,17 +103,17 @@ type holder struct {
 	token  string
 }
 
-// Complete is what Completion says.
+// Complete implements api.Completion.
 func (h holder) Complete(ctx context.Context, output json.RawMessage) (api.Standing, error) {
 	return h.say(ctx, "complete", saying{Output: output, Request: newRequest()})
 }
 
-// Fail is what Completion says.
+// Fail implements api.Completion.
 func (h holder) Fail(ctx context.Context, why makegood.StepError) (api.Standing, error) {
 	return h.say(ctx, "fail", saying{Error: failureOf(why), Request: newRequest()})
 }
 
-// Heartbeat is what Completion says.
+// Heartbeat implements api.Completion.
 func (h holder) Heartbeat(ctx context.Context, until time.Time) (api.Standing, error) {
 	return h.say(ctx, "heartbeat", saying{Deadline: until})
 }

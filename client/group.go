@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
-// Totals returns how many jobs there are in each state, without reading them. A deployed stack does not know: an *InvalidError of
-// status 404.
+// Totals returns the number of jobs in each state, without reading the jobs. A deployed stack does not know it: an
+// *InvalidError of status 404.
 func (c *Client) Totals(ctx context.Context) (map[makegood.ProcessState]int, error) {
 	var all struct {
 		Totals map[makegood.ProcessState]int `json:"totals"`
@@ -24,16 +24,16 @@ func (c *Client) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 	return all.Totals, nil
 }
 
-// Count counts the jobs of a list by facets, as far as one request goes: see Groups.Cursor, which is the cursor of the
-// next. What Page says of cursors and filters holds.
+// Count counts the jobs of a list by facets, as many as one request reaches; Groups.Cursor is the cursor of the next.
+// Cursors and filters have the rules of Page.
 func (c *remote) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (groups api.Groups, err error) {
 	query := protocol.FilterValues(filter)
 	query.Set("by", joined(by))
 	return c.count(ctx, "/api/counts", query, cursor)
 }
 
-// Errors counts the jobs in Error by their workflow, the step at which they stopped, and the kind of its error, in this
-// order, as far as one request goes.
+// Errors counts the jobs in Error by their workflow, the step at which they stopped, and the kind of its error, in
+// this order, as many as one request reaches.
 func (c *Client) Errors(ctx context.Context, cursor string) (api.Groups, error) {
 	return c.remote.count(ctx, "/api/errors", url.Values{}, cursor)
 }

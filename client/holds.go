@@ -13,12 +13,12 @@ import (
 
 var _ api.Holds = (*remote)(nil)
 
-// PauseAll is what Holds says.
+// PauseAll implements api.Holds.
 func (c *remote) PauseAll(ctx context.Context, kind makegood.HoldKind, name, reason string) (makegood.Hold, error) {
 	return c.hold(ctx, "pause", kind, name, map[string]string{"reason": reason})
 }
 
-// ResumeAll is what Holds says.
+// ResumeAll implements api.Holds.
 func (c *remote) ResumeAll(ctx context.Context, kind makegood.HoldKind, name string) (makegood.Hold, error) {
 	return c.hold(ctx, "resume", kind, name, map[string]string{})
 }
@@ -34,7 +34,7 @@ func (c *remote) hold(ctx context.Context, what string, kind makegood.HoldKind, 
 	return h, nil
 }
 
-// ListHolds is what Holds says.
+// ListHolds implements api.Holds.
 func (c *remote) ListHolds(ctx context.Context) ([]makegood.Hold, error) {
 	var list struct{ Holds []makegood.Hold }
 	if _, err := c.call(ctx, http.MethodGet, "/api/holds", nil, nil, &list); err != nil {

@@ -25,13 +25,13 @@ import (
 var _ api.Payloads = (*remote)(nil)
 
 const (
-	// maxTransfers is how often in a row a payload is sent, or read on, without a byte that came through.
+	// maxTransfers is the maximum number of consecutive transfers of a payload that move no byte.
 	maxTransfers = 4
-	// anyType is the Content-Type of what nobody has said the type of.
+	// anyType is the Content-Type of a payload without a media type.
 	anyType = "application/octet-stream"
 )
 
-// payloadDoor is one request to make, as the API says it.
+// payloadDoor is a request for the client to make, as the API describes it.
 type payloadDoor struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
@@ -39,16 +39,16 @@ type payloadDoor struct {
 	Payload *makegood.Payload `json:"payload"`
 }
 
-// upload is what the API is told of what is to be written.
+// upload describes a payload to be written, for the API.
 type upload struct {
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
 	Type   string `json:"type,omitempty"`
 }
 
-// WritePayload is what Payloads says. What can be read again from its beginning (an io.Seeker) is hashed first, and sent again
-// where a line broke. An engine takes anything else as it comes, once; for a stack it is kept in a temporary file until it was
-// sent, above a megabyte.
+// WritePayload implements api.Payloads. A source that can be read again from its beginning (an io.Seeker) is hashed
+// first, and sent again after a broken connection. An engine takes any other source as it comes, once; for a stack
+// such a source is kept in a temporary file until it was sent, above a megabyte.
 func (c *remote) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	p, err := c.writePayload(ctx, id, mediaType, from)
 	switch {
@@ -95,19 +95,19 @@ func (c *remote) writePayload(ctx context.Context, id, mediaType string, from io
 	return c.send(ctx, id, upload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType}, source)
 }
 
-// lengthRequired reports whether the API wants to know the hash of what is written.
+// lengthRequired reports whether the API requires the hash of the payload.
 func lengthRequired(err error) bool {
 	var invalid *api.InvalidError
 	return errors.As(err, &invalid) && invalid.Status == http.StatusLengthRequired
 }
 
-// askToWrite asks where a payload is written.
+// askToWrite asks the API for the request that writes a payload.
 func (c *remote) askToWrite(ctx context.Context, id string, u upload) (d payloadDoor, err error) {
 	_, err = c.call(ctx, http.MethodPost, pathOf(id)+"/payloads", nil, u, &d)
 	return d, err
 }
 
-// sendOnce sends the API itself what cannot be read twice.
+// sendOnce sends to the API itself a source that cannot be read twice.
 func (c *remote) sendOnce(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	limited := payload.Limit(from)
 	read := transfer.NewOnce(limited)
@@ -123,7 +123,7 @@ func (c *remote) sendOnce(ctx context.Context, id, mediaType string, from io.Rea
 	return p, transfer.Same(p, limited.Written())
 }
 
-// put sends the API itself the bytes of a payload.
+// put sends the bytes of a payload to the API itself.
 func (c *remote) put(ctx context.Context, id, mediaType string, body io.Reader, length int64) (p makegood.Payload, err error) {
 	r, err := c.request(ctx, http.MethodPut, pathOf(id)+"/payloads", body)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *remote) put(ctx context.Context, id, mediaType string, body io.Reader, 
 	return p, nil
 }
 
-// send sends what can be read again, until it is there.
+// send sends a source that can be read again, until the payload is stored.
 func (c *remote) send(ctx context.Context, id string, u upload, source *transfer.Source) (makegood.Payload, error) {
 	want := payload.Written{SHA256: u.SHA256, Bytes: u.Bytes}
 	err := c.again(ctx, func() error {
@@ -166,7 +166,7 @@ func (c *remote) send(ctx context.Context, id string, u upload, source *transfer
 		} else {
 			err = c.putAway(ctx, door, body, u.Bytes)
 		}
-		// Nobody reads from it any more once it is closed.
+		// Once closed, the body has no reader any more.
 		if changed := body.Changed(); changed != nil {
 			return backoff.Permanent(changed)
 		}
@@ -175,7 +175,7 @@ func (c *remote) send(ctx context.Context, id string, u upload, source *transfer
 	return makegood.Payload{SHA256: u.SHA256, Bytes: u.Bytes, Type: u.Type}, err
 }
 
-// again does something until it is done, fails for good, or has failed maxTransfers times.
+// again calls do until it succeeds, fails for good, or has failed maxTransfers times.
 func (c *remote) again(ctx context.Context, do func() error) error {
 	tries := uint(maxTransfers)
 	if c.patience == 0 {
@@ -186,7 +186,7 @@ func (c *remote) again(ctx context.Context, do func() error) error {
 	return final(err)
 }
 
-// final is an error without what says when to try again.
+// final strips from an error the time of the next try.
 func final(err error) error {
 	var permanent *backoff.PermanentError
 	if errors.As(err, &permanent) {
@@ -199,7 +199,7 @@ func final(err error) error {
 	return err
 }
 
-// request makes a request to the API, for as long as it takes until ctx ends: how long 100 MB take nobody knows.
+// request makes a request to the API, for as long as ctx allows: the time that 100 MB take is unknown.
 func (c *remote) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, body)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *remote) request(ctx context.Context, method, path string, body io.Reade
 	return r, nil
 }
 
-// stream asks the API once. It follows nobody elsewhere, with what belongs to the API in its header.
+// stream makes one request to the API. It follows no redirect, because the header has credentials of the API.
 func (c *remote) stream(r *http.Request) (*http.Response, error) {
 	patient := *c.http
 	patient.Timeout = 0
@@ -225,7 +225,7 @@ func (c *remote) stream(r *http.Request) (*http.Response, error) {
 
 func followNobody(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// OpenPayload is what Payloads says. What breaks off is read on from where it did.
+// OpenPayload implements api.Payloads. A transfer that breaks off continues from the same byte.
 func (c *remote) OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error) {
 	r, err := c.open(ctx, id, p, 0, p.Bytes)
 	if err != nil {
@@ -234,7 +234,7 @@ func (c *remote) OpenPayload(ctx context.Context, id string, p makegood.Payload)
 	return payload.Checked(p, r), nil
 }
 
-// OpenPayloadRange is what Payloads says.
+// OpenPayloadRange implements api.Payloads.
 func (c *remote) OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	if err := payload.CheckRange(p, offset, n); err != nil {
 		return nil, fmt.Errorf("open a payload of job %s: %w", id, &api.InvalidError{Message: err.Error()})
@@ -258,7 +258,7 @@ func (c *remote) open(ctx context.Context, id string, p makegood.Payload, offset
 	return r, nil
 }
 
-// download asks for a payload of a job.
+// download is a request for a payload of a job.
 type download struct {
 	c   *remote
 	ctx context.Context
@@ -266,7 +266,7 @@ type download struct {
 	p   makegood.Payload
 }
 
-// ask asks for its bytes from at to end, as often as there is patience for.
+// ask asks for the bytes from at to end, until the patience ends.
 func (d download) ask(at, end int64) (body io.ReadCloser, err error) {
 	err = d.c.again(d.ctx, func() (err error) {
 		body, err = d.askOnce(at, end)
@@ -275,7 +275,7 @@ func (d download) ask(at, end int64) (body io.ReadCloser, err error) {
 	return body, err
 }
 
-// askOnce asks the API, and goes where it leads.
+// askOnce asks the API, and follows it to the store.
 func (d download) askOnce(at, end int64) (io.ReadCloser, error) {
 	query := url.Values{"bytes": {strconv.FormatInt(d.p.Bytes, 10)}}
 	if d.p.By != "" {
@@ -305,7 +305,7 @@ func (d download) askOnce(at, end int64) (io.ReadCloser, error) {
 	return nil, d.c.problemOf(answer)
 }
 
-// goAway reads from the store to which the API leads.
+// goAway reads from the store that the API names.
 func (d download) goAway(door payloadDoor, at, end int64) (io.ReadCloser, error) {
 	r, err := d.c.awayRequest(d.ctx, door, nil)
 	if err != nil {
@@ -326,7 +326,7 @@ func (d download) goAway(door payloadDoor, at, end int64) (io.ReadCloser, error)
 	return nil, d.c.refusedAway(r, answer)
 }
 
-// taken is the body of an answer from the byte on that was asked for.
+// taken returns the body of an answer from the requested byte on.
 func (d download) taken(answer *http.Response, at, end int64) (io.ReadCloser, error) {
 	body, err := transfer.Body(answer, d.p, at, end)
 	switch {

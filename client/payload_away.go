@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// awayPatience is how long a store may take to answer when all was sent.
+	// awayPatience is how long a store may take to answer after all bytes were sent.
 	awayPatience = time.Minute
-	// awayContinue is how long a store may take to say that it wants the body at all: one that refuses is not sent 100 MB.
+	// awayContinue is how long a store may take to accept the body: a store that refuses is not sent 100 MB.
 	awayContinue = 2 * time.Second
 )
 
-// newAway makes the client of stores that the API leads to. It is another than that of the API, whatever that one was given: no
-// credential that belongs to the API goes along, and nobody leads on from there.
+// newAway makes the client for stores that the API names. It is separate from the client of the API, whatever that was
+// configured with: it carries no credential of the API, and follows no redirect.
 func newAway() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout, t.ExpectContinueTimeout = awayPatience, awayContinue
-	// What is read is what was hashed.
+	// The bytes read must be the bytes that were hashed.
 	t.DisableCompression = true
 	return &http.Client{Transport: t, CheckRedirect: followNobody}
 }
 
-// awayRequest makes the request that a door is. No error has its URL: whoever reads that may make the request.
+// awayRequest makes the request of a door. No error contains its URL: any reader of the URL may make the request.
 func (c *remote) awayRequest(ctx context.Context, door payloadDoor, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, door.Method, door.URL, body)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *remote) awayRequest(ctx context.Context, door payloadDoor, body io.Read
 	return r, nil
 }
 
-// safe reports whether bytes may go to a URL: nobody on the way reads them.
+// safe reports whether bytes may go to a URL: https, or this machine, so no host on the way can read them.
 func safe(u *url.URL) bool {
 	host := net.ParseIP(u.Hostname())
 	loopback := u.Hostname() == "localhost" || host != nil && host.IsLoopback()
@@ -88,8 +88,9 @@ func (c *remote) goAway(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// refusedAway says what a store answered. Of its text only the code is said: S3 quotes the signature in it. A door that has
-// closed, or that something was there already behind, is worth another one, and so is what a store says of itself.
+// refusedAway returns the error for a store's refusal. It quotes only the code: S3 repeats the signature in its text.
+// A door that has closed, or that already has an object behind it, is worth another try, and so is an error of the
+// store itself.
 func (c *remote) refusedAway(r *http.Request, answer *http.Response) error {
 	var said struct{ Code string }
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
@@ -109,5 +110,5 @@ func (c *remote) refusedAway(r *http.Request, answer *http.Response) error {
 	return backoff.Permanent(err)
 }
 
-// maxCode is how long the code of an answer of a store is.
+// maxCode is the maximum length of a store's error code.
 const maxCode = 80

@@ -9,8 +9,9 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// Quarantine reads a page of what an engine in one process has in quarantine. A cursor of "" is the first page. A deployed stack has its own
-// in a queue, and refuses this and the others of quarantine with an *InvalidError that says where to look.
+// Quarantine reads a page of the quarantine of an engine in one process. A cursor of "" is the first page. A deployed
+// stack has its quarantine in a queue, and refuses this and the other methods for quarantine with an *InvalidError
+// that says where to look.
 func (c *Client) Quarantine(ctx context.Context, cursor string) (page api.QuarantinePage, err error) {
 	query := url.Values{}
 	if cursor != "" {
@@ -22,7 +23,7 @@ func (c *Client) Quarantine(ctx context.Context, cursor string) (page api.Quaran
 	return page, nil
 }
 
-// QuarantinedMessage reads a message in quarantine, and what a replay would make of it. ErrNoMessage.
+// QuarantinedMessage reads a message in quarantine, with the expected result of a replay. ErrNoMessage.
 func (c *Client) QuarantinedMessage(ctx context.Context, id string) (q api.Quarantined, err error) {
 	if _, err := c.remote.call(ctx, http.MethodGet, quarantinedAt(id, ""), nil, nil, &q); err != nil {
 		return q, fmt.Errorf("message %s: %w", id, err)
@@ -30,8 +31,8 @@ func (c *Client) QuarantinedMessage(ctx context.Context, id string) (q api.Quara
 	return q, nil
 }
 
-// ReplayQuarantined lets a message in quarantine do what it was sent for. It is deleted after what it led to is stored, so after
-// an *UnreachableError it may be asked for again; ErrNoMessage may then mean that it was done.
+// ReplayQuarantined processes a message in quarantine again. The message is deleted after its effects are stored, so
+// after an *UnreachableError the call may be repeated; ErrNoMessage may then mean that it was done.
 func (c *Client) ReplayQuarantined(ctx context.Context, id string) (r api.Replayed, err error) {
 	if _, err := c.remote.call(ctx, http.MethodPost, quarantinedAt(id, "/replay"), nil, struct{}{}, &r); err != nil {
 		return r, fmt.Errorf("replay message %s: %w", id, err)
@@ -47,5 +48,5 @@ func (c *Client) DropQuarantined(ctx context.Context, id string) error {
 	return nil
 }
 
-// quarantinedAt is where a message in quarantine is, or what can be asked of it.
+// quarantinedAt returns the path of a message in quarantine, or of a request for it.
 func quarantinedAt(id, what string) string { return "/api/quarantine/" + url.PathEscape(id) + what }

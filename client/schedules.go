@@ -16,7 +16,7 @@ import (
 
 var _ api.Schedules = (*remote)(nil)
 
-// CreateSchedule is what Schedules says.
+// CreateSchedule implements api.Schedules.
 func (c *remote) CreateSchedule(ctx context.Context, s makegood.Schedule) (stored api.Scheduled, err error) {
 	status, err := c.call(ctx, http.MethodPost, "/api/schedules", nil, s, &stored)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *remote) CreateSchedule(ctx context.Context, s makegood.Schedule) (store
 	return stored, nil
 }
 
-// ChangeSchedule is what Schedules says.
+// ChangeSchedule implements api.Schedules.
 func (c *remote) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev int64) (stored api.Scheduled, err error) {
 	query := url.Values{}
 	if rev != 0 {
@@ -57,7 +57,7 @@ func (c *remote) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
 	return list.Schedules, nil
 }
 
-// NextFires is what Schedules says.
+// NextFires implements api.Schedules.
 func (c *remote) NextFires(ctx context.Context, name string, count int) ([]time.Time, error) {
 	var next struct {
 		Fires []time.Time `json:"fires"`
@@ -69,12 +69,12 @@ func (c *remote) NextFires(ctx context.Context, name string, count int) ([]time.
 	return next.Fires, nil
 }
 
-// PauseSchedule is what Schedules says.
+// PauseSchedule implements api.Schedules.
 func (c *remote) PauseSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return c.askSchedule(ctx, name, "pause")
 }
 
-// ResumeSchedule is what Schedules says.
+// ResumeSchedule implements api.Schedules.
 func (c *remote) ResumeSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return c.askSchedule(ctx, name, "resume")
 }
@@ -86,7 +86,7 @@ func (c *remote) askSchedule(ctx context.Context, name, what string) (s api.Sche
 	return s, nil
 }
 
-// RunSchedule is what Schedules says. All tries of a call are one job.
+// RunSchedule implements api.Schedules. All tries of a call are one job.
 func (c *remote) RunSchedule(ctx context.Context, name string) (job string, err error) {
 	body := struct {
 		Request string `json:"request"`
@@ -100,7 +100,7 @@ func (c *remote) RunSchedule(ctx context.Context, name string) (job string, err 
 	return made.Job, nil
 }
 
-// RemoveSchedule is what Schedules says. After a try whose answer was lost it may find that there is none any more.
+// RemoveSchedule implements api.Schedules. After a try with a lost answer it may find that the schedule is gone.
 func (c *remote) RemoveSchedule(ctx context.Context, name string, rev int64) error {
 	body := struct {
 		Rev int64 `json:"rev,omitempty"`
@@ -111,5 +111,5 @@ func (c *remote) RemoveSchedule(ctx context.Context, name string, rev int64) err
 	return nil
 }
 
-// scheduleAt is where a schedule is, or what can be asked of it.
+// scheduleAt returns the path of a schedule, or of a request for it.
 func scheduleAt(name, what string) string { return "/api/schedules/" + url.PathEscape(name) + what }

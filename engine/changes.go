@@ -7,23 +7,23 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// ErrNoChanges: neither Options.Notify.Changes nor Options.Notify.LiveChanges is set, so nothing is kept of what
-// changes.
+// ErrNoChanges: neither Options.Notify.Changes nor Options.Notify.LiveChanges is set, so the engine keeps no changes.
 var ErrNoChanges = errors.New("changes are not kept: set Options.Notify.Changes or Options.Notify.LiveChanges")
 
-// Change is a change of a job as it is shown to those who look on.
+// Change is a change of a job, for watchers.
 type Change struct {
 	// Job is the job's id, Workflow the name of its workflow.
 	Job      string
 	Workflow string
-	// Missed is how many changes, of whatever jobs, were left out before this one, since whoever looks on was too slow.
+	// Missed counts the changes, of any jobs, that were left out before this one because the watcher was too slow.
 	Missed int64
 	makegood.Change
 }
 
-// WatchChanges returns the changes of all jobs as they happen, until ctx ends, or the engine is closed; then the channel is closed. It holds nobody up: up to
-// 1000 changes wait for who is slow, and of more the next that is shown says how many were Missed. After a restart some may
-// be shown again. Whoever may miss none sets Options.Notify.Changes.
+// WatchChanges returns the changes of all jobs as they happen, until ctx ends or the engine is closed; then the
+// channel is closed. A slow watcher delays no job: up to 1000 changes wait for it, and after more the next change says
+// how many were Missed. After a restart some changes may appear again. A program that must miss no change sets
+// Options.Notify.Changes.
 func (e *Engine) WatchChanges(ctx context.Context) (<-chan Change, error) {
 	hub := e.inner.Hub()
 	if hub == nil {

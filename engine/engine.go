@@ -1,5 +1,5 @@
-// Package engine is Makegood in your process: no cloud, no Docker, one folder. Jobs survive the death of the process at
-// any moment, and go on with the next engine on the same folder.
+// Package engine is Makegood in your process: no cloud, no Docker, one folder. Jobs survive the death of the process
+// at any moment, and go on with the next engine on the same folder.
 //
 //	eng, err := engine.Open(ctx, engine.Options{Dir: "data", Workflows: trips.Files, Agents: trips.Agents})
 //	go eng.Run(ctx)                                        // until ctx ends; it returns why it stopped
@@ -8,8 +8,8 @@
 //	mux.Handle("/makegood/", http.StripPrefix("/makegood", eng.Handler()))
 //
 // An Engine is an api.Jobs. There is no global state: several engines may run in one process, each on a folder of its
-// own, and none leaves a goroutine behind after Close, but those of agents that ignore the end of their context: Run waits
-// ten seconds for such a one, and then returns without it.
+// own. After Close an engine leaves no goroutine behind, except those of agents that ignore the end of their context:
+// Run waits ten seconds for such an agent, and then returns without it.
 package engine
 
 import (
@@ -40,110 +40,112 @@ import (
 
 // Errors of Run.
 var (
-	// ErrRunning: another Run of the same engine has not returned. It goes on as if nobody had asked.
+	// ErrRunning: another Run of the same engine has not returned. It goes on undisturbed.
 	ErrRunning = embedded.ErrRunning
 	// ErrClosed: the engine was closed, and runs no more.
 	ErrClosed = embedded.ErrClosed
 )
 
-// Concurrency is how many attempts run at once in an engine; what is beyond that waits, unclaimed. Undos are counted by
-// themselves: beside as many steps there may run as many undos, so that no step keeps an undo waiting, however long it takes.
-// Agents outside take as many tasks as they say.
+// Concurrency limits the attempts that run at once in an engine; further attempts wait, unclaimed. Undos are counted
+// separately: beside the steps the same number of undos may run, so a step never delays an undo, however long it
+// takes. Agents outside take as many tasks as they ask for.
 type Concurrency struct {
-	// All is how many of all agents together, 1 to 10,000. Zero: as many as of each agent.
+	// All limits the attempts of all agents together, 1 to 10,000. Zero: no limit besides that of each agent.
 	All int
-	// Agents is how many of an agent, by its name, 1 to 10,000. Of one that is not named: 64.
+	// Agents limits the attempts of each agent, by its name, 1 to 10,000. An agent without an entry: 64.
 	Agents map[string]int
 }
 
-// Options say what an engine is made of. The zero value keeps nothing, knows no workflow, and has the built-in agent
-// http alone.
+// Options configure an engine. The zero value stores no job on disk, knows no workflow, and has only the built-in
+// agent http.
 type Options struct {
-	// Dir is the folder that keeps everything, made if it is not there, for its owner alone. One engine at a time holds
-	// it. Empty: nothing is kept, and all jobs are gone with the engine.
+	// Dir is the folder of all stored data, made if it is not there, for its owner alone. One engine at a time holds it.
+	// Empty: all data is in memory, and all jobs are gone with the engine.
 	Dir string
 	// Workflows hold the workflow files, *.yaml and *.yml, also in folders below. Each becomes the current definition of
-	// its name; jobs that are in Dir already keep theirs. Nil: none; Define makes them known one by one.
+	// its name; jobs that are in Dir already keep theirs. Nil: none; Define adds workflows one by one.
 	Workflows fs.FS
 	// Agents do the steps, beside the built-in http.
 	Agents []agent.Handler
 	// Concurrency is how many attempts of Agents run at once. The zero value: 64 of each.
 	Concurrency Concurrency
-	// Secrets gives what ${ secret("name") } in a workflow asks for, just before an agent of Agents works: never stored, never
-	// logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
+	// Secrets returns the values of ${ secret("name") } in workflows, just before an agent of Agents works: never stored,
+	// never logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
 	Secrets agent.Secrets
-	// Outside are agents that do their steps in other processes, in any language: they come to Handler, or AgentHandler, for
+	// Outside are agents that do their steps in other processes, in any language: they ask Handler, or AgentHandler, for
 	// their tasks.
 	Outside []Outside
 	// Retention is how long a job is kept after its end, at least 24 hours. Zero: for ever.
 	Retention time.Duration
-	// Notify says who is told of jobs, of agents, of changes and of questions. The zero value: nobody but Logger.
+	// Notify names the receivers of news about jobs, agents, changes and questions. The zero value: Logger alone.
 	Notify Notify
-	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
-	// as a page whose own name was made to lead to this machine would send them.
+	// Hosts are the names, beside loopback addresses, under which requests may reach Handler: it refuses others with 421,
+	// because a hostile page could make its own name resolve to this machine.
 	Hosts []string
-	// Caller says who makes a request to Handler, for what is kept of it. It gets requests of others alone: a repair of many jobs,
-	// which goes on without a browser and after a restart, asks as who began it. Nil: "local", whoever it is.
+	// Caller returns the author of a request to Handler, for the records of that request. It gets only requests from
+	// outside the engine: a bulk repair, which goes on without a browser and after a restart, acts as the caller that
+	// began it. Nil: "local", for every caller.
 	Caller func(*http.Request) string
-	// Telemetry is where traces and metrics go, to providers of OpenTelemetry; the zero value: nowhere. A collector that is slow
-	// or gone delays nothing. Its Scrape answers GET /metrics of Handler.
+	// Telemetry sends traces and metrics to providers of OpenTelemetry; the zero value: none are sent. A collector that is
+	// slow or gone delays no job. Its Scrape answers GET /metrics of Handler.
 	Telemetry telemetry.Telemetry
-	// Logger hears of what goes wrong, the same once a minute. It never hears a payload. Nil: slog.Default().
+	// Logger gets the errors, the same error once a minute, and never a payload. Nil: slog.Default().
 	Logger *slog.Logger
 }
 
-// Outside is an agent that runs in other processes. A task that one of them has taken is its own until its time has run
-// out: its claim is on the disk before the task is given, and a restart of the engine does not end it.
+// Outside is an agent that runs in other processes. A process that has taken a task keeps it until the task's time has
+// run out: the claim is on the disk before the task is handed out, and a restart of the engine does not end it.
 type Outside struct {
-	// Name is the agent's name in workflows, which may ask it for anything.
+	// Name is the agent's name in workflows, which may use it for any step.
 	Name string
-	// Token is what a request must show in order to speak as this agent: "Authorization: Bearer TOKEN". At most
-	// 1,024 bytes. Empty: whoever reaches the handler may.
+	// Token authenticates a request as this agent: "Authorization: Bearer TOKEN". At most 1,024 bytes. Empty: every
+	// request that reaches the handler is accepted.
 	Token string
 }
 
-// Notice is what is told of a job: a change of its ProcessState. It carries no payload. Whoever is told of one twice
-// knows it by Job and Seq.
+// Notice reports a change of a job's ProcessState. It carries no payload. A receiver recognises a repeated notice by
+// Job and Seq.
 type Notice struct {
 	// Job is the job's id, Workflow the name of its workflow.
 	Job      string
 	Workflow string
-	// Seq numbers what is told of a job; the first is 1.
+	// Seq numbers the notices of a job; the first is 1.
 	Seq          int
 	ProcessState makegood.ProcessState
 	// Reason says why the job stopped, is undone or was cancelled; empty otherwise.
 	Reason string
-	// At is when it changed.
+	// At is the time of the change.
 	At time.Time
-	// ReplyTo is the name under which the listener is registered; empty: nobody listens to the job.
+	// ReplyTo is the name under which the listener is registered; empty: the job has no listener.
 	ReplyTo string
-	// ExpectBy is set, for the Operator alone, if the job will not be done by then, as its workflow expects
-	// (makegood.Workflow.Expect). Nothing has changed then, and Reason says what the job waits for.
+	// ExpectBy is set, for the Operator alone, if the job will not be done by this time, by which its workflow expects it
+	// (makegood.Workflow.Expect). Such a notice reports no change of state, and its Reason says why the job waits.
 	ExpectBy time.Time
 }
 
-// Question is what those are told who are asked to complete a step. Whoever has its Completion may answer. Who is asked
-// twice knows it by Job, Step, Undo, Round and N.
+// Question asks a person or program to complete a step. Any holder of its Completion may answer. A receiver recognises
+// a repeated question by Job, Step, Undo, Round and N.
 type Question struct {
-	// Job is the job's id, Workflow the name of its workflow, Step the step that waits; Undo: its undo does.
+	// Job is the job's id, Workflow the name of its workflow, Step the step that waits; Undo: its undo waits.
 	Job, Workflow, Step string
 	Undo                bool
-	// Round is that of the job; N counts the askings of a wait, the first is 1.
+	// Round is the job's round; N counts the questions of one wait, the first is 1.
 	Round, N int
-	// Since is when it began to wait, Deadline when it ends without an answer.
+	// Since is when the wait began, Deadline when it ends without an answer.
 	Since, Deadline time.Time
 	// Text is the question of an approval, Choices are its answers; none: any output.
 	Text    string
 	Choices []string
-	// Completion is the completion token. Link is where a person can answer with it; empty: nowhere.
+	// Completion is the completion token. Link is the page where a person can answer with it; empty: there is none.
 	Completion, Link string
 }
 
 // Engine runs jobs in this process. Make it with Open, let it Run, and Close it. Its methods may be called by many
-// goroutines at once, also before Run: a job that is submitted then waits for it.
+// goroutines at once, also before Run: a job submitted then waits for Run.
 //
-// Package api documents the methods of the interfaces that an Engine has: with them a program works with jobs, schedules, pauses,
-// large payloads and agents, in the same words and with the same errors as with a client.Client.
+// Package api documents the methods of the interfaces that an Engine implements: through them a program works with
+// jobs, schedules, pauses, large payloads and agents, in the same words and with the same errors as with a
+// client.Client.
 type Engine struct {
 	api.Jobs
 	api.Schedules
@@ -163,13 +165,14 @@ type Engine struct {
 	closed  error
 }
 
-// byEngine is the author of what the program asks that runs the engine, where it names none (api.As).
+// byEngine is the author of the program's own requests, where it names none (api.As).
 const byEngine = "engine"
 
-// Open takes the folder and reads the workflows. Nothing runs before Run. It fails, and holds nothing, where an option
-// cannot be (an agent that is nil, given twice or called http, a listener that is nil or badly named), where another engine
-// has the folder (the error names its process), where a workflow file is wrong or names an agent that is not
-// there (all that is wrong, FILE:LINE each), or where the folder was written by a release that this one cannot follow.
+// Open takes the folder and reads the workflows. No job runs before Run. Open fails, and holds no folder, where an
+// option is invalid (an agent that is nil, given twice or called http, a listener that is nil or badly named), where
+// another engine has the folder (the error names its process), where a workflow file is wrong or names an unknown
+// agent (the error has all mistakes, FILE:LINE each), or where the folder was written by a release that this one
+// cannot follow.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -245,7 +248,7 @@ func (o Options) page(handler http.Handler, jobs *control.Service) (*page.Page, 
 	return page.New(page.Config{Jobs: jobs, Repairs: repairs, Caller: o.Caller, API: handler, Where: o.where(), Flags: o.flags(), Names: o.hosts(), Logger: o.logger()}), nil
 }
 
-// where says in words where the jobs are.
+// where describes the place of the jobs, for people.
 func (o Options) where() string {
 	if o.Dir == "" {
 		return "in this process, nothing is kept"
@@ -274,17 +277,17 @@ func (o Options) config(agents []agent.Handler, w *control.Waiting) embedded.Con
 	return c
 }
 
-// Run works until ctx ends or Close is called, and returns when everything has stopped: nil then, and else why it cannot
-// go on, such as a store that is lost. Attempts that ran are cut off, and made again by the next engine on the folder. A disk
-// that is full for a while is no reason to return. While another Run of the engine works it fails at once with ErrRunning,
-// and after Close with ErrClosed. After Run has returned it may be called again: it goes on, and learns of attempts that were
-// cut off by their timeouts at the latest.
+// Run works until ctx ends or Close is called, and returns when all work has stopped: nil then, otherwise the error
+// that keeps it from going on, such as the loss of the store. Running attempts are cut off, and made again by the next
+// engine on the folder. A disk that is full for a while does not end Run. While another Run of the engine works, Run
+// fails at once with ErrRunning, and after Close with ErrClosed. After Run has returned, it may be called again: it
+// goes on, and learns of the attempts that were cut off no later than at their timeouts.
 func (e *Engine) Run(ctx context.Context) error { return e.inner.Run(ctx) }
 
 // Close stops Run, as the end of its ctx does, waits until it has returned, and frees the folder. Every Close waits
-// for that, the first or not, and returns what the first returned: an error means that the store could not be closed well;
-// what was answered is kept all the same. After it what asks for jobs fails, and Run with ErrClosed. What the engine
-// calls (an agent, an Operator, a listener) must not call it, as it would wait for itself.
+// for that and returns the error of the first: an error means that the store could not be closed well; the changes
+// that were answered for are stored all the same. After Close requests for jobs fail, and Run fails with ErrClosed. A
+// function that the engine calls (an agent, an Operator, a listener) must not call Close, as it would wait for itself.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		if e.handler != nil {
@@ -293,14 +296,14 @@ func (e *Engine) Close() error {
 		if e.inner != nil {
 			e.closed = e.inner.Close()
 		}
-		// Only now does nobody use it any more.
+		// No code uses it any more.
 		e.http.Close()
 	})
 	return e.closed
 }
 
-// Define makes a workflow file the current definition of its name; jobs that are there keep theirs. name is what the
-// error calls it, which returns all that is wrong, a line each.
+// Define makes a workflow file the current definition of its name; existing jobs keep theirs. name stands for the file
+// in the error, which lists all mistakes, a line each.
 func (e *Engine) Define(ctx context.Context, name string, source []byte) (api.Workflow, error) {
 	compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(e.agents...))
 	if err != nil {
@@ -312,19 +315,19 @@ func (e *Engine) Define(ctx context.Context, name string, source []byte) (api.Wo
 	return api.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash}, nil
 }
 
-// Handler answers the page, for browsers, and the HTTP API: what package client and the command ask, described by GET
-// /api/openapi.json. It asks nobody who they are: whoever reaches it may do everything, so put it behind what knows your
-// callers, and tell Caller who they are. Strip the prefix under which it is mounted. A page that is open keeps a stream: it ends
-// with the request's context, and with Close.
+// Handler serves the page, for browsers, and the HTTP API for package client and the command, described by GET
+// /api/openapi.json. It authenticates no caller: every request that reaches it may do everything, so put it behind
+// your own authentication, and let Options.Caller return the caller. Strip the prefix under which it is mounted. An
+// open page keeps a stream: it ends with the request's context, and with Close.
 func (e *Engine) Handler() http.Handler { return e.handler }
 
-// AgentHandler answers the part of the HTTP API that agents outside need, and no other: each of them is known by its
-// Token. Give it to a listener that other machines reach, with TLS before it, and keep Handler to yourself. A request
-// for tasks may be held for 20 seconds, so a server's WriteTimeout must be longer.
+// AgentHandler serves only the part of the HTTP API that agents outside need: each agent shows its Token. Give it to a
+// listener that other machines reach, with TLS before it, and keep Handler to yourself. A request for tasks may be
+// held for 20 seconds, so a server's WriteTimeout must be longer.
 func (e *Engine) AgentHandler() http.Handler { return e.outside() }
 
-// CompletionHandler answers the part of the HTTP API that whoever holds the completion token of a step needs, and no
-// other: the page of a link (Options.Notify.AnswerURL), and POST /api/completions/. The token alone lets them in, and
-// only to that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to
-// yourself. A log of requests before it has the links: leave their paths out of it.
+// CompletionHandler serves only the part of the HTTP API for the holders of completion tokens: the page of a link
+// (Options.Notify.AnswerURL), and POST /api/completions/. The token alone admits a request, and only to its step. Give
+// it to a listener that the receivers of questions reach, with TLS before it, and keep Handler to yourself. A log of
+// requests before it contains the links: leave their paths out.
 func (e *Engine) CompletionHandler() http.Handler { return e.answers() }

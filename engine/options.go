@@ -19,12 +19,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// check refuses what an engine could only stumble over later: all that is wrong, at once.
+// check returns all invalid options at once, before the engine starts.
 func (o Options) check() error {
 	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkListeners(o), checkQuestions(o), checkAnswerURL(o.Notify.AnswerURL), checkAlerts(o))
 }
 
-// checkAnswerURL refuses what no link can begin with.
+// checkAnswerURL refuses a URL that cannot be the prefix of a link.
 func checkAnswerURL(text string) error {
 	if text == "" {
 		return nil
@@ -35,7 +35,7 @@ func checkAnswerURL(text string) error {
 	return nil
 }
 
-// hosts are the names under which requests may ask.
+// hosts returns the names under which requests may reach the handler.
 func (o Options) hosts() []string {
 	if u, err := url.Parse(o.Notify.AnswerURL); err == nil && u.Hostname() != "" {
 		return append(slices.Clone(o.Hosts), u.Hostname())
@@ -43,7 +43,7 @@ func (o Options) hosts() []string {
 	return o.Hosts
 }
 
-// link makes the links of those who are asked; nil: there are none.
+// link returns the function that makes the links of questions; nil: there are no links.
 func (o Options) link() func(token string) string {
 	if o.Notify.AnswerURL == "" {
 		return nil
@@ -123,7 +123,7 @@ func checkQuestions(o Options) error {
 	return checkNamed("Options.Notify.Questions", o.Notify.Questions)
 }
 
-// checkNamed refuses those who are told under a name that cannot be, or who are nil.
+// checkNamed refuses receivers that are nil or have an invalid name.
 func checkNamed[T any](option string, told map[string]func(context.Context, T) error) error {
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(told)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
 
-// checkAlerts refuses alerts that could not be sent, or whose links would lead nowhere.
+// checkAlerts refuses alerts that cannot be sent, or have links that lead nowhere.
 func checkAlerts(o Options) error {
 	a := o.Notify.Alerts
 	switch {
@@ -33,7 +33,7 @@ func checkAlerts(o Options) error {
 	return nil
 }
 
-// flags have the command ask this engine; empty: where it is reached is not known.
+// flags returns the flags with which the command reaches this engine; empty: its address is not known.
 func (o Options) flags() string {
 	if o.Notify.Alerts.PageURL == "" {
 		return ""
@@ -41,7 +41,7 @@ func (o Options) flags() string {
 	return "--addr " + strings.TrimSuffix(o.Notify.Alerts.PageURL, "/")
 }
 
-// alerts tells the webhook and, without the reasons of jobs, the log.
+// alerts returns the notifier for the webhook and, without the reasons of jobs, the log.
 func (o Options) alerts() notify.Notifier {
 	where := notify.Where{Name: o.where(), Page: strings.TrimSuffix(o.Notify.Alerts.PageURL, "/"), Runbook: o.Notify.Alerts.RunbookURL}
 	where.Flags = o.flags()
@@ -49,10 +49,10 @@ func (o Options) alerts() notify.Notifier {
 	return notify.All(groupnotify.New(groupnotify.Config{To: to, Places: groupnotify.NewPlaces(), Where: func() notify.Where { return where }}))
 }
 
-// operator tells those who are there, and a log in place of who is not.
+// operator informs the functions that are set, and the log in place of the others.
 type operator struct{ options Options }
 
-// Announce is what notify.Notifier says.
+// Announce implements notify.Notifier.
 func (o operator) Announce(ctx context.Context, n notify.Notice) error {
 	if o.options.Notify.Operator == nil || !n.ForOperator() {
 		return notify.Log{Logger: o.options.logger()}.Announce(ctx, n)
@@ -60,7 +60,7 @@ func (o operator) Announce(ctx context.Context, n notify.Notice) error {
 	return o.options.Notify.Operator(ctx, noticeOf(n))
 }
 
-// AgentSilent is what notify.Notifier says.
+// AgentSilent implements notify.Notifier.
 func (o operator) AgentSilent(ctx context.Context, agent string) error {
 	if o.options.Notify.AgentSilent == nil {
 		return notify.Log{Logger: o.options.logger()}.AgentSilent(ctx, agent)
@@ -68,10 +68,10 @@ func (o operator) AgentSilent(ctx context.Context, agent string) error {
 	return o.options.Notify.AgentSilent(ctx, agent)
 }
 
-// listeners tells who is registered under the name that a job replies to.
+// listeners informs the listener that is registered under the job's ReplyTo.
 type listeners map[string]func(context.Context, Notice) error
 
-// Announce is what notify.Notifier says.
+// Announce implements notify.Notifier.
 func (l listeners) Announce(ctx context.Context, n notify.Notice) error {
 	tell, ok := l[n.ReplyTo]
 	switch {
@@ -89,13 +89,13 @@ func noticeOf(n notify.Notice) Notice {
 	}
 }
 
-// AgentSilent is nothing that a listener hears of.
+// AgentSilent returns nil: listeners get only the changes of their jobs.
 func (listeners) AgentSilent(context.Context, string) error { return nil }
 
-// askers tells who is registered under the names of those who are asked.
+// askers asks the receiver that is registered under the name in the question.
 type askers map[string]func(context.Context, Question) error
 
-// Ask is what notify.Asker says.
+// Ask implements notify.Asker.
 func (a askers) Ask(ctx context.Context, name string, q notify.Question) error {
 	tell, ok := a[name]
 	if !ok {

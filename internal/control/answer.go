@@ -15,19 +15,18 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// Answer is what somebody says of a step.
+// Answer is a completion or a failure of a step.
 type Answer struct {
-	// Output is what it gave, nothing: null. Error, if set, is why it failed; its RetryAfter is not looked at.
+	// Output is the step's output; none: null. Error, if set, is why the step failed; its RetryAfter is ignored.
 	Output json.RawMessage
 	Error  *makegood.StepError
-	// Request names the asking: the same one again is the same. Empty: what is answered does.
+	// Request names the request: the same name again is the same request. Empty: the content of the answer names it.
 	Request string
-	// By is who says so where the door knows nobody, at most limits.MaxAnswererBytes in one line. Why is what is said of it, at
-	// most limits.MaxReasonBytes.
+	// By is the author's name where the endpoint authenticates no caller, at most limits.MaxAnswererBytes in one line. Why
+	// is the author's reason, at most limits.MaxReasonBytes.
 	By, Why string
 }
 
-// verb names an answer.
 func (a Answer) verb() string {
 	if a.Error != nil {
 		return "fail"
@@ -35,7 +34,7 @@ func (a Answer) verb() string {
 	return "complete"
 }
 
-// event checks an answer, and returns what is told to the Scheduler.
+// event checks an answer, and returns the event for the Scheduler.
 func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
 	e := job.StepCompleted{Place: p, Request: a.Request, By: by, Why: a.Why}
 	if _, err := requestName(a.Request); err != nil {
@@ -57,7 +56,7 @@ func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
 	return e, err
 }
 
-// checkOutput checks what a step gave.
+// checkOutput checks a step's output.
 func checkOutput(given json.RawMessage) (job.Payload, error) {
 	if len(given) == 0 {
 		return job.Payload{}, nil
@@ -75,7 +74,7 @@ func checkOutput(given json.RawMessage) (job.Payload, error) {
 	return wire.Inline(output), nil
 }
 
-// settled checks what a person says of a step that they have dealt with.
+// settled checks a settlement, and returns its event.
 func settled(p job.Place, s api.SettleOptions) (job.Settled, error) {
 	e := job.Settled{Place: p, Done: !s.Skipped && !s.NotDone, NotDone: s.NotDone, Attempt: s.Attempt, Reason: s.Reason, Request: s.Name}
 	if _, err := requestName(s.Name); err != nil {
@@ -102,7 +101,7 @@ func settled(p job.Place, s api.SettleOptions) (job.Settled, error) {
 	return e, nil
 }
 
-// failure checks why a step failed.
+// failure checks the error of a failed step.
 func failure(given makegood.StepError) (job.StepError, error) {
 	f := job.StepError{Message: given.Message, Kind: given.Kind, Retryable: given.Retryable, Applied: given.Applied}
 	if f.Applied == "" {
@@ -121,7 +120,7 @@ func failure(given makegood.StepError) (job.StepError, error) {
 	return f, nil
 }
 
-// deadline checks a new deadline; zero says nothing.
+// deadline checks a new deadline; a zero time is no deadline.
 func deadline(until time.Time) (time.Time, error) {
 	until = domain.Instant(until)
 	if _, err := until.MarshalJSON(); err != nil {

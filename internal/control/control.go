@@ -1,6 +1,7 @@
-// Package control is what may be asked of jobs, once. A Service is an api.Jobs and everything else that people and programs ask of an
-// engine or of a stack: it checks a request, hands it to the Scheduler, the timetable or the pauses, which decide, and returns what is
-// stored after that. The HTTP API, package engine, the page and the test kit reach jobs through it, and have no rules of their own.
+// Package control answers the requests about jobs, in one place. A Service is an api.Jobs and has every other request
+// that people and programs make of an engine or of a stack: it checks a request, hands it to the Scheduler, the
+// timetable or the pauses, which decide, and returns the stored result. The HTTP API, package engine, the page and the
+// test kit reach jobs through it, and have no rules of their own.
 //
 // Errors are those of package api, wrapped: errors.go has the table.
 package control
@@ -41,30 +42,30 @@ type Scheduler interface {
 
 var _ Scheduler = (*scheduler.Scheduler)(nil)
 
-// Quarantine is the quarantine of an engine. Its errors are api.ErrNoMessage and *api.InvalidError; after any other the outcome is
-// unknown, and the request may be made again.
+// Quarantine is the quarantine of an engine. Its errors are api.ErrNoMessage and *api.InvalidError; after any other
+// the outcome is unknown, and the request may be made again.
 type Quarantine interface {
 	Page(ctx context.Context, cursor string, limit int) (api.QuarantinePage, error)
 	Get(ctx context.Context, id string) (api.Quarantined, error)
-	// Replay answers after what the message led to is stored, and Drop after it is gone for good.
+	// Replay answers after the effects of the message are stored, and Drop after it is gone for good.
 	Replay(ctx context.Context, id string) (api.Replayed, error)
 	Drop(ctx context.Context, id string) error
 }
 
-// Large is where large payloads are written and read. Errors are those of payload.Store.
+// Large writes and reads large payloads. Errors are those of payload.Store.
 type Large interface {
 	WritePayload(ctx context.Context, job, mediaType string, from io.Reader) (makegood.Payload, error)
 	OpenPayload(ctx context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
 }
 
-// Agents knows the state of the agents, but for their pauses. An error leaves it open; that one queue could not be asked is said of
-// that agent alone.
+// Agents knows the state of the agents, but for their pauses. An error says that the state is unknown; a queue that
+// could not be asked is noted in its agent alone.
 type Agents interface {
 	Agents(ctx context.Context) ([]api.Agent, error)
 }
 
-// Config is what a Service is made of: the parts of an engine, or of a stack. A part that is nil is not to be had there, and what
-// needs it is refused with an *api.InvalidError of status 404.
+// Config has the parts of a Service: those of an engine, or of a stack. A nil part is not available there, and the
+// requests that need it are refused with an *api.InvalidError of status 404.
 type Config struct {
 	Reading
 	// Scheduler decides, and knows the claims and the jobs that stand still (Reading.Held, Reading.Stands).
@@ -78,15 +79,15 @@ type Config struct {
 	Agents     Agents
 	Quarantine Quarantine
 	Large      Large
-	// By is the author of what is asked under a context that names none (api.As).
+	// By is the author of requests under a context that names none (api.As).
 	By string
-	// Logger hears of every decision: the job, the author, and never a token or a payload. Nil: nothing is logged.
+	// Logger logs every decision: the job, the author, and never a token or a payload. Nil: no log.
 	Logger *slog.Logger
 	// Now defaults to time.Now.
 	Now func() time.Time
 }
 
-// Service answers what is asked of jobs. Its methods may be called by many goroutines at once.
+// Service answers requests about jobs. Its methods may be called by many goroutines at once.
 type Service struct {
 	Reader
 	parts Config
@@ -114,7 +115,7 @@ func New(c Config) *Service {
 	return &Service{Reader: Reader{reading: c.Reading}, parts: c}
 }
 
-// by is the author of a request: the one that the context names (api.As), or Config.By.
+// by returns the author of a request: the one that the context names (api.As), or Config.By.
 func (s *Service) by(ctx context.Context) string {
 	return cmp.Or(limits.Clip(api.Who(ctx)), s.parts.By)
 }

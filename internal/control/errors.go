@@ -16,7 +16,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// words are the errors of the parts whose kind alone matters, and what package api calls them. The text stays that of the part.
+// words maps the errors of the parts that only their kind identifies to those of package api. The text stays that of
+// the part.
 var words = []struct{ part, api error }{
 	{store.ErrDamaged, api.ErrDamaged},
 	{store.ErrNewer, api.ErrNewer},
@@ -24,7 +25,7 @@ var words = []struct{ part, api error }{
 	{payload.ErrNotFound, api.ErrNoPayload},
 }
 
-// inWords returns an error of a part in the words of package api. An error that is none of those stays as it is: the outcome of the
+// inWords returns an error of a part in the words of package api. Any other error stays as it is: the outcome of the
 // request is unknown then, and it may be made again.
 func inWords(err error) error {
 	var mismatch *scheduler.MismatchError
@@ -87,7 +88,7 @@ func known(err error) bool {
 	return false
 }
 
-// notHere refuses what a part would do that is not here.
+// notHere is the error for a part that is not available.
 func notHere(message string) error {
 	return &api.InvalidError{Message: message, Status: http.StatusNotFound}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
-// errNoPauses refuses what is asked of agents and workflows as a whole where they cannot be paused.
+// errNoPauses refuses pauses of whole agents and workflows where there are none.
 var errNoPauses = notHere("agents and workflows cannot be paused as a whole here")
 
-// PauseAll is what api.Holds says.
+// PauseAll implements api.Holds.
 func (s *Service) PauseAll(ctx context.Context, kind makegood.HoldKind, name, reason string) (makegood.Hold, error) {
 	return s.hold(ctx, "pause", func() (job.Hold, error) { return s.parts.Holds.Pause(ctx, kind, name, reason, s.by(ctx)) })
 }
 
-// ResumeAll is what api.Holds says.
+// ResumeAll implements api.Holds.
 func (s *Service) ResumeAll(ctx context.Context, kind makegood.HoldKind, name string) (makegood.Hold, error) {
 	return s.hold(ctx, "resume", func() (job.Hold, error) { return s.parts.Holds.Resume(ctx, kind, name, s.by(ctx)) })
 }
 
-// hold pauses or resumes an agent or a workflow, and returns the pause as it is stored after that.
+// hold pauses or resumes an agent or a workflow, and returns the stored pause.
 func (s *Service) hold(ctx context.Context, what string, do func() (job.Hold, error)) (makegood.Hold, error) {
 	if s.parts.Holds == nil {
 		return makegood.Hold{}, fmt.Errorf("%s: %w", what, errNoPauses)
@@ -40,7 +40,7 @@ func (s *Service) hold(ctx context.Context, what string, do func() (job.Hold, er
 	return view.Hold(counted), nil
 }
 
-// ListHolds is what api.Holds says.
+// ListHolds implements api.Holds.
 func (s *Service) ListHolds(ctx context.Context) ([]makegood.Hold, error) {
 	if s.parts.Holds == nil {
 		return nil, fmt.Errorf("list holds: %w", errNoPauses)
@@ -52,7 +52,7 @@ func (s *Service) ListHolds(ctx context.Context) ([]makegood.Hold, error) {
 	return view.Holds(all), nil
 }
 
-// ListAgents is what api.Agents says.
+// ListAgents implements api.Agents.
 func (s *Service) ListAgents(ctx context.Context) ([]api.Agent, error) {
 	if s.parts.Agents == nil || s.parts.Holds == nil {
 		return nil, fmt.Errorf("list agents: %w", notHere("how agents stand is not known here"))

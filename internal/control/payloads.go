@@ -17,7 +17,7 @@ var errNoPayloads = notHere(fmt.Sprintf("there is no payload store here, and an 
 // KeepsPayloads reports whether there is a payload store.
 func (s *Service) KeepsPayloads() bool { return s.parts.Large != nil }
 
-// WritePayload is what api.Payloads says.
+// WritePayload implements api.Payloads.
 func (s *Service) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	err := errors.Join(payload.Place{Job: id}.Check(), limits.CheckPayloadType(mediaType))
 	if err != nil {
@@ -36,12 +36,12 @@ func (s *Service) WritePayload(ctx context.Context, id, mediaType string, from i
 	return p, nil
 }
 
-// OpenPayload is what api.Payloads says.
+// OpenPayload implements api.Payloads.
 func (s *Service) OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error) {
 	return s.OpenPayloadRange(ctx, id, p, 0, -1)
 }
 
-// OpenPayloadRange is what api.Payloads says.
+// OpenPayloadRange implements api.Payloads.
 func (s *Service) OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	var r io.ReadCloser
 	err := errNoPayloads

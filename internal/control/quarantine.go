@@ -7,7 +7,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// quarantinePage is how many messages a page of the quarantine has.
+// quarantinePage is the number of messages in a page of the quarantine.
 const quarantinePage = 200
 
 // errNoQuarantine says where the quarantine of a stack is.
@@ -24,13 +24,13 @@ func (s *Service) QuarantineOf(ctx context.Context, cursor string, limit int) (p
 	return page, err
 }
 
-// QuarantinedMessage reads a message in quarantine, and says what a replay would make of it. Errors: api.ErrNoMessage.
+// QuarantinedMessage reads a message in quarantine, with the expected result of a replay. Errors: api.ErrNoMessage.
 func (s *Service) QuarantinedMessage(ctx context.Context, id string) (message api.Quarantined, err error) {
 	err = s.quarantine("message "+id, func(q Quarantine) (err error) { message, err = q.Get(ctx, id); return err })
 	return message, err
 }
 
-// ReplayQuarantined lets a message do what it was sent for, and deletes it after what it led to is stored. Errors: api.ErrNoMessage.
+// ReplayQuarantined processes a message again, and deletes it after its effects are stored. Errors: api.ErrNoMessage.
 func (s *Service) ReplayQuarantined(ctx context.Context, id string) (r api.Replayed, err error) {
 	err = s.quarantine("replay message "+id, func(q Quarantine) (err error) { r, err = q.Replay(ctx, id); return err })
 	if err == nil {

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// listPage is how many jobs a page of a list has.
+	// listPage is the number of jobs in a page of a list.
 	listPage = 200
-	// auditPage is how many jobs a page of an audit looks at.
+	// auditPage is the number of jobs in a page of an audit.
 	auditPage = 1000
-	// maxNear is how many attempts a job may have out whose claims are read for a list: each is a read of the store.
+	// maxNear limits the attempts of a job, out at once, that a list reads claims for: each is a read of the store.
 	maxNear = 20
 )
 
-// Store is where jobs are read.
+// Store reads jobs.
 type Store interface {
 	store.Lister
 	store.Auditor
@@ -38,18 +38,18 @@ type Store interface {
 	Definition(ctx context.Context, hash string) ([]byte, error)
 }
 
-// Reading is what a Reader is made of.
+// Reading has the parts of a Reader.
 type Reading struct {
 	Store Store
-	// Held returns the claims on those attempts of a job that are out, by step. Near: they lie beside the jobs, so that a list reads them
-	// too; on a stack each would be a request of its own, at every look at the list.
+	// Held returns the claims on a job's outstanding attempts, by step. Near: the claims are stored beside the jobs, so a
+	// list reads them too; on a stack each would be a request of its own, at every read of the list.
 	Held func(ctx context.Context, j job.Job) (map[string]job.Claim, error)
 	Near bool
-	// Stands says of the jobs of an audit's page whether they stand still. Nil: that is not looked at.
+	// Stands marks the jobs of an audit's page that stand still. Nil: they are not marked.
 	Stands func(ctx context.Context, page []store.Audited)
 	// Workflows returns the hashes of the current definitions, by the names of their workflows.
 	Workflows func(ctx context.Context) (map[string]string, error)
-	// Totals counts the jobs by their states without reading them. Nil: that is not known here.
+	// Totals counts the jobs by their states without reading them. Nil: it is not available here.
 	Totals store.Totaler
 	// Waiting is told of every save, for Wait and Watch. Nil: they poll.
 	Waiting *Waiting
@@ -66,10 +66,10 @@ type mark = sealed.By
 
 var _ api.Reader = (*Reader)(nil)
 
-// NewReader returns a Reader, which changes nothing.
+// NewReader returns a Reader, which writes to no store.
 func NewReader(r Reading) *Reader { return &Reader{reading: r} }
 
-// Get is what api.Reader says. A job that a newer release wrote is shown as far as it is known.
+// Get implements api.Reader. A job that a newer release wrote is shown as far as it is known.
 func (r *Reader) Get(ctx context.Context, id string) (makegood.Job, error) {
 	return r.read(ctx, id, r.withPayloads(ctx))
 }
@@ -80,7 +80,7 @@ func (r *Reader) withPayloads(ctx context.Context) func(job.Job, map[string]job.
 	}
 }
 
-// Look is what api.Reader says.
+// Look implements api.Reader.
 func (r *Reader) Look(ctx context.Context, id string) (makegood.Job, error) {
 	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
 		return view.Of(j, held), nil
@@ -115,7 +115,7 @@ func (r *Reader) shown(ctx context.Context, j job.Job, show func(job.Job, map[st
 	return v, nil
 }
 
-// load reads a job, also one that a newer release wrote. An id that no job can have reaches no store.
+// load reads a job, also one that a newer release wrote. It answers for an invalid id without a read of the store.
 func (r *Reader) load(ctx context.Context, id string) (job.Job, error) {
 	if makegood.CheckJobID(id) != nil {
 		return job.Job{}, api.ErrNotFound
@@ -127,7 +127,7 @@ func (r *Reader) load(ctx context.Context, id string) (job.Job, error) {
 	return j, nil
 }
 
-// Page is what api.Reader says: at most 200 jobs.
+// Page implements api.Reader: at most 200 jobs.
 func (r *Reader) Page(ctx context.Context, filter api.Filter, cursor string) (api.Page, error) {
 	return r.PageOf(ctx, filter, cursor, listPage)
 }
@@ -144,7 +144,7 @@ func (r *Reader) Details(ctx context.Context, filter api.Filter, cursor string, 
 	return page, inWords(err)
 }
 
-// nearClaims reads the claims on a job's attempts; nil: they are far.
+// nearClaims returns the function that reads the claims on a job's attempts; nil: they are not near.
 func (r *Reader) nearClaims(ctx context.Context) view.Claims {
 	if !r.reading.Near {
 		return nil
@@ -168,7 +168,7 @@ func attemptsOut(j job.Job) (out int) {
 	return out
 }
 
-// Count is what api.Reader says.
+// Count implements api.Reader.
 func (r *Reader) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
 	groups, err := view.Groups(ctx, r.reading.Store, filter, by, cursor)
 	return groups, inWords(err)
@@ -179,7 +179,7 @@ func (r *Reader) Errors(ctx context.Context, cursor string) (api.Groups, error) 
 	return r.Count(ctx, api.Filter{State: makegood.JobError}, view.ErrorFacets(), cursor)
 }
 
-// Totals returns how many jobs there are in each state, without reading them.
+// Totals returns the number of jobs in each state, without reading the jobs.
 func (r *Reader) Totals(ctx context.Context) (map[makegood.ProcessState]int, error) {
 	if r.reading.Totals == nil {
 		return nil, notHere("how many jobs there are is not known here; a count reads and counts them")
@@ -191,12 +191,12 @@ func (r *Reader) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 	return all, nil
 }
 
-// List is what api.Reader says.
+// List implements api.Reader.
 func (r *Reader) List(ctx context.Context, filter api.Filter) iter.Seq2[api.Listed, error] {
 	return protocol.Pages(func(cursor string) (api.Page, error) { return r.Page(ctx, filter, cursor) })
 }
 
-// Workflows is what api.Reader says, by their names.
+// Workflows implements api.Reader, sorted by name.
 func (r *Reader) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	known, err := r.reading.Workflows(ctx)
 	if err != nil {
@@ -231,7 +231,7 @@ func (r *Reader) Definition(ctx context.Context, hash string) (api.Definition, e
 	return shown, nil
 }
 
-// Audit looks at all jobs, and returns what it found page by page, as far as its caller reads on. An error ends it.
+// Audit checks all jobs, and returns its findings page by page, as its caller reads them. An error ends it.
 func (r *Reader) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
 	return func(yield func(api.AuditPage, error) bool) {
 		for cursor := ""; ; {
@@ -244,7 +244,7 @@ func (r *Reader) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
 	}
 }
 
-// AuditPage looks at a page of all jobs, after the page that gave cursor; empty: the first.
+// AuditPage checks a page of all jobs, after the page that returned cursor; empty: the first.
 func (r *Reader) AuditPage(ctx context.Context, cursor string) (api.AuditPage, error) {
 	page, next, err := r.reading.Store.AuditPage(ctx, cursor, auditPage)
 	if errors.Is(err, store.ErrNotFound) {
@@ -259,7 +259,7 @@ func (r *Reader) AuditPage(ctx context.Context, cursor string) (api.AuditPage, e
 	return api.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next}, nil
 }
 
-// Wait is what api.Reader says. It returns the job as it was saved at its end.
+// Wait implements api.Reader. It returns the job as it was saved at its end.
 func (r *Reader) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	if r.reading.Waiting == nil {
 		return protocol.WaitFor(ctx, r, id)
@@ -284,7 +284,7 @@ func (r *Reader) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	}
 }
 
-// Watch is what api.Reader says. Saves that follow closely upon each other may be seen as one.
+// Watch implements api.Reader. Saves in close succession may appear as one.
 func (r *Reader) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
 	if r.reading.Waiting == nil {
 		return protocol.Polled(ctx, id, r.Look)

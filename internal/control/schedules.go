@@ -14,10 +14,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
-// errNoSchedules refuses what is asked of schedules where there are none.
+// errNoSchedules refuses requests for schedules where there are none.
 var errNoSchedules = notHere("there are no schedules here")
 
-// CreateSchedule is what api.Schedules says.
+// CreateSchedule implements api.Schedules.
 func (s *Service) CreateSchedule(ctx context.Context, schedule makegood.Schedule) (api.Scheduled, error) {
 	created := false
 	v, err := s.schedule(ctx, "create", schedule.Name, func() (stored store.Scheduled, err error) {
@@ -28,24 +28,24 @@ func (s *Service) CreateSchedule(ctx context.Context, schedule makegood.Schedule
 	return v, err
 }
 
-// ChangeSchedule is what api.Schedules says.
+// ChangeSchedule implements api.Schedules.
 func (s *Service) ChangeSchedule(ctx context.Context, schedule makegood.Schedule, rev int64) (api.Scheduled, error) {
 	return s.schedule(ctx, "change", schedule.Name, func() (store.Scheduled, error) {
 		return s.parts.Timetable.Change(ctx, schedule, rev, s.by(ctx))
 	})
 }
 
-// PauseSchedule is what api.Schedules says.
+// PauseSchedule implements api.Schedules.
 func (s *Service) PauseSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return s.schedule(ctx, "pause", name, func() (store.Scheduled, error) { return s.parts.Timetable.Pause(ctx, name, s.by(ctx)) })
 }
 
-// ResumeSchedule is what api.Schedules says.
+// ResumeSchedule implements api.Schedules.
 func (s *Service) ResumeSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	return s.schedule(ctx, "resume", name, func() (store.Scheduled, error) { return s.parts.Timetable.Resume(ctx, name, s.by(ctx)) })
 }
 
-// schedule does something to a schedule, and returns it as it is stored after that.
+// schedule changes a schedule by do, and returns the stored schedule.
 func (s *Service) schedule(ctx context.Context, what, name string, do func() (store.Scheduled, error)) (api.Scheduled, error) {
 	err := errNoSchedules
 	if s.parts.Timetable != nil {
@@ -66,7 +66,7 @@ func scheduleFailed(what, name string, err error) error {
 	return fmt.Errorf("%s schedule %s: %w", what, name, aboutSchedule(name, err))
 }
 
-// GetSchedule is what api.Schedules says. One that a newer release wrote is shown as far as it is known.
+// GetSchedule implements api.Schedules. A schedule that a newer release wrote is shown as far as it is known.
 func (s *Service) GetSchedule(ctx context.Context, name string) (api.Scheduled, error) {
 	stored, err := s.storedSchedule(ctx, name)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) storedSchedule(ctx context.Context, name string) (store.Schedu
 	return stored, err
 }
 
-// ListSchedules is what api.Schedules says.
+// ListSchedules implements api.Schedules.
 func (s *Service) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
 	if s.parts.Timetable == nil {
 		return nil, fmt.Errorf("list schedules: %w", errNoSchedules)
@@ -101,7 +101,7 @@ func (s *Service) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
 	return view.Schedules(all), nil
 }
 
-// NextFires is what api.Schedules says.
+// NextFires implements api.Schedules.
 func (s *Service) NextFires(ctx context.Context, name string, count int) ([]time.Time, error) {
 	stored, err := s.storedSchedule(ctx, name)
 	if err == nil {
@@ -113,15 +113,16 @@ func (s *Service) NextFires(ctx context.Context, name string, count int) ([]time
 	return nil, scheduleFailed("next fires of", name, err)
 }
 
-// RunSchedule is what api.Schedules says.
+// RunSchedule implements api.Schedules.
 func (s *Service) RunSchedule(ctx context.Context, name string) (string, error) {
 	return s.RunScheduleOnce(ctx, name, protocol.NewJobID(s.parts.Now()))
 }
 
-// maxRun is how long the name of a run may be, in bytes, so that the id of its job is not too long.
+// maxRun is the maximum length of a run's name, in bytes, so that the id of its job is not too long.
 const maxRun = 40
 
-// RunScheduleOnce makes a job of a schedule now, beside its fires, and returns its id; the same request twice is one job.
+// RunScheduleOnce makes a job of a schedule now, beside its fires, and returns its id; the same request twice is one
+// job.
 func (s *Service) RunScheduleOnce(ctx context.Context, name, request string) (string, error) {
 	id, err := "", errNoSchedules
 	switch {
@@ -138,7 +139,7 @@ func (s *Service) RunScheduleOnce(ctx context.Context, name, request string) (st
 	return id, nil
 }
 
-// RemoveSchedule is what api.Schedules says.
+// RemoveSchedule implements api.Schedules.
 func (s *Service) RemoveSchedule(ctx context.Context, name string, rev int64) error {
 	err := errNoSchedules
 	if s.parts.Timetable != nil {

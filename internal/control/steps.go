@@ -14,18 +14,18 @@ import (
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
-// Complete is what api.Jobs says.
+// Complete implements api.Jobs.
 func (s *Service) Complete(ctx context.Context, id string, at api.StepRef, output json.RawMessage) (makegood.Job, error) {
 	return s.Answer(ctx, id, at, Answer{Output: output})
 }
 
-// Fail is what api.Jobs says.
+// Fail implements api.Jobs.
 func (s *Service) Fail(ctx context.Context, id string, at api.StepRef, why makegood.StepError) (makegood.Job, error) {
 	return s.Answer(ctx, id, at, Answer{Error: &why})
 }
 
-// Answer ends a step that waits, by its address. What api.Jobs says of Complete and Fail holds; the same answer under the same
-// Answer.Request is the same.
+// Answer ends a step that waits, by its address, with the rules of Complete and Fail in api.Jobs; the same answer
+// under the same Answer.Request is the same answer.
 func (s *Service) Answer(ctx context.Context, id string, at api.StepRef, a Answer) (makegood.Job, error) {
 	x := saying{what: a.verb(), log: "completion", job: id, by: s.by(ctx)}
 	var err error
@@ -42,7 +42,7 @@ func (s *Service) Answer(ctx context.Context, id string, at api.StepRef, a Answe
 	return s.said(ctx, x, j, verdict, err)
 }
 
-// Heartbeat is what api.Jobs says.
+// Heartbeat implements api.Jobs.
 func (s *Service) Heartbeat(ctx context.Context, id string, at api.StepRef, until time.Time) (makegood.Job, error) {
 	x := saying{what: "heartbeat", log: "completion", job: id, by: s.by(ctx)}
 	var err error
@@ -56,7 +56,7 @@ func (s *Service) Heartbeat(ctx context.Context, id string, at api.StepRef, unti
 	return s.said(ctx, x, j, verdict, err)
 }
 
-// Settle is what api.Jobs says.
+// Settle implements api.Jobs.
 func (s *Service) Settle(ctx context.Context, id string, at api.StepRef, o api.SettleOptions) (makegood.Job, error) {
 	x := saying{what: "settle", log: "settlement", job: id, by: s.by(ctx)}
 	var err error
@@ -74,7 +74,7 @@ func (s *Service) Settle(ctx context.Context, id string, at api.StepRef, o api.S
 	return v, err
 }
 
-// saying is what somebody says of a step: the words for its error and for the log.
+// saying describes a request about a step: the words for its error and for the log.
 type saying struct {
 	what, log, job string
 	place          job.Place
@@ -85,7 +85,7 @@ func (x saying) failed(step string, err error) error {
 	return fmt.Errorf("%s step %s of job %s: %w", x.what, step, x.job, err)
 }
 
-// said returns the job after what was said of a step, by its address.
+// said returns the job after a request about a step, by its address.
 func (s *Service) said(ctx context.Context, x saying, j job.Job, v machine.Verdict, err error) (makegood.Job, error) {
 	if err != nil {
 		return makegood.Job{}, x.failed(x.place.Step, s.failed(ctx, x.job, err))

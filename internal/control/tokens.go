@@ -17,26 +17,26 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// Completion is what api.Jobs says.
+// Completion implements api.Jobs.
 func (s *Service) Completion(token string) api.Completion { return tokenHolder{s, token} }
 
-// tokenHolder answers under a completion token.
+// tokenHolder makes requests under a completion token.
 type tokenHolder struct {
 	service *Service
 	token   string
 }
 
-// Complete is what api.Completion says.
+// Complete implements api.Completion.
 func (h tokenHolder) Complete(ctx context.Context, output json.RawMessage) (api.Standing, error) {
 	return h.service.AnswerByToken(ctx, h.token, Answer{Output: output})
 }
 
-// Fail is what api.Completion says.
+// Fail implements api.Completion.
 func (h tokenHolder) Fail(ctx context.Context, why makegood.StepError) (api.Standing, error) {
 	return h.service.AnswerByToken(ctx, h.token, Answer{Error: &why})
 }
 
-// Heartbeat is what api.Completion says.
+// Heartbeat implements api.Completion.
 func (h tokenHolder) Heartbeat(ctx context.Context, until time.Time) (api.Standing, error) {
 	standing, err := h.service.extendByToken(ctx, h.token, until)
 	return standing, byToken("heartbeat", err)
@@ -55,7 +55,7 @@ func (s *Service) answerByToken(ctx context.Context, token string, a Answer) (ap
 	}
 	by := wire.ByToken
 	if a.By != "" {
-		by = a.By + " (" + wire.ByToken + ")" // So they say; nobody knows them.
+		by = a.By + " (" + wire.ByToken + ")" // The name is not authenticated.
 	}
 	e, err := a.event(p, by)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) extendByToken(ctx context.Context, token string, until time.Ti
 	return standing(after, p, verdict)
 }
 
-// byToken words an error of what was asked under a completion token.
+// byToken words the error of a request under a completion token.
 func byToken(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, inWords(err))
@@ -93,8 +93,8 @@ func byToken(what string, err error) error {
 	return nil
 }
 
-// holder returns the job and the place of a completion token. A token that no job has made, and a token of a job that is not there, have
-// one error, api.ErrCompletionToken: a guess does not tell which jobs there are.
+// holder returns the job and the place of a completion token. A token that no job has made, and a token of a job that
+// is not stored, have one error, api.ErrCompletionToken: a guess reveals no job.
 func (s *Service) holder(ctx context.Context, token string) (job.Job, job.Place, error) {
 	id, p, err := job.ReadCompletionToken(token)
 	switch {
@@ -115,18 +115,18 @@ func (s *Service) holder(ctx context.Context, token string) (job.Job, job.Place,
 	return j, p, nil
 }
 
-// StepLook is what the holder of a completion token sees of a step.
+// StepLook is the view of a step for the holder of its completion token.
 type StepLook struct {
 	// Job is the job's id, Step the step's name; Undo: it is the step's undo.
 	Job, Step string
 	Undo      bool
 	makegood.Activity
-	// Answer is what an approval was answered with; empty: nothing yet, or it is none.
+	// Answer is the answer to an approval; empty: none yet, or the step is no approval.
 	Answer string
 	scheduler.Asked
 }
 
-// LookByToken returns what the holder of a completion token sees of its step. It changes nothing.
+// LookByToken returns the step of a completion token for its holder. It changes no state.
 func (s *Service) LookByToken(ctx context.Context, token string) (StepLook, error) {
 	j, p, err := s.holder(ctx, token)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Service) LookByToken(ctx context.Context, token string) (StepLook, erro
 	}
 	look := StepLook{Job: j.ID, Step: p.Step, Undo: p.Undo, Asked: asked}
 	if p.Round != j.Round {
-		return look, nil // What there is to see is of another round.
+		return look, nil // The state to show is of another round.
 	}
 	look.Activity = ActivityOf(j, p)
 	if asked.Choices != nil {
@@ -147,7 +147,7 @@ func (s *Service) LookByToken(ctx context.Context, token string) (StepLook, erro
 	return look, nil
 }
 
-// answerOf is the answer in the output of an approval.
+// answerOf returns the answer in the output of an approval.
 func answerOf(j job.Job, p job.Place) string {
 	s, _ := j.Step(p.Step)
 	output := s.Forward.Output
@@ -158,12 +158,12 @@ func answerOf(j job.Job, p job.Place) string {
 		Answer string `json:"answer"`
 	}
 	if json.Unmarshal(output.Inline, &says) != nil {
-		return "" // It has none, or a workflow gave it another output when nobody answered.
+		return "" // It has none, or a workflow gave it another output at its deadline.
 	}
 	return says.Answer
 }
 
-// standing is all that whoever holds a token is told of a job.
+// standing returns all that the holder of a token learns about a job.
 func standing(j job.Job, p job.Place, v machine.Verdict) (api.Standing, error) {
 	if v.Kind == machine.Refused {
 		return api.Standing{}, &api.RefusedError{Reason: v.Reason}
@@ -172,7 +172,7 @@ func standing(j job.Job, p job.Place, v machine.Verdict) (api.Standing, error) {
 	return api.Standing{State: a.State, CompleteBy: a.CompleteBy, Existed: v.Kind == machine.Duplicate}, nil
 }
 
-// ActivityOf is how the step of a place stands, without payloads.
+// ActivityOf returns the state of the step at a place, without payloads.
 func ActivityOf(j job.Job, p job.Place) makegood.Activity {
 	for _, s := range view.Of(j, nil).Steps {
 		switch {

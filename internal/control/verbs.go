@@ -20,7 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Submit is what api.Jobs says.
+// Submit implements api.Jobs.
 func (s *Service) Submit(ctx context.Context, sub makegood.Submission) (makegood.Job, error) {
 	if sub.ID == "" {
 		sub.ID = protocol.NewJobID(s.parts.Now())
@@ -40,7 +40,7 @@ func (s *Service) Submit(ctx context.Context, sub makegood.Submission) (makegood
 	return v, nil
 }
 
-// Publish makes a workflow file the current definition of its name; jobs that are there keep theirs.
+// Publish makes a workflow file the current definition of its name; existing jobs keep theirs.
 func (s *Service) Publish(ctx context.Context, source []byte) (api.Workflow, error) {
 	if s.parts.Publish == nil {
 		return api.Workflow{}, notHere("workflows are published to a deployed stack; this process reads its files when it starts")
@@ -56,7 +56,7 @@ func (s *Service) Publish(ctx context.Context, source []byte) (api.Workflow, err
 	return api.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash}, nil
 }
 
-// Request is what api.Jobs says.
+// Request implements api.Jobs.
 func (s *Service) Request(ctx context.Context, id string, r api.Request) (makegood.Job, error) {
 	asked, err := s.requested(ctx, id, r)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) Request(ctx context.Context, id string, r api.Request) (makego
 	return v, nil
 }
 
-// Plan is what api.Jobs says.
+// Plan implements api.Jobs.
 func (s *Service) Plan(ctx context.Context, id string, r api.Request) (makegood.Plan, error) {
 	asked, err := s.requested(ctx, id, r)
 	if err == nil && r.Verb != makegood.VerbResubmit {
@@ -94,10 +94,10 @@ func (s *Service) Plan(ctx context.Context, id string, r api.Request) (makegood.
 	return plan, nil
 }
 
-// maxDefinition is how long the name of a definition may be, in bytes: a hash, or api.CurrentDefinition.
+// maxDefinition is the maximum length of a definition's name, in bytes: a hash, or api.CurrentDefinition.
 const maxDefinition = 128
 
-// requested checks a request, and returns the event of it.
+// requested checks a request, and returns its event.
 func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.Requested, error) {
 	asked := job.Requested{Verb: r.Verb, Reason: r.Reason, StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: s.by(ctx)}
 	switch {
@@ -126,7 +126,7 @@ func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.
 	return asked, inWords(err)
 }
 
-// requestName checks the name of a request; an empty one is none.
+// requestName checks the name of a request; empty is allowed.
 func requestName(name string) (string, error) {
 	if name != "" && makegood.CheckJobID(name) != nil {
 		return "", invalid("request: want 1 to %d of A to Z, a to z, 0 to 9, and . _ : -, and not %.140q", limits.MaxRequestBytes, name)
@@ -134,8 +134,8 @@ func requestName(name string) (string, error) {
 	return name, nil
 }
 
-// failed returns the error of a request about a job in the words of package api: where the job is damaged, that it is, whatever the request
-// met first.
+// failed returns the error of a request about a job in the words of package api; for a damaged job it says so,
+// whatever error the request met first.
 func (s *Service) failed(ctx context.Context, id string, err error) error {
 	if err := inWords(err); known(err) {
 		return err
@@ -146,8 +146,8 @@ func (s *Service) failed(ctx context.Context, id string, err error) error {
 	return inWords(err)
 }
 
-// Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
-// changed. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer.
+// Offers returns, for each verb, its effect on the job in its present state, or the reason why it would be refused. It
+// changes no state. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer.
 func (s *Service) Offers(ctx context.Context, id string) (makegood.Offers, error) {
 	if makegood.CheckJobID(id) != nil {
 		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, api.ErrNotFound)
@@ -159,8 +159,9 @@ func (s *Service) Offers(ctx context.Context, id string) (makegood.Offers, error
 	return offers, nil
 }
 
-// SentInputs says what the steps of a job and their undos were asked, with marks in the place of secrets: of one step, whole, or of all,
-// where step is empty. Nothing is changed. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer, *api.InvalidError.
+// SentInputs returns the inputs of a job's steps and undos, with marks in the place of secrets: of one step, whole, or
+// of all, where step is empty. It changes no state. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer,
+// *api.InvalidError.
 func (s *Service) SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error) {
 	if step != "" && limits.StepName.Check(step) != nil {
 		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, invalid("step is %.80q: want the name of a step", step))
@@ -187,7 +188,8 @@ func (s *Service) sentInputs(ctx context.Context, id, step string) (makegood.Sen
 	return s.parts.Scheduler.SentInputs(ctx, id, step, changed)
 }
 
-// Wake puts a job back that an audit found, and returns it as it is stored then; one that is as it should be is left alone.
+// Wake has the Scheduler look at a job that an audit found: it does the work that is due and repairs the index entry.
+// Wake returns the job as stored then, without payloads; a job in order stays as it is.
 func (s *Service) Wake(ctx context.Context, id string) (makegood.Job, error) {
 	if makegood.CheckJobID(id) != nil {
 		return makegood.Job{}, fmt.Errorf("wake job %s: %w", id, api.ErrNotFound)

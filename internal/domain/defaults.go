@@ -7,7 +7,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// The values that a workflow gets where it says nothing. The doc comments of the fields of makegood.Step name them.
+// The defaults of a workflow's fields. The doc comments of the fields of makegood.Step name them.
 const (
 	DefaultStartBy = 10 * makegood.Minute
 	DefaultTimeout = 30 * makegood.Second
@@ -16,7 +16,7 @@ const (
 	DefaultEvery   = 10 * makegood.Second
 	DefaultFor     = 1 * makegood.Hour
 
-	// DefaultRetryFor is how long a step is tried again that does not say how often or how long, and
+	// DefaultRetryFor is how long a step is tried again that sets neither a duration nor a number of attempts, and
 	// DefaultUndoRetryFor its undo: longer than an ordinary outage of the service that it asks.
 	DefaultRetryFor     = 15 * makegood.Minute
 	DefaultUndoRetryFor = 1 * makegood.Hour
@@ -26,7 +26,7 @@ const (
 	DefaultRestartWait = 10 * makegood.Second
 )
 
-// repeatDefaults returns r with everything filled in that it left out.
+// repeatDefaults returns r with its empty fields filled in.
 func repeatDefaults(r makegood.Repeat) *makegood.Repeat {
 	r.Every = or(r.Every, DefaultEvery)
 	r.For = or(r.For, DefaultFor)
@@ -34,7 +34,7 @@ func repeatDefaults(r makegood.Repeat) *makegood.Repeat {
 	return &r
 }
 
-// ScheduleDefaults returns s with everything filled in that it left out.
+// ScheduleDefaults returns s with its empty fields filled in.
 func ScheduleDefaults(s makegood.Schedule) makegood.Schedule {
 	if s.Input == nil {
 		s.Input = json.RawMessage(`{"time":"${ .time }"}`)
@@ -47,7 +47,7 @@ func ScheduleDefaults(s makegood.Schedule) makegood.Schedule {
 	return s
 }
 
-// WithDefaults returns w with everything filled in that it left out. It changes nothing of w itself.
+// WithDefaults returns w with its empty fields filled in. It does not change w itself.
 func WithDefaults(w makegood.Workflow) makegood.Workflow {
 	if w.OnFailure.Action == "" {
 		w.OnFailure.Action = makegood.FailureStop
@@ -72,14 +72,14 @@ func WithDefaults(w makegood.Workflow) makegood.Workflow {
 	return w
 }
 
-// stepDefaults returns s with everything filled in that it left out, but for its needs.
+// stepDefaults returns s with its empty fields filled in, except its needs.
 func stepDefaults(s makegood.Step) makegood.Step {
 	s.Action = or(s.Action, s.Name)
 	s.StartBy = or(s.StartBy, DefaultStartBy)
 	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
 	standard, undoing := makegood.Retry{For: DefaultRetryFor}, makegood.Retry{For: DefaultUndoRetryFor}
 	if WaitsByItself(s.Agent) {
-		standard = makegood.Retry{Attempts: 1} // Who did not answer is not asked again, unless the workflow says so.
+		standard = makegood.Retry{Attempts: 1} // A question without an answer is not asked again, unless the workflow says so.
 	}
 	if bounded(s.Retry) {
 		undoing = s.Retry
@@ -114,7 +114,7 @@ func stepDefaults(s makegood.Step) makegood.Step {
 	return s
 }
 
-// defaultTimeout is the time that an attempt has where its step does not say it.
+// defaultTimeout is the timeout of an attempt of a step that sets none.
 func defaultTimeout(heartbeat makegood.Duration) makegood.Duration {
 	if heartbeat > 0 {
 		return makegood.Duration(limits.MaxClaim)
@@ -122,10 +122,11 @@ func defaultTimeout(heartbeat makegood.Duration) makegood.Duration {
 	return DefaultTimeout
 }
 
-// bounded reports whether r says when it ends.
+// bounded reports whether r sets its end.
 func bounded(r makegood.Retry) bool { return r.Attempts != 0 || r.For != 0 }
 
-// retryOr returns r with what it left out taken from rest. When it ends is one thing, which either r or rest says.
+// retryOr returns r with its empty fields taken from rest. Attempts and For are one setting, taken from either r or
+// rest.
 func retryOr(r, rest makegood.Retry) makegood.Retry {
 	var pace makegood.Duration
 	if bounded(r) {
@@ -145,7 +146,6 @@ func retryOr(r, rest makegood.Retry) makegood.Retry {
 	return r
 }
 
-// or returns value, or otherwise where value is zero.
 func or[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {

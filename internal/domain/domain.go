@@ -1,7 +1,7 @@
-// Package domain has what follows from the words of package makegood and what no user's program calls: the defaults of
-// a workflow, lists of all states and verbs, the routes of a step, and readings of offers, payloads and schedules. It
-// decides nothing about jobs, and is pure as the root package is: no I/O, clock, chance or goroutine. Every package but
-// the root package may import it.
+// Package domain has the consequences of the words of package makegood that no user's program calls: the defaults of a
+// workflow, lists of all states and verbs, the routes of a step, and readings of offers, payloads and schedules. It
+// decides no question about jobs, and is pure as the root package is: no I/O, clock, chance or goroutine. Every
+// package but the root package may import it.
 package domain
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// ChangesVersion is the version of Changes as JSON. Fields may be added to it without another one.
+// ChangesVersion is the version of Changes as JSON. New fields do not raise it.
 const ChangesVersion = 1
 
-// Instant returns t as Makegood keeps it: in UTC, without a monotonic reading, in whole milliseconds.
+// Instant returns t as Makegood stores it: in UTC, without a monotonic reading, in whole milliseconds.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -24,7 +24,7 @@ func Instant(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-// noTimeout is how NoTimeout is written.
+// noTimeout is the text of NoTimeout.
 const noTimeout = "none"
 
 // TimeoutText writes the timeout of a job: a duration, or "none" for NoTimeout.
@@ -50,12 +50,12 @@ func ParseTimeout(text string) (makegood.Duration, error) {
 	return d, nil
 }
 
-// FireID is the id of the job that a schedule makes at a time.
+// FireID returns the id of the job that a schedule makes at a time.
 func FireID(schedule string, fire time.Time) string {
 	return schedule + ":" + fire.UTC().Format(time.RFC3339)
 }
 
-// CheckPrices refuses prices that say nothing of where and when they hold, and those that are negative.
+// CheckPrices refuses prices without a region or a date, and negative prices.
 func CheckPrices(p makegood.Prices) error {
 	if p.Region == "" || p.Date == "" {
 		return errors.New("prices must say their region and date")

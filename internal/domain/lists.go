@@ -7,12 +7,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// HoldKinds are all kinds of things that can be paused as a whole.
+// HoldKinds returns all kinds of things that can be paused as a whole.
 func HoldKinds() []makegood.HoldKind {
 	return []makegood.HoldKind{makegood.HoldAgent, makegood.HoldWorkflow}
 }
 
-// CheckHold says why a thing of this kind and name cannot be paused; nil: it can, if there is one.
+// CheckHold returns the reason why a thing of this kind and name cannot be paused; nil: it can, if it exists.
 func CheckHold(k makegood.HoldKind, name string) error {
 	switch k {
 	case makegood.HoldAgent:
@@ -27,7 +27,7 @@ func CheckHold(k makegood.HoldKind, name string) error {
 	}
 }
 
-// ProcessStates are all states of a job, in the order in which a reader meets them.
+// ProcessStates returns all states of a job, in the order in which a reader meets them.
 func ProcessStates() []makegood.ProcessState {
 	return []makegood.ProcessState{
 		makegood.JobPending, makegood.JobProcessing, makegood.JobProcessed, makegood.JobError, makegood.JobUndoing,
@@ -35,7 +35,7 @@ func ProcessStates() []makegood.ProcessState {
 	}
 }
 
-// Verbs are all verbs.
+// Verbs returns all verbs.
 func Verbs() []makegood.Verb {
 	return []makegood.Verb{
 		makegood.VerbCancel, makegood.VerbUndo, makegood.VerbResubmit, makegood.VerbPause, makegood.VerbResume,
@@ -43,12 +43,12 @@ func Verbs() []makegood.Verb {
 	}
 }
 
-// SettledAs are what a step can be settled as.
+// SettledAs returns the states that a step can be settled as.
 func SettledAs() []makegood.StepState {
 	return []makegood.StepState{makegood.StepDone, makegood.StepSkipped, makegood.StepNotDone}
 }
 
-// StepStates are all states of a step, in the order in which a reader meets them.
+// StepStates returns all states of a step, in the order in which a reader meets them.
 func StepStates() []makegood.StepState {
 	return []makegood.StepState{
 		makegood.StepNotStarted, makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff,

@@ -28,7 +28,7 @@ func offerOf(all []makegood.Offer, ask string) (makegood.Offer, bool) {
 	return makegood.Offer{}, false
 }
 
-// OffersOfStep returns what may be asked of a step, or of its undo; ok is false where that is nothing.
+// OffersOfStep returns the requests possible for a step, or for its undo; ok is false where there are none.
 func OffersOfStep(o makegood.Offers, name string, undo bool) (s makegood.StepOffers, ok bool) {
 	for _, s := range o.Steps {
 		if s.Step == name && s.Undo == undo {
@@ -38,7 +38,7 @@ func OffersOfStep(o makegood.Offers, name string, undo bool) (s makegood.StepOff
 	return makegood.StepOffers{}, false
 }
 
-// Notes says in words what somebody should know of the step: SameKey and FormerInput.
+// Notes describes the warnings of the step in words: SameKey and FormerInput.
 func Notes(s makegood.PlannedStep) (notes []string) {
 	if s.SameKey {
 		notes = append(notes, "asks for another thing under the same key")

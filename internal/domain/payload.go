@@ -13,14 +13,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// errTooManyPayloads: a value refers to more payloads than any may.
+// errTooManyPayloads: a value refers to more payloads than the limit allows.
 var errTooManyPayloads = fmt.Errorf("it refers to more than %d payloads", limits.MaxPayloadRefs)
 
-// FindPayloads returns what a JSON value refers to, each once, in the order of the text of its hash. An object with a
-// member PayloadMark that is no reference is an error, and so are more than MaxPayloadRefs: nothing else may look like
-// one.
+// FindPayloads returns the payloads that a JSON value refers to, each once, in the order of the text of its hash. An
+// object with a member PayloadMark that is no reference is an error, because no other value may look like a reference,
+// and so are more than MaxPayloadRefs.
 func FindPayloads(value json.RawMessage) ([]makegood.Payload, error) {
-	// Almost no value has any, and none of those is decoded; \u may write what looks otherwise.
+	// Almost no value has any, and none of those is decoded; \u may hide the mark.
 	if !bytes.Contains(value, []byte(limits.PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func FindPayloads(value json.RawMessage) ([]makegood.Payload, error) {
 	}), nil
 }
 
-// findIn adds what a decoded value at a path refers to.
+// findIn adds the payloads that a decoded value at a path refers to.
 func findIn(value any, path string, found map[makegood.Payload]bool) error {
 	switch value := value.(type) {
 	case map[string]any:
@@ -83,7 +83,7 @@ func findOne(object map[string]any, path string, found map[makegood.Payload]bool
 	return nil
 }
 
-// WholePayload reports whether a JSON value is nothing but a reference, and to what.
+// WholePayload returns the reference, and reports whether a JSON value is only a reference.
 func WholePayload(value json.RawMessage) (p makegood.Payload, whole bool) {
 	if !bytes.Contains(value, []byte(limits.PayloadMark)) {
 		return makegood.Payload{}, false

@@ -12,18 +12,19 @@ func isFor(r makegood.ErrorRoute, kind string) bool {
 	return r.Kind == makegood.AnyKind || r.Kind == kind && kind != ""
 }
 
-// ownMistake is the route of errors that are a mistake of whoever wrote the workflow or the agent, and say nothing of
-// what was asked for: what went well before is not undone for them.
+// ownMistake is the route of errors that are a mistake of the author of the workflow or the agent. Such an error does
+// not concern the work that was asked for, so steps that went well before are not undone for it.
 var ownMistake = makegood.ErrorRoute{Do: makegood.ErrorDo{Action: makegood.RouteStop}}
 
-// isOwnMistake reports whether an error of a kind is a mistake of whoever wrote the workflow or the agent:
-// KindExpression and KindPanic. A job whose step is given up for one stops, where no route of the step is for it.
+// isOwnMistake reports whether an error of a kind is a mistake of the author of the workflow or the agent:
+// KindExpression and KindPanic. Where no route of the step is for it, such an error stops the job when the step is
+// given up.
 func isOwnMistake(kind string) bool {
 	return kind == makegood.KindExpression || kind == makegood.KindPanic
 }
 
-// Routes returns what follows from an error of a kind: the route that says how the step is tried again, and the one
-// that says what follows when it is given up. Nil: none does, and onFailure says so.
+// Routes returns the reactions to an error of a kind: the route by which the step is tried again, and the route that
+// applies when it is given up. Nil: there is none, and onFailure applies.
 func Routes(s makegood.Step, kind string) (again, then *makegood.ErrorRoute) {
 	for i := range s.OnError {
 		r := &s.OnError[i]
@@ -72,7 +73,7 @@ func goesTo(s makegood.Step, name string) bool {
 	return false
 }
 
-// WaitsByItself reports whether an agent is one of the built-in agents that nothing is ever sent to: wait and approval.
+// WaitsByItself reports whether an agent is one of the built-in agents that get no tasks: wait and approval.
 func WaitsByItself(agent string) bool {
 	return agent == makegood.AgentWait || agent == makegood.AgentApproval
 }
@@ -87,7 +88,7 @@ func HasUndo(w makegood.Workflow) bool {
 	return false
 }
 
-// CanUndo reports whether the step has an undo that does something.
+// CanUndo reports whether the step has an undo with an action.
 func CanUndo(s makegood.Step) bool { return s.Undo != nil && !s.Undo.None }
 
 // RetryText says in words how a step is tried again: "for 15m, from 1s up to 1m".

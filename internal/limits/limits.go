@@ -1,7 +1,7 @@
-// Package limits has the limits that hold for a job, its workflow and the engine: sizes in bytes, counts and durations;
-// and the rules of names, labels and other short texts. users.go has the limits of what users write and send; those
+// Package limits has the limits for a job, its workflow and the engine: sizes in bytes, counts and durations; and the
+// rules of names, labels and other short texts. users.go has the limits of texts and requests of users; the limits
 // that a user's program can act on are constants of the root package. limits.go has the tuning of the engine that no
-// user sets. The package is a leaf: the root package imports it, and it imports nothing of ours.
+// user sets. The package is a leaf: the root package imports it, and it imports no package of ours.
 package limits
 
 import "time"
@@ -11,11 +11,11 @@ const (
 	MaxInputSchemaDepth = 64
 	// MaxMisfits bounds how many places an error names of an input that does not fit its schema.
 	MaxMisfits = 20
-	// MaxDecodedPayloadBytes is how large a payload may be that is read into memory for an action whose input is a value, and
-	// no Payload.
+	// MaxDecodedPayloadBytes is how large a payload may be that is read into memory for an action with a value, and no
+	// Payload, as its input.
 	MaxDecodedPayloadBytes = 16 << 20
-	// MaxOutlineBytes is how large an input or output may be that the outline of a job has, and MaxOutline how large all of them are
-	// together, in bytes.
+	// MaxOutlineBytes is how large an input or output may be that the outline of a job has, and MaxOutline how large all
+	// inputs and outputs are together, in bytes.
 	MaxOutlineBytes = 4 << 10
 	MaxOutline      = 64 << 10
 	// MaxEvaluationSteps is how many steps of jq the evaluation of an expression may take, and MaxEvaluationBytes
@@ -31,17 +31,18 @@ const (
 	// agent may wait at once on an engine.
 	MaxTaskWait  = 20 * time.Second
 	MaxTaskPolls = 256
-	// MaxUploads is how many payloads each agent outside may write at once on an engine, and all who submit together.
+	// MaxUploads is how many payloads each agent outside may write at once on an engine, and all submitters together.
 	MaxUploads = 64
-	// MaxInterruptions is how often a claimed attempt of a step may be cut off by the death of the embedded engine, all but
-	// the first times while nothing else runs in it, before the job goes to Error: such a step may be what kills the engine.
+	// MaxInterruptions is how often a claimed attempt of a step may be cut off by the death of the embedded engine, all
+	// but the first times while no other attempt runs in it, before the job goes to Error: such a step may be killing the
+	// engine.
 	MaxInterruptions = 20
-	// MaxMetricNames is how many workflows, how many agents and how many steps metrics tell apart in one process; what comes
-	// beyond counts as "other".
+	// MaxMetricNames is how many workflows, how many agents and how many steps metrics distinguish in one process; further
+	// names count as "other".
 	MaxMetricNames = 200
-	// MaxRequests is how many of the requests that were granted last a job remembers by name.
+	// MaxRequests is how many of the requests granted last a job remembers by name.
 	MaxRequests = 16
-	// MaxFormerInputs is how many inputs of before a job keeps in a round, for undos of what was done with them.
+	// MaxFormerInputs is how many former inputs a job keeps in a round, for undos of the steps that used them.
 	MaxFormerInputs = 16
 	// MaxHistoryFirst and MaxHistoryLast are how many of the entries of a job's history are kept, from its beginning and
 	// from its end.
@@ -55,61 +56,61 @@ const (
 	MaxClaimDelay = 14 * 24 * time.Hour
 	// KeepClaim is how long a claim item is kept after its attempt can neither be claimed nor run any more.
 	KeepClaim = 2 * 24 * time.Hour
-	// MaxUnclaimed is how long an attempt is sent again that nobody claims. Then it gets a successor.
+	// MaxUnclaimed is how long an unclaimed attempt is sent again. Then it gets a successor.
 	MaxUnclaimed = 7 * 24 * time.Hour
-	// LateGrace is how long the key of a job (CompleteBy) may have passed before the job is called late: the Supervisor looks twice a
-	// second embedded, and once a minute on AWS, so a key that has just passed is a job in good health.
+	// LateGrace is how long the key of a job (CompleteBy) may have passed before the job is called late: the Supervisor
+	// looks twice a second embedded, and once a minute on AWS, so a key that has just passed is a job in good health.
 	LateGrace = 2 * time.Minute
-	// AbsentAfter is the time without a request for tasks after which an agent outside counts as absent. A request that waits for a
-	// task (up to MaxTaskWait) is one.
+	// AbsentAfter is the time without a request for tasks after which an agent outside counts as absent. A request that
+	// waits for a task (up to MaxTaskWait) is one.
 	AbsentAfter = 30 * time.Second
-	// MaxClaimAhead is how much further ahead than its step allows a claim may be before it is a lie.
+	// MaxClaimAhead is how much further ahead than its step allows a claim may be before it counts as false.
 	MaxClaimAhead = time.Hour
 	// CloseAgain is when a closing that was not answered is asked for again.
 	CloseAgain = time.Minute
 	// MaxCompletionTokenBytes is how long a completion token can be.
 	MaxCompletionTokenBytes = 512
-	// MaxAnswererBytes is how long the name may be that whoever holds a completion token gives as theirs.
+	// MaxAnswererBytes is how long the name may be that the holder of a completion token gives as their own.
 	MaxAnswererBytes = 80
-	// MaxCompletedByBytes is how much is kept of who completed a step.
+	// MaxCompletedByBytes is how much is kept of the name of a step's completer.
 	MaxCompletedByBytes = 100
-	// ExpectMargin is which part of what a workflow expects is left when a job that is not done counts as one that will take
+	// ExpectMargin is the part of the expected duration that is left when an unfinished job counts as one that will take
 	// longer: one in so many.
 	ExpectMargin = 5
 	// MaxCronBytes is how long a cron may be.
 	MaxCronBytes = 256
-	// RemindWithin is how near something due must be for the Scheduler to send itself a delayed event
+	// RemindWithin is how near a due time must be for the Scheduler to send itself a delayed event
 	// for it, where the Supervisor's schedule is too coarse.
 	RemindWithin = 3 * time.Minute
 	// FarKey is how far ahead the CompleteBy of a job lies that waits for a person (Error, paused).
 	FarKey = 24 * time.Hour
-	// MaxTell is how long it is tried to tell a listener of something.
+	// MaxTell is how long the notification of a listener is tried.
 	MaxTell = 24 * time.Hour
-	// MaxTellAgain is how long at most is waited between two tries to tell a listener.
+	// MaxTellAgain is the longest pause between two tries to notify a listener.
 	MaxTellAgain = time.Hour
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
-	// MaxPublish is how long it is tried to publish what is left of a job that is at its end.
+	// MaxPublish is how long the publication of the remaining changes of a job that is at its end is tried.
 	MaxPublish = 7 * 24 * time.Hour
 	// MaxHolds is how many agents and workflows may be paused at once.
 	MaxHolds = 100
-	// MaxHoldReasonBytes is how much is kept of why one was paused, and MaxHoldByBytes of who did it.
+	// MaxHoldReasonBytes is how much is kept of the reason of a pause, and MaxHoldByBytes of its author.
 	MaxHoldReasonBytes = 512
 	MaxHoldByBytes     = 256
-	// HoldsFresh is how old what a busy process knows of holds may be.
+	// HoldsFresh is how old the pauses that a busy process has read may be.
 	HoldsFresh = 5 * time.Second
-	// ResumeFirst is how many jobs go on in the first ResumeEvery after what held them was resumed; then twice as many,
-	// and so on, up to MaxResume.
+	// ResumeFirst is how many jobs go on in the first ResumeEvery after a pause was lifted; then twice as many, and so on,
+	// up to MaxResume.
 	ResumeFirst = 60
 	ResumeEvery = time.Minute
 	MaxResume   = 10_000
-	// MaxRelease is how long a release looks for jobs that it has not found. What is left then goes on by its own key.
+	// MaxRelease is how long a release looks for jobs that it has not found. Any job left then goes on by its own key.
 	MaxRelease = 24 * time.Hour
-	// LeaveFor is how long a message stays hidden at first that is left to a newer release; it doubles each time, up to
-	// MaxLeaveFor, the longest delay of SQS.
+	// LeaveFor is how long a message that is deferred to a newer release stays hidden at first; it doubles each time, up
+	// to MaxLeaveFor, the longest delay of SQS.
 	LeaveFor    = time.Minute
 	MaxLeaveFor = 15 * time.Minute
-	// MaxLeft is how long a message is left: a day less than an attempt can be claimed (MaxClaimDelay), so that no task
-	// comes back in vain, and that whoever can send makes nothing that goes round for ever.
+	// MaxLeft is how long a message may be deferred: a day less than an attempt can be claimed (MaxClaimDelay), so that a
+	// deferred task can still be claimed, and a hostile message cannot circulate for ever.
 	MaxLeft = 13 * 24 * time.Hour
 )

@@ -5,26 +5,26 @@ import "fmt"
 // NameOf is a kind of thing that has a name. The rules of all names are here, and nowhere else.
 type NameOf string
 
-// What has a name, as messages call it.
+// The kinds of things with names, in the words of messages.
 const (
 	WorkflowName NameOf = "a workflow"
 	StepName     NameOf = "a step"
 	AgentName    NameOf = "an agent"
 	ActionName   NameOf = "an action"
-	// FunctionName is that of an agent which the template gives a queue and a function: part of names that take no
-	// others. It is always an AgentName, too.
+	// FunctionName is the name of an agent which the template gives a queue and a function: part of names with stricter
+	// rules. It is always an AgentName, too.
 	FunctionName NameOf = "an agent with a function"
-	// ProjectName is that of a Go package, of a command and of stacks at once.
+	// ProjectName is the name of a Go package, of a command and of stacks at once.
 	ProjectName NameOf = "a project"
-	// SecretName is that of a secret, in an expression.
+	// SecretName is the name of a secret, in an expression.
 	SecretName NameOf = "a secret"
 	// ErrorKind is a kind of error.
 	ErrorKind NameOf = "a kind of error"
-	// ReplyName is that of who is registered for replies.
+	// ReplyName is the name of a receiver that is registered for replies.
 	ReplyName NameOf = "a reply queue"
-	// ScheduleName is that of a schedule; it begins the ids of its jobs.
+	// ScheduleName is the name of a schedule; it begins the ids of its jobs.
 	ScheduleName NameOf = "a schedule"
-	// TenantName is that of whom a job is for; LabelName that of a label. Jobs are found by them.
+	// TenantName is the name of a job's tenant; LabelName the name of a label. Both serve to find jobs.
 	TenantName NameOf = "a tenant"
 	LabelName  NameOf = "a label"
 )
@@ -45,7 +45,7 @@ var nameClasses = map[NameOf][2]string{
 	LabelName:    {"[a-z]", "[a-z0-9_.-]"},
 }
 
-// Pattern is the regular expression of such a name, without ^ and $. It panics for what is none of these kinds.
+// Pattern returns the regular expression of such a name, without ^ and $. It panics for an unknown kind.
 func (of NameOf) Pattern() string {
 	classes, known := nameClasses[of]
 	if !known {
@@ -54,7 +54,7 @@ func (of NameOf) Pattern() string {
 	return fmt.Sprintf("%s%s{0,%d}", classes[0], classes[1], MaxNameBytes-1)
 }
 
-// Check says what is wrong with a name, and what is wanted; nil: nothing.
+// Check describes the error in a name, with the rule; nil: the name is valid.
 func (of NameOf) Check(name string) error {
 	switch {
 	case name == "":
@@ -78,7 +78,7 @@ func (of NameOf) allows(name string) bool {
 	return true
 }
 
-// inClass reports whether a character is of a class, such as [a-z0-9-]. This package is kept from regexp.
+// inClass reports whether a character is of a class, such as [a-z0-9-]. This package must not import regexp.
 func inClass(class string, c byte) bool {
 	for inner := class[1 : len(class)-1]; inner != ""; {
 		if len(inner) > 2 && inner[1] == '-' {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Clip shortens a text to MaxReasonBytes at a character's edge, and replaces what no queue carries:
+// Clip shortens a text to MaxReasonBytes at a character's edge, and replaces the characters that no queue carries:
 // bytes that are not UTF-8, U+FFFE and U+FFFF.
 func Clip(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -22,7 +22,7 @@ func Clip(text string) string {
 	return text[:cut] + "..."
 }
 
-// CheckWho refuses what cannot be the name of who asks: more than MaxWhoBytes, or what is no text in one line.
+// CheckWho refuses an invalid name of a caller: more than MaxWhoBytes, or not a text in one line.
 func CheckWho(who string) error {
 	switch {
 	case len(who) > MaxWhoBytes:
@@ -33,7 +33,7 @@ func CheckWho(who string) error {
 	return nil
 }
 
-// CheckPayloadType says what is wrong with the type of a payload; nil: nothing, as with none.
+// CheckPayloadType describes the error in the type of a payload; nil: it is valid, or empty.
 func CheckPayloadType(text string) error {
 	if len(text) > MaxPayloadTypeBytes {
 		return fmt.Errorf("type has %d bytes, the limit is %d", len(text), MaxPayloadTypeBytes)
@@ -49,13 +49,13 @@ func CheckPayloadType(text string) error {
 // notASCII: a media type is a header's value in many languages, and some read other bytes as they like.
 func notASCII(c rune) bool { return c < ' ' || c > '~' }
 
-// CheckLabels says what is wrong with the labels of a submission; nil: nothing.
+// CheckLabels describes the error in the labels of a submission; nil: they are valid.
 func CheckLabels(labels map[string]string) error {
 	if len(labels) > MaxLabels {
 		return fmt.Errorf("there are %d labels, the limit is %d", len(labels), MaxLabels)
 	}
 	first, wrong := "", error(nil)
-	for name, value := range labels { // In whatever order: of those that are wrong the first by its name is told of.
+	for name, value := range labels { // In any order: the error names the first wrong label by its name.
 		if err := CheckLabel(name, value); err != nil && (wrong == nil || name < first) {
 			first, wrong = name, err
 		}
@@ -63,7 +63,7 @@ func CheckLabels(labels map[string]string) error {
 	return wrong
 }
 
-// CheckLabel says what is wrong with one label; nil: nothing. Its value is 1 to MaxLabelBytes bytes of text in one
+// CheckLabel describes the error in one label; nil: it is valid. Its value is 1 to MaxLabelBytes bytes of text in one
 // line.
 func CheckLabel(name, value string) error {
 	if err := LabelName.Check(name); err != nil {
@@ -80,10 +80,10 @@ func CheckLabel(name, value string) error {
 	return nil
 }
 
-// unprintable reports whether a character is none that is seen, or cannot stand in a message of a queue.
+// unprintable reports whether a character is invisible, or cannot stand in a message of a queue.
 func unprintable(c rune) bool { return unicode.IsControl(c) || c == '\uFFFE' || c == '\uFFFF' }
 
-// The effects of a makegood.Offer that change nothing.
+// The effects of a makegood.Offer that would not change the job.
 const (
 	OfferAlready = "is so already"
 	OfferRefused = "refused"

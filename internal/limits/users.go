@@ -7,8 +7,8 @@ const (
 	MaxSteps = 200
 	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.
 	MaxAttempts = 100
-	// MaxRetryFor is the longest Retry.For. At RetryPaces times Retry.Max it takes some 60 attempts, with full jitter,
-	// so MaxAttempts suffice; a longer one is refused unless it says how many attempts.
+	// MaxRetryFor is the longest Retry.For. At RetryPaces times Retry.Max it takes some 60 attempts, with full jitter, so
+	// MaxAttempts suffice; a longer one is refused unless it sets the number of attempts.
 	MaxRetryFor = 7 * 24 * time.Hour
 	RetryPaces  = 30
 	// MaxRounds is how many rounds a job may make by itself (onFailure: restart), the first one counted too.
@@ -23,7 +23,7 @@ const (
 	// label is a LabelName.
 	MaxLabels     = 8
 	MaxLabelBytes = 128
-	// MaxInputSchemaBytes bounds the JSON Schema of a workflow's input, as JSON.
+	// MaxInputSchemaBytes is how large the JSON Schema of a workflow's input may be, as JSON.
 	MaxInputSchemaBytes = 64 << 10
 	// MaxPayloadRefs is how many payloads one input or output may refer to, and MaxPayloadTypeBytes how long the type
 	// of one may be.
@@ -31,8 +31,8 @@ const (
 	MaxPayloadTypeBytes = 100
 	// MaxInlineBytes is how large an input or output may be and still live inside the job's hot item.
 	MaxInlineBytes = 256
-	// MaxOutputsBytes is how much of the outputs of other steps the expressions of a step may read together,
-	// as JSON; a value counts as 8 bytes at least. Only the paths that they name are read.
+	// MaxOutputsBytes is how much of the outputs of other steps the expressions of a step may read together, as JSON; a
+	// value counts as 8 bytes at least. Only the paths that the expressions name are read.
 	MaxOutputsBytes = 8 << 20
 	// MaxTaskSecrets is how many places for secrets the with of a step may have, and MaxSecretBytes how large the value
 	// of one may be (Secrets Manager: 64 KB).
@@ -42,21 +42,21 @@ const (
 	MaxReasonBytes = 1024
 	// MaxRequestBytes is how long the name of a request or a completion may be.
 	MaxRequestBytes = 128
-	// MaxAgentTokenBytes is how long the token may be that an agent outside shows.
+	// MaxAgentTokenBytes is how long the token of an agent outside may be.
 	MaxAgentTokenBytes = 1024
-	// KeepPayload is how long a payload is kept that no job refers to. Its upload, the attempt that it is part of
-	// (MaxClaim) and the message that brings its reference (14 days on SQS) together take less.
+	// KeepPayload is how long a payload without a job that refers to it is kept. Its upload, the attempt that it is part
+	// of (MaxClaim) and the message that brings its reference (14 days on SQS) together take less.
 	KeepPayload = MaxClaim + 16*24*time.Hour
-	// MinKeepEffect is the least time for which a fence keeps what it knows of an effect (agent/dynamofence,
+	// MinKeepEffect is the least time for which a fence keeps its record of an effect (agent/dynamofence,
 	// agent/sqlitefence): twice as long as an attempt can last, so a person who repairs the job finds it.
 	MinKeepEffect = 90 * 24 * time.Hour
-	// MaxWhoBytes is how long the name may be that somebody gives as who asks.
+	// MaxWhoBytes is how long the name of a caller may be.
 	MaxWhoBytes = 128
 	// MaxClaim is how long after its claim the CompleteBy of an attempt may lie, however often it is moved.
 	MaxClaim = 30 * 24 * time.Hour
 	// MaxSentInputBytes is how large an input may be, in bytes, that stands among those of all steps of a job
-	// (SentInputs), and MaxSentInputs is how many of them an answer has. What is beyond that is given by its step
-	// alone.
+	// (SentInputs), and MaxSentInputs is how many inputs an answer has. Further and larger inputs are available by their
+	// step alone.
 	MaxSentInputBytes = 4 << 10
 	MaxSentInputs     = 200
 	// MaxReminders is how many reminders a step that waits may have, and MaxAsked how many names are asked at once.
@@ -89,9 +89,9 @@ const (
 	MaxMissed = 100
 	// MissedAfter is how late a fire may be before it counts as missed.
 	MissedAfter = 5 * time.Minute
-	// MaxUnpublished is how many changes a job keeps that nobody is known to have been told of. Of more the oldest
-	// become one, which says how many were lost.
+	// MaxUnpublished is how many changes a job keeps that are not known to be published. After more the oldest become one,
+	// which says how many were lost.
 	MaxUnpublished = 64
-	// MaxChangeReasonBytes is how much of a reason a change says.
+	// MaxChangeReasonBytes is how much of a reason a change contains.
 	MaxChangeReasonBytes = 160
 )

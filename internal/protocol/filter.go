@@ -35,8 +35,8 @@ func length(d time.Duration) string {
 	return d.String()
 }
 
-// ReadFilter reads what Values wrote. What is none of a filter's parameters it leaves out. The error is an
-// *InvalidError that names the parameter, or what contradicts what.
+// ReadFilter reads the parameters that FilterValues wrote, and ignores other parameters. The error is an *InvalidError
+// that names the parameter, or the parameters that contradict each other.
 func ReadFilter(values url.Values) (f api.Filter, err error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		for _, value := range values[name] {
@@ -71,7 +71,7 @@ func readLength(value string) (time.Duration, error) {
 	return d.Std(), err
 }
 
-// Values returns the filter as parameters of the API's lists.
+// FilterValues returns the filter as parameters of the API's lists.
 func FilterValues(f api.Filter) url.Values {
 	values := url.Values{}
 	set := func(name, value string) {
@@ -147,8 +147,8 @@ func setLabel(f *api.Filter, text string) error {
 	return nil
 }
 
-// Check refuses, with an *InvalidError, a filter that can match nothing: a name that no job, step or label can have,
-// and what contradicts itself.
+// CheckFilter refuses, with an *InvalidError, a filter that can match no job: a name that no job, step or label can
+// have, or a contradiction.
 func CheckFilter(f api.Filter) error {
 	if wrong := wrong(f); wrong != "" {
 		return &api.InvalidError{Message: wrong}
@@ -156,7 +156,7 @@ func CheckFilter(f api.Filter) error {
 	return nil
 }
 
-// wrong says what is wrong with a filter; empty: nothing.
+// wrong describes the error in a filter; empty: there is none.
 func wrong(f api.Filter) string {
 	if f.State != "" && f.State != api.JobWaiting && !slices.Contains(domain.ProcessStates(), f.State) {
 		return fmt.Sprintf("there is no state %.40q; there are %v and %s", f.State, domain.ProcessStates(), api.JobWaiting)
@@ -184,7 +184,7 @@ func wrong(f api.Filter) string {
 	return contradicts(f)
 }
 
-// contradicts says what of a filter no job can be at once; empty: nothing.
+// contradicts names the parts of a filter that no job can match at once; empty: there are none.
 func contradicts(f api.Filter) string {
 	late := f.Late || f.LateWithin != 0 || f.DueWithin != 0
 	switch {

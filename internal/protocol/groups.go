@@ -7,15 +7,15 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// Facets returns all that jobs can be counted by.
+// Facets returns all facets by which jobs can be counted.
 func Facets() []api.Facet {
 	return []api.Facet{api.ByState, api.ByWorkflow, api.ByDefinition, api.ByAgent, api.ByTenant, api.ByStep, api.ByReason}
 }
 
-// GroupHours is how many hours api.Group.Hours has.
+// GroupHours is the number of hours in api.Group.Hours.
 const GroupHours = 12
 
-// CheckFacets refuses, with an *api.InvalidError, facets that there are not, none, and one twice.
+// CheckFacets refuses, with an *api.InvalidError, unknown facets, an empty list, and a facet given twice.
 func CheckFacets(by []api.Facet) error {
 	if len(by) == 0 {
 		return &api.InvalidError{Message: fmt.Sprintf("by: want one or more of %v", Facets())}

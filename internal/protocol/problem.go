@@ -12,27 +12,27 @@ import (
 
 // Problem is the body of every answer that is not a success.
 type Problem struct {
-	// Error says what is wrong, for a person; Code says it for a program.
+	// Error describes the problem, for a person; Code says it for a program.
 	Error string `json:"error"`
 	Code  Code   `json:"code,omitempty"`
-	// Job is the job that it is about.
+	// Job is the job of the problem.
 	Job string `json:"job,omitempty"`
-	// Schedule is the schedule that it is about.
+	// Schedule is the schedule of the problem.
 	Schedule string `json:"schedule,omitempty"`
-	// Message is the message in quarantine that it is about.
+	// Message is the message in quarantine of the problem.
 	Message string `json:"message,omitempty"`
-	// Definition is the hash of the definition that it is about.
+	// Definition is the hash of the definition of the problem.
 	Definition string `json:"definition,omitempty"`
-	// Payload is the hash of the large payload that it is about.
+	// Payload is the hash of the large payload of the problem.
 	Payload string `json:"payload,omitempty"`
-	// Final: another attempt of the step would be refused as well. Agents outside are told so of payloads.
+	// Final: another attempt of the step would be refused as well. Agents outside are told so about payloads.
 	Final bool `json:"final,omitempty"`
-	// Reason is that of the table of verbs.
+	// Reason is the reason of the table of verbs.
 	Reason string `json:"reason,omitempty"`
-	// Have and Got are the hashes of the content that is stored and of that submitted.
+	// Have and Got are the hashes of the stored content and of the submitted content.
 	Have string `json:"have,omitempty"`
 	Got  string `json:"got,omitempty"`
-	// Misfits are the places of an input that do not fit what its workflow says of it.
+	// Misfits are the places where an input does not fit the schema of its workflow.
 	Misfits []makegood.Misfit `json:"misfits,omitempty"`
 }
 
@@ -54,7 +54,7 @@ const (
 	CodeNewer        Code = "newer"
 )
 
-// kinds are the errors of which the kind is all, with the status of their answers.
+// kinds are the errors that are fully described by their kind, with the status of their answers.
 var kinds = []struct {
 	code   Code
 	kind   error
@@ -76,14 +76,14 @@ type CodedError struct {
 	Err  error
 }
 
-// Error is what it says itself.
+// Error returns the text of the error itself.
 func (e *CodedError) Error() string { return e.Err.Error() }
 
-// Unwrap returns both.
+// Unwrap returns the kind and the error.
 func (e *CodedError) Unwrap() []error { return []error{e.Kind, e.Err} }
 
-// ProblemOf returns the body and the status of the answer that an error of package api is; ok is false where it is none. Error is in the
-// words of the error itself, without those that were put before it.
+// ProblemOf returns the body and the status of the answer for an error of package api; ok is false for any other
+// error. Error is in the words of the error itself, without the prefixes of its wrappers.
 func ProblemOf(err error) (p Problem, status int, ok bool) {
 	var mismatch *api.MismatchError
 	var refused *api.RefusedError
@@ -104,7 +104,7 @@ func ProblemOf(err error) (p Problem, status int, ok bool) {
 	return Problem{}, 0, false
 }
 
-// said is what an error of a kind says itself.
+// said returns the text of the error of a kind in err, without the text of its wrappers.
 func said(err, kind error) string {
 	var own *CodedError
 	if errors.As(err, &own) && own.Kind == kind {
@@ -113,8 +113,8 @@ func said(err, kind error) string {
 	return kind.Error()
 }
 
-// Err returns the error of package api that an answer of this status stands for; nil where it stands for none, as an answer does that
-// says no code.
+// Err returns the error of package api for an answer of this status; nil where there is none, as for an answer without
+// a code.
 func (p Problem) Err(status int) error {
 	switch p.Code {
 	case CodeMismatch:

@@ -1,5 +1,6 @@
-// Package protocol has what clients and servers of the API share, and no user's program calls: the parameters of a
-// filter, the facets, the reading of pages, the watching of a job, ids of jobs, and the outputs of a stack.
+// Package protocol has the parts that clients and servers of the API share, and that no user's program calls: the
+// parameters of a filter, the facets, the reading of pages, the watching of a job, ids of jobs, and the outputs of a
+// stack.
 package protocol
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Pages returns the jobs of all pages, for a Reader of whatever source. An error ends it.
+// Pages returns the jobs of all pages, for a Reader of any source. An error ends it.
 func Pages(read func(cursor string) (api.Page, error)) iter.Seq2[api.Listed, error] {
 	return func(yield func(api.Listed, error) bool) {
 		for cursor := ""; ; {
@@ -37,7 +38,7 @@ func Pages(read func(cursor string) (api.Page, error)) iter.Seq2[api.Listed, err
 	}
 }
 
-// WaitFor is Wait by Watch and Get, for a Reader of whatever source.
+// WaitFor implements Wait by Watch and Get, for a Reader of any source.
 func WaitFor(ctx context.Context, jobs api.Reader, id string) (makegood.Job, error) {
 	for _, err := range jobs.Watch(ctx, id) {
 		if err != nil {
@@ -50,7 +51,7 @@ func WaitFor(ctx context.Context, jobs api.Reader, id string) (makegood.Job, err
 // firstLook and longestLook are the pauses between two looks of Polled at a job.
 const firstLook, longestLook = 20 * time.Millisecond, time.Second
 
-// Polled is Watch by looking again and again, at growing intervals of at most a second while nothing changes.
+// Polled implements Watch by polling, at intervals that grow up to a second while the job does not change.
 func Polled(ctx context.Context, id string, look func(context.Context, string) (makegood.Job, error)) iter.Seq2[makegood.Job, error] {
 	return func(yield func(makegood.Job, error) bool) {
 		pause, last := firstLook, ""
@@ -89,12 +90,12 @@ func fingerprint(job makegood.Job) string {
 	return string(text)
 }
 
-// NewJobID makes an id whose order is that of time: 12 hex digits of milliseconds, and 70 random bits.
+// NewJobID makes an id that sorts by time: 12 hex digits of milliseconds, and 70 random bits.
 func NewJobID(now time.Time) string {
 	return fmt.Sprintf("%012x%s", now.UnixMilli(), strings.ToLower(rand.Text()[:14]))
 }
 
-// WhoHeader is the header that carries what a caller says of who asks.
+// WhoHeader is the header with the name that a caller gives.
 const WhoHeader = "Makegood-Who"
 
 // Absent reports whether an agent outside has stopped asking for tasks for 30 seconds, and the time of its last
@@ -110,7 +111,7 @@ func Absent(a api.Agent, now time.Time) (since time.Time, absent bool) {
 	return since, now.Sub(since) > limits.AbsentAfter
 }
 
-// PutAwayText says what a message is, as far as that is known.
+// PutAwayText describes a message, as far as its content is known.
 func PutAwayText(p api.PutAway) string {
 	what := p.Type
 	if what == "" {
