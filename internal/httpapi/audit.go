@@ -7,7 +7,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// Waking is the body that wakes a job: it says nothing.
+// Waking is the body that wakes a job: an empty object.
 type Waking struct{}
 
 // auditRoutes are those of the audit of all jobs.

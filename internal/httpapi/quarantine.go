@@ -15,7 +15,7 @@ type QuarantineAsking struct{}
 // Dropped says that a message is gone.
 type Dropped struct{}
 
-// quarantineRoutes are those of what is in quarantine.
+// quarantineRoutes are the routes of quarantined messages.
 func quarantineRoutes() []route {
 	none := Problem{}
 	asked := func(body any) map[int]any {
