@@ -17,7 +17,7 @@ type HoldAsking struct {
 // ReleaseAsking is the body that resumes one. It says no more.
 type ReleaseAsking struct{}
 
-// HoldList is the list of all pauses of whole workflows, tenants or kinds.
+// HoldList is the list of all pauses of whole agents and workflows.
 type HoldList struct {
 	Holds []makegood.Hold `json:"holds"`
 }

@@ -162,7 +162,7 @@ func readForm(r *http.Request) (said control.Answer, err error) {
 		return said, bad("press one of the buttons")
 	}
 	if name != "" {
-		// The output and reason are cut to leave room for the answer.
+		// The name is cut to leave room for the hash of the content.
 		content := slices.Concat(said.Output, []byte(form.Get("reason")))
 		said.Request = name[:min(len(name), limits.MaxRequestBytes/2)] + "." + job.ShortHash(form.Get("do")+"\n"+string(content))
 	}
