@@ -19,14 +19,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
-// choice is a set of jobs and a request for each of them: the parameters of a dry run.
+// choice is a set of jobs and a request to make of each: the parameters of a dry run.
 type choice struct {
 	// Ask is a verb, or domain.AskSettleDone or AskSettleSkipped of Step or its Undo.
 	Ask    string
 	Filter api.Filter
 	// IDs are the jobs that were selected one by one, at most maxSelected; nil: those that the filter finds.
 	IDs []string
-	// NoStep and NoKind leave out the jobs that stand at a step, or whose error has a kind.
+	// NoStep and NoKind leave out the jobs that stand at a step, or that have an error kind.
 	NoStep, NoKind bool
 	Step           string
 	Undo           bool
@@ -36,7 +36,7 @@ type choice struct {
 	Current bool
 }
 
-// bulkAsks are what may be asked of many jobs here, and what each is called.
+// bulkAsks are the requests that may be made of many jobs here, with their labels.
 var bulkAsks = slices.Concat(bulkVerbs, bulkSettles, []order{{askAnswer, "Answer"}})
 
 // bulkVerbs are those that are verbs of the job, bulkSettles those of a step.
@@ -178,8 +178,8 @@ func selected(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// jobs returns the chosen jobs that had stopped by a moment: the person has not seen later ones. More: there are more than one
-// repair takes.
+// jobs returns the chosen jobs that had stopped by a moment: the person has not seen later ones. More: the set exceeds
+// one repair.
 func (c choice) jobs(ctx context.Context, jobs api.Reader, seen time.Time) (found []api.Listed, more bool, err error) {
 	for _, id := range c.IDs {
 		found = append(found, api.Listed{ID: id})

@@ -26,7 +26,7 @@ func parse(name string) shell {
 type frame struct {
 	// Root leads from this page to where the page is mounted: "./", "../".
 	Root string
-	// Title is that of the window, Where what is shown and acted upon.
+	// Title is the title of the window, Where the engine or stack that is shown.
 	Title, Where string
 	Navigation   []link
 	Visitor      Visitor

@@ -17,7 +17,7 @@ type question struct {
 	// Of names the receivers of the question, as the workflow has them; empty: none.
 	Of           string
 	Since, Until *time.Time
-	// Else describes what follows without an answer in time.
+	// Else describes the outcome without an answer in time.
 	Else    string
 	Answers []order
 	// WhyFor are the answers that must say why.

@@ -8,15 +8,15 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// verb is something that can be asked for, with what it would do; or why it would be refused.
+// verb is a possible request, with its effect, or the reason for its refusal.
 type verb struct {
 	Label, ID string
 	// Href is the page on which it is asked for; empty: it is asked for at once, by a form to Post.
 	Href, Post string
-	// Says is what it would do, or why it is refused.
+	// Says is the effect, or the reason for the refusal.
 	Says    string
 	Refused bool
-	// Proposed: it is what is most likely wanted.
+	// Proposed: it is the most likely choice.
 	Proposed bool
 }
 
@@ -30,7 +30,7 @@ var labels = map[string]string{
 // atOnce are the verbs that are asked for by one click: each can be taken back, or does what would be done anyhow.
 var atOnce = []string{string(makegood.VerbPause), string(makegood.VerbResume), domain.AskWake}
 
-// verbsOf are all verbs of a job: those that would be granted first, and one of them proposed.
+// verbsOf are all verbs of a job: the allowed ones first, and one proposed.
 func verbsOf(s seen) []verb {
 	var granted, refused []verb
 	for i, o := range failedSides(s) {
@@ -58,7 +58,8 @@ func verbsOf(s seen) []verb {
 	return append(granted, refused...)
 }
 
-// withEditedInput are the forms that hold the job's input, to be edited: of a resubmit, where one is granted, and of a new job like it.
+// withEditedInput are the forms that hold the job's input for editing: of a resubmit, if allowed, and of a new similar
+// job.
 func withEditedInput(s seen) (all []verb) {
 	if resubmit, _ := domain.OfferOf(s.offers, string(makegood.VerbResubmit)); resubmit.Granted() {
 		all = append(all, verb{
@@ -89,8 +90,8 @@ func verbOf(s seen, o makegood.Offer) verb {
 	return v
 }
 
-// propose marks what is most likely wanted of a job that waits for a person: to settle what was refused for good on the way back, or
-// else to resubmit; and to resume one that is paused.
+// propose marks the most likely choice for a job that waits for a person: to settle a final failure of an undo, or else
+// to resubmit; and to resume one that is paused.
 func propose(s seen, granted []verb) {
 	want := ""
 	switch {

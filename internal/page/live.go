@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxStreams is how many streams are open at once, of all browsers together. One more is answered with 503, and tries again.
+	// maxStreams is how many streams are open at once, of all browsers together. One more gets 503, and tries again.
 	maxStreams = 64
 	// maxRows is how many rows a browser may have kept up to date that the view itself does not show any more.
 	maxRows = 100
@@ -25,10 +25,10 @@ const (
 	liveInterval = 250 * time.Millisecond
 	// restFactor bounds what looking costs: a view rests this many times as long as the look took.
 	restFactor = 4
-	// looksAtOnce is how many views are looked at at once for all streams together: however many are open, jobs have the rest
-	// of the machine, and one that is slow to answer holds up nobody.
+	// looksAtOnce is how many views are read at once for all streams together: however many are open, jobs have the rest of
+	// the machine, and one slow view does not block the others.
 	looksAtOnce = 2
-	// pulse is how often a stream says that it lives, though nothing has changed; a browser gives up on it after three of them.
+	// pulse is how often a stream without changes sends a sign of life; a browser gives up after three missed ones.
 	pulse = 5 * time.Second
 	// sendTimeout is how long a browser may take to receive an update.
 	sendTimeout = 10 * time.Second
@@ -39,9 +39,9 @@ type update struct {
 	// At is when the view was read.
 	At      time.Time         `json:"at"`
 	Regions map[string]string `json:"regions,omitempty"`
-	// Problem says why the view cannot be shown now; what was sent before stands as it was then.
+	// Problem says why the view cannot be shown now; the regions sent before stay as they were.
 	Problem string `json:"problem,omitempty"`
-	// stills are the regions without what only counts on: two that are the same there have nothing new to show.
+	// stills are the regions without their running times: two with equal stills need no update.
 	stills map[string]string
 }
 
@@ -71,7 +71,7 @@ func (p *Page) loaders() *http.ServeMux {
 	return mux
 }
 
-// unread is an answer of which nothing is kept.
+// unread is a response writer that discards the body.
 type unread struct{ header http.Header }
 
 func (u unread) Header() http.Header { return u.header }
@@ -128,8 +128,8 @@ var counting = regexp.MustCompile(`(<time [^>]*data-(?:since|until)[^>]*>)[^<]*`
 // still is a region without what only counts on.
 func still(region string) string { return counting.ReplaceAllString(region, "$1") }
 
-// stream sends the regions of a view as they change, until the browser goes or the page is closed; or once, to a browser that has as many
-// streams as it can.
+// stream sends the regions of a view as they change, until the browser goes or the page is closed; or once, to a
+// browser that has as many streams as it can.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	path, err := url.ParseRequestURI(r.URL.Query().Get("view"))
 	if err != nil || path.Host != "" || len(path.Query()["row"]) > maxRows {
@@ -158,20 +158,20 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	defer p.feeds.leave(feed)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	// Whatever stands between must not gather what is to be seen now.
+	// Proxies must not buffer the stream.
 	h.Set("X-Accel-Buffering", "no")
 	out := &sender{w: w, control: http.NewResponseController(w), sent: map[string]string{}}
 	// The server's own limits are those of a short answer.
 	_ = out.control.SetReadDeadline(time.Time{})
 	if r.URL.Query().Has("once") {
 		latest, _ := feed.latest()
-		_ = out.send(latest) // Whoever has gone asks again.
+		_ = out.send(latest) // A browser that has gone asks again.
 		return
 	}
 	p.follow(r.Context(), feed, out)
 }
 
-// follow sends what a feed has, until somebody goes.
+// follow sends the updates of a feed, until the browser goes.
 func (p *Page) follow(ctx context.Context, f *feed, out *sender) {
 	alive := time.NewTicker(pulse)
 	defer alive.Stop()

@@ -7,14 +7,14 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// problem is an error on its way to a browser. As an error it is returned by a load that knows better than the API what to say.
+// problem is an error on its way to a browser. A load returns one if it can explain the error better than the API.
 type problem struct {
 	status int
-	// Head is what is wrong, in a few words; Text says it whole.
+	// Head is a short title of the error; Text is the full text.
 	Head, Text string
 }
 
-// Error is what is wrong.
+// Error returns the full text.
 func (p *problem) Error() string { return p.Text }
 
 // Title is that of the window.

@@ -27,18 +27,18 @@ func submitViews() []view {
 	}
 }
 
-// submitData is a form for a job: empty, or as somebody has sent it and why it was not taken.
+// submitData is a form for a job: empty, or as sent, with the reason for its refusal.
 type submitData struct {
 	Workflow api.Workflow
 	// Reads names the members of the input that the expressions of the workflow read.
 	Reads []string
 	// ID is made when the form is: so the same form sent twice is one job.
 	ID, Input, Tenant, Labels, StartAt string
-	// Fields are those of the input, if its workflow says what it is; ByFields says that they are shown, and not the JSON.
+	// Fields are the fields of the input, if its workflow has a schema; ByFields: the form shows them instead of JSON.
 	Fields   []*field
 	ByFields bool
-	// Wrong says why the form was not taken; empty: nobody has sent it. Misfits are what is wrong with the input, beside what
-	// stands at its field. Note says why the input is still shown as JSON.
+	// Wrong says why the form was refused; empty: it was not sent. Misfits are the errors in the input that are not shown
+	// at a field. Note says why the input is still shown as JSON.
 	Wrong   string
 	Misfits []makegood.Misfit
 	Note    string
@@ -150,7 +150,7 @@ func (d submitData) example() string {
 	return "{\n" + strings.Join(lines, ",\n") + "\n}"
 }
 
-// submit submits a job, and leads to it; what is wrong with the form is said above it, with all that was written.
+// submit submits a job, and leads to it; errors are shown above the form, which keeps its values.
 func (p *Page) submit(r *http.Request) (any, error) {
 	d, err := p.blankSubmission(r)
 	if err != nil {
@@ -182,8 +182,8 @@ func (p *Page) submit(r *http.Request) (any, error) {
 	return goTo("jobs/" + job.ID), nil
 }
 
-// read takes over the input as it was sent: by fields, or as JSON. It reports whether it is to be submitted: not if it was to be shown
-// in the other way, or cannot be read.
+// read takes over the input as it was sent: by fields, or as JSON. It reports whether to submit it: not if the person
+// switched the form, or if it cannot be read.
 func (d *submitData) read(r *http.Request) (submits bool) {
 	d.ByFields = len(d.Fields) > 0 && r.FormValue("by") == "fields"
 	readable := true
@@ -208,7 +208,7 @@ func (d *submitData) read(r *http.Request) (submits bool) {
 	return readable
 }
 
-// misfit says what is wrong with a submission: at the fields of the input, or above the form.
+// misfit shows the errors of a submission: at the fields of the input, or above the form.
 func (d *submitData) misfit(invalid *api.InvalidError) {
 	d.Wrong, d.Misfits = invalid.Message, invalid.Misfits
 	if len(invalid.Misfits) == 0 {

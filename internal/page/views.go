@@ -35,7 +35,7 @@ func views() []view {
 	)
 }
 
-// navigation are the entries of the navigation, and their paths. One whose view is not there is not shown.
+// navigation are the entries of the navigation, and their paths. An entry without a view is not shown.
 var navigation = []link{
 	{Name: "Jobs", Path: ""},
 	{Name: "Errors", Path: "errors"},

@@ -12,7 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
-// Tour is what whoever has no jobs yet is offered to begin with.
+// Tour is the first offer to a visitor without jobs.
 type Tour struct {
 	// Workflow is the name of the one that is drawn, and About a sentence about it.
 	Workflow, About string
@@ -44,13 +44,13 @@ type welcomeData struct {
 	States   []explained
 }
 
-// explained is a state, and what it means in a few words.
+// explained is a state, and its meaning in a few words.
 type explained struct {
 	Mark  mark
 	Means string
 }
 
-// welcome loads what somebody sees who has no jobs yet.
+// welcome loads the view for a visitor without jobs.
 func (p *Page) welcome(r *http.Request) (any, error) {
 	ctx := r.Context()
 	workflows, err := p.Jobs.Workflows(ctx)

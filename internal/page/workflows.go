@@ -31,7 +31,7 @@ func workflowsViews() []view {
 type running struct {
 	Jobs   int
 	States []stateCount
-	// Errors of them wait for a person.
+	// Errors is how many of the jobs wait for a person.
 	Errors int
 }
 
@@ -83,8 +83,8 @@ func agentsOf(w makegood.Workflow) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// underWay counts the jobs that have not ended, by a facet: with an index, so that it does not take longer the more have. asOf is when that was
-// done; zero: just now.
+// underWay counts the jobs that have not ended, by a facet, with an index, so that the time does not grow with ended
+// jobs. asOf is when they were counted; zero: just now.
 func (p *Page) underWay(ctx context.Context, filter api.Filter, by api.Facet) (all map[string]running, asOf time.Time, err error) {
 	filter.DueWithin = allDue
 	groups, asOf, err := p.alike(ctx, filter, by, api.ByState)
@@ -95,7 +95,7 @@ func (p *Page) underWay(ctx context.Context, filter api.Filter, by api.Facet) (a
 	for _, g := range groups.Groups {
 		what, state := g.Values[0], makegood.ProcessState(g.Values[1])
 		if state.Finished() {
-			continue // of these somebody is still to be told
+			continue // it has ended, only its notification is due
 		}
 		of := all[what]
 		of.Jobs += g.Jobs
@@ -188,7 +188,7 @@ func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (api.Def
 	return d, err
 }
 
-// versions lists the definitions of a workflow that jobs run on, and the current one; the current one first, then those with the most jobs.
+// versions lists the definitions in use, and the current one: the current one first, then those with the most jobs.
 func (p *Page) versions(ctx context.Context, d workflowData) (all []version, asOf time.Time, err error) {
 	under, asOf, err := p.underWay(ctx, api.Filter{Workflow: d.Name}, api.ByDefinition)
 	if err != nil {
@@ -230,7 +230,7 @@ func drawnWorkflow(w makegood.Workflow) (template.HTML, error) {
 	if err := graph.SVG(&svg, drawing, graph.SVGOptions{Title: "The steps of " + w.Name}); err != nil {
 		return "", err
 	}
-	return template.HTML(svg.String()), nil // graph.SVG escapes what is in it
+	return template.HTML(svg.String()), nil // graph.SVG escapes its texts.
 }
 
 func stepRows(w makegood.Workflow) []stepRow {
