@@ -17,11 +17,11 @@ const (
 	maxList = 1 << 18
 	// maxDigits is how many digits a number may have that is reckoned with.
 	maxDigits = 10_000
-	// maxWeight is how much a value may weigh that is gone through: a byte of text, or an eighth of an
-	// element. What it refers to twice weighs twice.
+	// maxWeight is how much a value may weigh that is gone through: a byte of text, or an eighth of an element. A part that
+	// is referred to twice weighs twice.
 	maxWeight = 4 << 20
 	maxNested = 1000
-	// maxMatched is how many bytes a regular expression is matched against. How large it may be itself says package pattern.
+	// maxMatched is how many bytes a regular expression is matched against. Package pattern limits its own size.
 	maxMatched = 16 << 10
 	// maxIndex is the highest index of a list that may be made.
 	maxIndex = 1 << 18
@@ -29,8 +29,8 @@ const (
 	maxPairs = 1 << 26
 )
 
-// The functions that the rewriter puts in. Those that look and those that count give their input, or an error when it is over a
-// limit; those that are bounded do what jq's own do.
+// The functions that the rewriter puts in. Those that check or count return their input, or an error when it is over a
+// limit; bounded ones do the same as jq's own.
 const (
 	lookShallow  = "_look_shallow"
 	lookSplit    = "_look_split"
@@ -189,7 +189,7 @@ func (m *meter) lookShallow(v any) error {
 	return m.shallow(v)
 }
 
-// lookSplit is for a text of which a list is made, an element for each of its bytes at worst.
+// lookSplit checks a text that is split into a list, with an element for each byte at worst.
 func (m *meter) lookSplit(v any) error {
 	if err := m.lookShallow(v); err != nil {
 		return err
@@ -200,9 +200,9 @@ func (m *meter) lookSplit(v any) error {
 	return nil
 }
 
-// lookDeep limits what is gone through as a whole.
+// lookDeep limits a value that is gone through as a whole.
 func (m *meter) lookDeep(v any) error {
-	// What goes through a value compares, sorts or writes it: more than reading it once.
+	// Going through a value compares, sorts or writes it: more than reading it once.
 	const through = 2
 	left := lighten(v, maxWeight, 0)
 	if err := m.count(through * (maxWeight - max(0, left))); err != nil {

@@ -65,7 +65,7 @@ func (m *meter) count(bytes int) error {
 	return m.err
 }
 
-// shallow counts a value without what is in it.
+// shallow counts a value without its contents.
 func (m *meter) shallow(v any) error { return m.count(shallowBytes(v)) }
 
 func shallowBytes(v any) int {
@@ -93,7 +93,7 @@ func (m *meter) parts(v any) error {
 	return m.shallow(v)
 }
 
-// textual counts a text: a part of it is found by going through it, that of a list is not.
+// textual counts a text: finding a part of a text goes through it, unlike in a list.
 func (m *meter) textual(v any) error {
 	if s, ok := v.(string); ok {
 		return m.count(len(s))
@@ -149,7 +149,7 @@ func known(seen map[uintptr]bool, v any) bool {
 	return was
 }
 
-// element returns what an index names in a list. A slice of it is copied with it: nil.
+// element returns the element at an index of a list. nil for a slice, whose elements are copied with it.
 func element(list []any, index any) any {
 	i, ok := index.(int)
 	if i < 0 {
