@@ -49,7 +49,7 @@ type template struct {
 	items  []*template
 }
 
-// piece is a literal, an expression, or the place of a secret, whose name it has.
+// piece is a literal, an expression, or the place of a secret, with the secret's name.
 type piece struct {
 	literal    string
 	expression *expression
@@ -81,7 +81,7 @@ func (c compiler) template(path string, value any) *template {
 	}
 }
 
-// constant writes what was read by jq.Decode.
+// constant writes a value that jq.Decode read.
 func constant(v any) []byte {
 	out, err := jq.Append(nil, v, MaxSourceBytes)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c compiler) object(path string, members map[string]any) *template {
 	return t
 }
 
-// fold makes a constant of a template whose parts are constant.
+// fold makes a constant of a template with constant parts.
 func (t *template) fold() *template {
 	out, err := t.append(nil, &filling{value: func(*expression) (any, error) { panic("workflowfile: an expression in a constant") }})
 	if err != nil {
@@ -156,7 +156,7 @@ func (c compiler) text(path, text string) *template {
 	return t
 }
 
-// isLiteral reports whether a text has nothing in it that is known later.
+// isLiteral reports whether a text has neither expressions nor secrets.
 func (t *template) isLiteral() bool {
 	return !slices.ContainsFunc(t.texts, func(p piece) bool { return p.expression != nil || p.secret != "" })
 }
@@ -172,8 +172,7 @@ func (c compiler) otherNotation(path, text string) {
 	}
 }
 
-// expression compiles jq that stands at path. What is wrong with it is added; the result is then of
-// no use, but not nil.
+// expression compiles jq at path, and adds its errors; with errors the result is unusable, but not nil.
 func (c compiler) expression(path, source string) *expression {
 	fail := func(err error) *expression {
 		c.add(path, "${%s}: %v", clip(oneLine(source)), err)
@@ -223,7 +222,7 @@ func (t *template) reads() (all reads) {
 type filling struct {
 	value   func(*expression) (any, error)
 	secrets []makegood.TaskSecret
-	// path leads to what is being written.
+	// path leads to the value under construction.
 	path []string
 }
 

@@ -15,9 +15,9 @@ var errUnsure = errors.New("depends on the job")
 // maxTried is how many expressions of undos are tried in one workflow: each may take all steps that one is allowed.
 const maxTried = 200
 
-// undosWithoutOutput tries what each undo says with the outputs that it must be able to do without: its own step's,
-// since it is undone also where nobody knows its outcome, and those of steps that may be skipped. An undo that
-// reads nothing else, and gives no input then, would put every such job in front of a person.
+// undosWithoutOutput tries each undo with null for the outputs that may be missing: its own step's, since a step with
+// an unknown outcome is undone too, and those of steps that may be skipped. An undo that reads no other outputs, and
+// gives no input then, would stop every such job for a person.
 func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) {
 	certain := surelyDone(w)
 	tried := 0
@@ -37,8 +37,8 @@ func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) 
 	}
 }
 
-// surelyDone are the steps that have given an output when one begins that reads it: no when skips them, no error passes them
-// by, and no way leads past them.
+// surelyDone are the steps that have surely given an output when a reader begins: no when skips them, no error passes
+// them by, and no way leads past them.
 func surelyDone(w makegood.Workflow) map[string]bool {
 	goes := slices.ContainsFunc(w.Steps, func(s makegood.Step) bool { return s.Only != "" })
 	certain := map[string]bool{}
@@ -77,7 +77,7 @@ func (p *plan) undoWithoutOutput(mayBeNull func(step string) bool) error {
 	return err
 }
 
-// sureWhere reports whether an expression reads nothing of a job but outputs that may be null.
+// sureWhere reports whether an expression reads only outputs that may be null.
 func (e *expression) sureWhere(mayBeNull func(step string) bool) bool {
 	if e.program == nil || e.reads.input || e.reads.job || e.reads.all {
 		return false
