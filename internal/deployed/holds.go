@@ -20,7 +20,7 @@ func (s *stack) holds(agents []string, knows func(ctx context.Context, workflow 
 	})
 }
 
-// release has the Scheduler let the first jobs of what was resumed go on at once. Later ones a sweep finds.
+// release has the Scheduler release the first jobs of a resumed agent or workflow at once. A sweep finds later ones.
 func (s *stack) release(ctx context.Context, key time.Time) {
 	if key.IsZero() || key.After(time.Now()) {
 		return

@@ -24,7 +24,7 @@ func newLog(out io.Writer, level slog.Level, function string) *slog.Logger {
 	return slog.New(quiet.New(telemetry.LogLines(lines), time.Now)).With("function", function)
 }
 
-// invocationLog adds what is known of the invocation.
+// invocationLog adds the attributes of the invocation.
 type invocationLog struct{ slog.Handler }
 
 // Handle adds it to a record.
