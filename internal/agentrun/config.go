@@ -27,18 +27,18 @@ type Config struct {
 	Tasks string
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
-	// Held, if set, reports whether a task of this agent and workflow must not be begun, because one of them is paused. An
-	// error is no reason not to begin: the Scheduler decides what is sent.
+	// Held, if set, reports whether a task of this agent and workflow must not be begun, because either is paused. After an
+	// error the task begins: the Scheduler decides what is sent.
 	Held func(ctx context.Context, agent, workflow string) (bool, error)
 	// Begun, if set, hears of each attempt that begins here, after its claim and before its work: its message is not
 	// needed any more, unless the task is shared.
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)
-	// Others is how many tasks may be under way in this process beside those of a batch. Lambda gives it one batch at a time.
+	// Others is how many tasks may run in this process beside those of a batch. Lambda gives it one batch at a time.
 	Others int
-	// Slots bounds, by what it holds, how many tasks run at once, for all Runners that share it. Nil: nothing does here.
+	// Slots bounds, by its capacity, how many tasks run at once, for all Runners that share it. Nil: there is no bound.
 	Slots chan struct{}
-	// Room is where the tasks run, for several Runners of one process: one that runs alone has nothing of the others beside it
-	// either. Nil: a room of its own.
+	// Room is where the tasks run, for several Runners of one process: a task that runs alone excludes those of the other
+	// Runners, too. Nil: a room of its own.
 	Room *Room
 	// Counts: what an attempt costs on AWS is counted, and said with its reply. Of a function, Clock counts its time.
 	Counts bool
@@ -59,8 +59,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a
-// mistake.
+// complete fills in defaults. It panics on an invalid configuration: the wiring has a mistake.
 func (c Config) complete() Config {
 	if (c.Claims == nil) != (c.Queue == nil) {
 		panic("agentrun: the configuration must have Claims and Queue")

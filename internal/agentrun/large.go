@@ -68,8 +68,8 @@ func (a *attempt) payloadsOf() agentctx.Payloads {
 	return payloads{a.large, payload.Place{Job: a.task.Job, By: a.task.Agent}}
 }
 
-// spill makes a payload of an output that is too large for a message, if it is JSON at all. One that cannot be written is the
-// failure of the step.
+// spill makes a payload of an output that is too large for a message, if it is valid JSON. If it cannot be written, the
+// step fails.
 func (a *attempt) spill(worked result) result {
 	p := a.payloadsOf()
 	if worked.err != nil || len(worked.output) <= makegood.MaxPayloadBytes || p == nil || !json.Valid(worked.output) {
