@@ -97,7 +97,7 @@ func (k *Keeper) create(o Order) (*journal, error) {
 	return &journal{file, lock}, nil
 }
 
-// syncFolder has what was renamed in a folder be there after a power cut.
+// syncFolder makes renames in a folder survive a power cut.
 func syncFolder(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func hold(path string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// read reads the folder, and goes on with what has not ended.
+// read reads the folder, and continues orders that have not ended.
 func (k *Keeper) read() error {
 	if err := os.MkdirAll(k.dir, privateDir); err != nil {
 		return err
@@ -141,7 +141,8 @@ func (k *Keeper) read() error {
 	return nil
 }
 
-// lookElsewhere reads anew what another process carries out, and takes over where that has died. Whoever calls it holds mu.
+// lookElsewhere reloads orders that another process carries out, and takes over those of a dead one. The caller holds
+// mu.
 func (k *Keeper) lookElsewhere() {
 	for name, old := range k.known {
 		if !old.progress.Elsewhere {
@@ -159,7 +160,7 @@ func (k *Keeper) lookElsewhere() {
 	}
 }
 
-// load reads the journal of an order, and takes it over where it has not ended and nobody has it.
+// load reads the journal of an order, and takes it over if it has not ended and no process has it.
 func load(path string) (r *run, err error) {
 	lock, err := hold(path)
 	if err != nil {
