@@ -68,7 +68,7 @@ func (s *Store) seal(ctx context.Context, at payload.Place, to io.Writer, from i
 	if _, err := to.Write(append([]byte(magic), salt...)); err != nil {
 		return err
 	}
-	// One piece is read ahead: only who sees the end knows which is the last.
+	// One piece is read ahead: the last one shows only by the end behind it.
 	piece, ahead, sealed := make([]byte, pieceBytes), make([]byte, pieceBytes), make([]byte, 0, pieceBytes+tagBytes)
 	n, err := fill(ctx, from, piece)
 	for i := int64(0); err == nil; i++ {
@@ -90,7 +90,7 @@ func (s *Store) seal(ctx context.Context, at payload.Place, to io.Writer, from i
 	return err
 }
 
-// fill reads a piece. At the end it is shorter. A reader that breaks off is no end: io.ReadFull does not distinguish the two.
+// fill reads a piece, shorter at the end. An error of the reader is no end: io.ReadFull does not distinguish the two.
 func fill(ctx context.Context, from io.Reader, piece []byte) (n int, err error) {
 	for n < len(piece) && err == nil {
 		if err := ctx.Err(); err != nil {
@@ -110,11 +110,11 @@ func fill(ctx context.Context, from io.Reader, piece []byte) (n int, err error) 
 type opened struct {
 	file *os.File
 	aead cipher.AEAD
-	// piece is the next one, of so many; skip is what of it comes before the part, left what of the part is to come.
+	// piece is the index of the next piece, of the number of pieces; skip bytes precede the part, left bytes are to come.
 	piece, of  int64
 	skip, left int64
 	buffer     []byte
-	// plain is what was opened and not read.
+	// plain has opened bytes that were not read.
 	plain []byte
 }
 
@@ -140,8 +140,8 @@ func (s *Store) unseal(at payload.Place, file *os.File, bytes, offset, n int64) 
 	}, nil
 }
 
-// Read opens a piece whenever the one before it was read. An empty payload has a piece, too, which is not looked at: its
-// length and its hash say all.
+// Read opens a piece whenever the one before was read. An empty payload has a piece, too, which is not looked at: its
+// length and its hash suffice.
 func (o *opened) Read(p []byte) (int, error) {
 	if o.left == 0 {
 		return 0, io.EOF
