@@ -144,7 +144,7 @@ func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64,
 	})
 }
 
-// says gives a stored schedule new content.
+// says puts new content into a stored schedule.
 func (t *Timetable) says(ctx context.Context, stored *store.Scheduled, s makegood.Schedule, rule schedule.Rule) error {
 	was := stored.Schedule
 	stored.Schedule, stored.Problem = s, ""
