@@ -32,7 +32,7 @@ type Hub struct {
 	viewers map[*viewer]struct{}
 	ended   chan struct{}
 	end     sync.Once
-	// shown and before are the last shown numbers of recently changed jobs: runs repeat changes without an acknowledgement.
+	// shown and before are the last shown numbers of recently changed jobs: runs repeat unacknowledged changes.
 	shown, before map[jobKey]int
 }
 

@@ -30,7 +30,7 @@ const (
 	VarQueues      = "MAKEGOOD_QUEUES"
 	VarQueuePrefix = "MAKEGOOD_QUEUE_PREFIX"
 	// VarReplies registers reply queues, shop=replies-shop,...: the names that a job may use as replyTo, and their queues.
-	// VarAlertTopic is the ARN of an SNS topic, VarWebhook the name of an SSM parameter with an address for alerts, VarBus
+	// VarAlertTopic is the ARN of an SNS topic, VarWebhook the ARN of an SSM parameter with an address for alerts, VarBus
 	// the name of an event bus. All optional.
 	VarReplies    = "MAKEGOOD_REPLIES"
 	VarAlertTopic = "MAKEGOOD_ALERT_TOPIC"

@@ -17,9 +17,9 @@
 //
 // The template is a file of templates/ that defines "main". Its dot is a *frame: .View is the result of load, and links
 // are written with .Root before them, href="{{.Root}}jobs/{{.ID}}", or $.Root within a range. Shared parts are in
-// parts.html: {{template "icon" "error"}}, {{template "state" .Mark}}, {{template "time" (list .At $.Now)}}, {{template
-// "since" (list .At $.Now)}}, {{template "keys"}}. The functions are in words.go: count, many, span, clock, stamp, day,
-// short, pretty.
+// parts.html: {{template "icon" "error"}}, {{template "state" .Mark}}, {{template "time" (list .At $.Now)}},
+// {{template "since" (list .At $.Now)}}, {{template "keys"}}. The functions are in words.go: count, many, span, clock,
+// stamp, day, short, pretty.
 //
 // The regions are the ids of elements that live updates replace. For each the template file defines a block of that
 // name, which is the inside of the element:

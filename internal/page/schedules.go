@@ -45,7 +45,7 @@ func schedulesViews() []view {
 type schedulesData struct {
 	Schedules []scheduleRow
 	// Next is the one that fires next; nil: none does. Wrong are those with a last job that waits for a person, or a last
-	// fire that made none.
+	// fire that made no job.
 	Next  *scheduleRow
 	Wrong []scheduleRow
 	Full  bool

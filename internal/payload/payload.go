@@ -31,7 +31,7 @@ import (
 var (
 	// ErrNotFound: there is no such payload, for this job and by this writer.
 	ErrNotFound = errors.New("the payload is not there")
-	// ErrTooLarge: there are more than makegood.MaxLargePayloadBytes. None are stored, and little beyond these was read.
+	// ErrTooLarge: more than makegood.MaxLargePayloadBytes came. Nothing was stored, and little beyond the limit was read.
 	ErrTooLarge = fmt.Errorf("there are more than %d bytes, the limit of a payload", makegood.MaxLargePayloadBytes)
 	// ErrDenied: the caller lacks the right. Asking again has the same result.
 	ErrDenied = errors.New("access to the payload store is denied")

@@ -110,7 +110,7 @@ func fill(ctx context.Context, from io.Reader, piece []byte) (n int, err error) 
 type opened struct {
 	file *os.File
 	aead cipher.AEAD
-	// piece is the index of the next piece, of the number of pieces; skip bytes precede the part, left bytes are to come.
+	// piece is the index of the next piece, and of how many there are; skip bytes precede the part, left bytes are to come.
 	piece, of  int64
 	skip, left int64
 	buffer     []byte
