@@ -29,7 +29,7 @@ const (
 	split
 	// path: its argument is a path, which may be created.
 	path
-	// set: as path, and what lies along it is copied.
+	// set: as path, and the values along it are copied.
 	set
 	// picking and indexing are written anew, as INDEX and pick are defined, but with limits.
 	picking

@@ -127,7 +127,7 @@ func (p *Program) end(r *runner) {
 	if p.patterns {
 		return
 	}
-	*r.meter = meter{plus: r.meter.plus} // and not what the caller gave
+	*r.meter = meter{plus: r.meter.plus} // without the values of the caller
 	p.idle.Put(r)
 }
 

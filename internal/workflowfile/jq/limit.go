@@ -96,7 +96,7 @@ func passed(v any, err error) any {
 	return v
 }
 
-// operators are functions that do what jq's own do, within limits.
+// operators are functions that do the same as jq's own, within limits.
 func (m *meter) operators() ([]gojq.CompilerOption, error) {
 	product, err := native("$a * $b")
 	if err != nil {
@@ -154,7 +154,7 @@ func native(source string) (func(a, b, c any) any, error) {
 	}, nil
 }
 
-// shallowly limits what grows by its own size at most.
+// shallowly limits results that grow by their own size at most.
 func shallowly(v any) error {
 	switch v := v.(type) {
 	case string:
@@ -219,7 +219,7 @@ const elementWeight = 8
 // weigh is how much v weighs, up to maxWeight, and more than that where it is over.
 func weigh(v any) int { return maxWeight - lighten(v, maxWeight, 0) }
 
-// lighten takes the weight of v off left, and returns less than 0 as soon as it is used up.
+// lighten subtracts the weight of v from left, and returns less than 0 as soon as left is used up.
 func lighten(v any, left, depth int) int {
 	if depth > maxNested {
 		return -1
@@ -297,7 +297,7 @@ func (m *meter) lookTable(v any) error {
 	return m.count(elementBytes * (longest + 1) * (len(rows) + 1))
 }
 
-// lookPair limits what compares each part of a with each of b, or puts b between the parts of a.
+// lookPair limits functions that compare each part of a with each of b, or put b between the parts of a.
 func (m *meter) lookPair(a, b any) error {
 	for _, v := range []any{a, b} {
 		if err := m.lookDeep(v); err != nil {

@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// What a value counts for, beside the bytes of its text: about what its copy takes in memory.
+// The costs of values, beside the bytes of their text: about the memory that a copy takes.
 const (
 	elementBytes = 16
 	memberBytes  = 32
@@ -52,7 +52,7 @@ func (m *meter) stop(err error) {
 	close(m.done)
 }
 
-// Err says why the meter is done.
+// Err returns the reason why the meter is done.
 func (m *meter) Err() error { return m.err }
 
 // count adds bytes that are read or made. The error is for the function that asked; an expression that

@@ -142,7 +142,7 @@ func (r *rewriter) operator(q *gojq.Query) *gojq.Query {
 	return q
 }
 
-// withDefs returns instead what q defined for itself.
+// withDefs returns instead with the definitions of q.
 func withDefs(q, instead *gojq.Query) *gojq.Query {
 	instead.FuncDefs = q.FuncDefs
 	return instead
@@ -349,7 +349,7 @@ func before(t *gojq.Term, look string, then *gojq.Term) {
 	instead(t, pipe(call(look), &gojq.Query{Term: then}))
 }
 
-// around makes look | then of t, and counts what that made.
+// around makes look | then of t, and counts the result.
 func around(t *gojq.Term, look string, then *gojq.Term) {
 	instead(t, pipe(call(look), pipe(&gojq.Query{Term: then}, call(countShallow))))
 }
