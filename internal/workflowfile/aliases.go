@@ -10,7 +10,7 @@ import (
 // MaxSourceBytes without one. It bounds aliases of aliases, which double with each line.
 const MaxNodes = 200_000
 
-// expander writes out what the aliases and the merge keys of a file stand for.
+// expander writes out the aliases and merge keys of a file.
 type expander struct {
 	reader
 	nodes int

@@ -11,7 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// whyRequired is what the why of an approval says where every answer needs one.
+// whyRequired is the value of an approval's why if every answer needs a reason.
 const whyRequired = "required"
 
 // onAnswer reads the consequences of answers: a mapping with answers as keys.

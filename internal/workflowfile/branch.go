@@ -74,7 +74,7 @@ func (b *branch) append(out, text []byte, i int) ([]byte, int) {
 	return append(out, '}'), i + 1
 }
 
-// keyOf returns what a JSON text means.
+// keyOf returns the value of a JSON text.
 func keyOf(text []byte) string {
 	var key string
 	if err := json.Unmarshal(text, &key); err != nil {
@@ -133,7 +133,7 @@ func endOfWord(text []byte, i int) int {
 	return i
 }
 
-// leastBytes is what a value counts for at least: in memory, the shortest take several times their text.
+// leastBytes is the minimum that a value counts for: in memory, the shortest take several times their text.
 const leastBytes = 8
 
 // weigh is how many bytes a value counts for, valid JSON or not.

@@ -12,7 +12,7 @@ import (
 
 // check collects the errors in one workflow.
 type check struct {
-	// agents are those that may be named; nil: any.
+	// agents are the agents that may be named; nil: any.
 	agents []string
 	// offers are the agents that know their actions, by name.
 	offers map[string]offering
@@ -20,9 +20,9 @@ type check struct {
 	stored bool
 	// level is the lowest that can run the workflow; see knownLevel.
 	level int
-	// input is what the workflow says of its input, where that is known while it is checked.
+	// input is the workflow's input schema, where it is known during the check.
 	input *inputschema.Schema
-	// schedules are those that a file says.
+	// schedules are the schedules of a file.
 	schedules []makegood.Schedule
 	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.
 	lines map[string]int
@@ -61,7 +61,7 @@ func (c *check) doubt(path, format string, args ...any) {
 // spoil silences errors that follow from an unreadable path.
 func (c *check) spoil(path string) { c.spoiled[path] = true }
 
-// around is the path of what path is a part of; "" is the workflow.
+// around is the parent of a path; "" is the workflow.
 func around(path string) string {
 	return path[:max(strings.LastIndexByte(path, '.'), strings.LastIndexByte(path, '['), 0)]
 }

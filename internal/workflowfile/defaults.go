@@ -62,7 +62,7 @@ func (d defaults) apply(s *makegood.Step) {
 	}
 	undo := d.undoRetry
 	if !ends(undo) && ends(d.retry) && !ends(s.Retry) {
-		// An undo goes on for longer than its step, unless it is said otherwise of undos.
+		// An undo is retried for longer than its step, unless the file sets a time for undos.
 		undo.For = domain.DefaultUndoRetryFor
 	}
 	s.Retry = fill(s.Retry, d.retry)

@@ -12,7 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
 )
 
-// Data is what expressions see of a job.
+// Data is the data of a job for expressions.
 type Data struct {
 	JobID string
 	// StartedAt is when the job was to start, or was born: .job.startedAt.
@@ -24,7 +24,7 @@ type Data struct {
 	Outputs map[string]json.RawMessage
 	// Errors are why steps failed that were not done in the end, .steps.NAME.error; one that is missing is null.
 	Errors map[string]makegood.StepError
-	// outputsBytes is what those count for that came by Gather.
+	// outputsBytes is how many bytes the outputs of Gather count for.
 	outputsBytes int
 }
 
@@ -40,14 +40,14 @@ type EvalError struct {
 // Error is the reason.
 func (e *EvalError) Error() string { return e.Reason }
 
-// plan is what a step says about values, compiled.
+// plan is the compiled values and expressions of a step.
 type plan struct {
 	step    string
 	when    *expression
 	until   *expression
 	forward *request
 	undo    *request
-	// reads is what when, forward and until read.
+	// reads is the data that when, forward and until read.
 	reads reads
 	// readable are the steps with outputs that this step may read, in the order of the workflow.
 	readable []string
@@ -103,7 +103,7 @@ func (c *Compiled) ReadInput(undo bool) (names []string) {
 	return names
 }
 
-// reads is what all expressions of a step read, or of its undo; the plan is nil if there is none.
+// reads is the data that all expressions of a step read, or of its undo; the plan is nil if there is none.
 func (c *Compiled) reads(step string, undo bool) (reads, *plan) {
 	p := c.plans[step]
 	if p == nil || p.request(undo) == nil {
@@ -170,7 +170,7 @@ func (c *Compiled) Ready(ctx context.Context, step string, data Data) (bool, err
 	return p.condition(ctx, "repeat.until", p.until, root)
 }
 
-// condition returns the value of an expression that gives true or false, and stands at place.
+// condition returns the value of a boolean expression at place.
 func (p *plan) condition(ctx context.Context, place string, e *expression, root map[string]any) (bool, error) {
 	value, err := e.value(ctx, root)
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *check) inputSchema(text json.RawMessage) func() (*inputschema.Schema, e
 	return func() (*inputschema.Schema, error) { return schema, nil }
 }
 
-// besideIts is a problem of a schema with the last word of its place, which is what the line has.
+// besideIts is the message about a problem of a schema, with its place.
 func besideIts(p inputschema.Problem) string {
 	if p.At == "" {
 		return "input: " + p.Message

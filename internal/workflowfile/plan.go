@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// plans compiles what the steps of w say about values.
+// plans compiles the values and expressions of the steps of w.
 func (c *check) plans(w makegood.Workflow) map[string]*plan {
 	plans := make(map[string]*plan, len(w.Steps))
 	var known []string

@@ -34,7 +34,7 @@ func readYAML(c *check, source []byte) (w makegood.Workflow, ok bool) {
 	return r.workflow(root), root.Kind == yaml.MappingNode
 }
 
-// document returns the one document of a file, or nil and says why not.
+// document returns the one document of a file, or nil, and adds the reason.
 func (r reader) document(source []byte) *yaml.Node {
 	if len(source) > MaxSourceBytes {
 		r.add("", "the file has %d bytes, the limit is %d", len(source), MaxSourceBytes)
@@ -90,7 +90,7 @@ func next(d *yaml.Decoder) (root *yaml.Node, err error) {
 	return root, err
 }
 
-// notYAML says what the parser said, at the line that it named.
+// notYAML adds the parser's errors, at their lines.
 func (r reader) notYAML(err error, source []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(message, "line "); ok {

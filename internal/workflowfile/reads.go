@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/inputschema"
 )
 
-// reads is what an expression may look at of its data. It may name too much, never too little.
+// reads is the data that an expression may read. It may name too much, never too little.
 type reads struct {
 	input, job bool
 	// inputs is the read part of the input; the input is decoded as a whole all the same.
@@ -126,7 +126,7 @@ type scan struct {
 	view
 	reads
 	problems []string
-	// seen keeps what functions of the expression give, by function and input.
+	// seen keeps the shapes that the expression's functions give, by function and input.
 	seen map[seenKey]shape
 	// left is how many more queries are looked at.
 	left int
@@ -166,7 +166,7 @@ func (s *scan) problem(format string, args ...any) {
 	}
 }
 
-// use takes all that v stands for as read.
+// use marks everything that v stands for as read.
 func (s *scan) use(v shape) {
 	switch v.part {
 	case wholeData:
@@ -192,7 +192,7 @@ func (s *scan) either(a, b shape) shape {
 	return shape{}
 }
 
-// field returns what v.name is, and checks that there is such a thing.
+// field returns the shape of v.name, and checks that it exists.
 func (s *scan) field(v shape, name string) shape {
 	switch v.part {
 	case wholeData:

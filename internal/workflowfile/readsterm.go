@@ -20,7 +20,7 @@ func (s *scan) term(t *gojq.Term, in shape, sc *scope) shape {
 	return v
 }
 
-// head returns what a term is without its suffixes.
+// head returns the shape of a term without its suffixes.
 func (s *scan) head(t *gojq.Term, in shape, sc *scope) shape {
 	switch t.Type {
 	case gojq.TermTypeIdentity:

@@ -31,7 +31,7 @@ func (c *Compiled) Source() ([]byte, error) {
 	return sourceOf(c.Workflow)
 }
 
-// brief leaves out of a complete workflow what WithDefaults gives it.
+// brief leaves out of a complete workflow the values that WithDefaults gives.
 func brief(w makegood.Workflow) makegood.Workflow {
 	if d := domain.WithDefaults((makegood.Workflow{Steps: w.Steps})); d.OnFailure == w.OnFailure {
 		w.OnFailure = makegood.OnFailure{}
@@ -47,7 +47,7 @@ func brief(w makegood.Workflow) makegood.Workflow {
 	return w
 }
 
-// briefStep leaves out what a step has by default; before are those that it needs then.
+// briefStep leaves out the defaults of a step; before are its default needs.
 func briefStep(s makegood.Step, before []string) makegood.Step {
 	if s.Only == makegood.OnlyOnError || !s.Any && slices.Equal(s.Needs, before) {
 		s.Needs = nil
@@ -74,7 +74,7 @@ func briefStep(s makegood.Step, before []string) makegood.Step {
 	return s
 }
 
-// briefUndo leaves out what an undo has of its step.
+// briefUndo leaves out the values that an undo inherits from its step.
 func briefUndo(u makegood.Undo, s makegood.Step) makegood.Undo {
 	u.Agent = unless(u.Agent, s.Agent)
 	if bytes.Equal(u.With, s.With) {
@@ -181,7 +181,7 @@ func saysNothing(n *yaml.Node) bool {
 	}
 }
 
-// tidyStep writes what a file says in other words than JSON does.
+// tidyStep rewrites the fields that a file names differently than JSON does.
 func tidyStep(step *yaml.Node) {
 	if childOf(step, "shared") != nil {
 		rename(step, "shared", "exclusive", scalar("false"))
@@ -223,7 +223,7 @@ func remove(n *yaml.Node, key string) {
 	}
 }
 
-// plainText is what a text may be that stands in a file without quotes: a name, or a duration.
+// plainText matches texts that need no quotes in a file: a name, or a duration.
 var plainText = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`)
 
 // scalar writes a text, in quotes unless it is plain.

@@ -61,13 +61,13 @@ type namedTemplate struct {
 	value *template
 }
 
-// compiler makes templates of what one step, or its undo, says.
+// compiler makes templates of the values of one step, or its undo.
 type compiler struct {
 	*check
 	view view
 }
 
-// template compiles a value, which stands at path.
+// template compiles a value at path.
 func (c compiler) template(path string, value any) *template {
 	switch v := value.(type) {
 	case string:
@@ -161,10 +161,10 @@ func (t *template) isLiteral() bool {
 	return !slices.ContainsFunc(t.texts, func(p piece) bool { return p.expression != nil || p.secret != "" })
 }
 
-// otherNotation is how other tools write what would be an expression here.
+// otherNotation is the notation of expressions in other tools.
 var otherNotation = regexp.MustCompile(`\{\{\s*\$?\.?(?:input|steps|job)\b[^}]*\}\}|\$\.(?:input|steps|job)\b[A-Za-z0-9_.\[\]]*`)
 
-// otherNotation warns of what looks like an expression in a text and is none, and says how it is written here.
+// otherNotation warns of text in the notation of other tools, and shows the notation here.
 func (c compiler) otherNotation(path, text string) {
 	if found := otherNotation.FindString(text); found != "" {
 		meant := "." + strings.TrimLeft(strings.TrimSpace(strings.Trim(found, "{}")), "$.")
@@ -197,7 +197,7 @@ func (c compiler) expression(path, source string) *expression {
 	return &expression{program: program, reads: reads}
 }
 
-// reads is what all expressions of a template read.
+// reads is the data that all expressions of a template read.
 func (t *template) reads() (all reads) {
 	switch {
 	case t.whole != nil:
@@ -218,7 +218,7 @@ func (t *template) reads() (all reads) {
 	return all
 }
 
-// filling is a template being filled: what its expressions give, and which secrets belong where.
+// filling is a template being filled: the results of its expressions, and the places of secrets.
 type filling struct {
 	value   func(*expression) (any, error)
 	secrets []makegood.TaskSecret

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// errUnsure: whether an expression gives a value depends on what no one knows before there is a job.
+// errUnsure: whether an expression gives a value depends on data that is unknown before there is a job.
 var errUnsure = errors.New("depends on the job")
 
 // maxTried is how many expressions of undos are tried in one workflow: each may take all steps that one is allowed.
@@ -24,7 +24,7 @@ func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) 
 	for i, s := range w.Steps {
 		p := plans[s.Name]
 		if p == nil || p.undo == nil || p.undo.with == nil || string(s.Undo.With) == string(s.With) {
-			continue // what an undo has from its step gave a value when the step began
+			continue // values inherited from the step gave a result when the step began
 		}
 		if tried += len(p.undo.with.expressions()); tried > maxTried {
 			return
@@ -90,7 +90,7 @@ func (e *expression) sureWhere(mayBeNull func(step string) bool) bool {
 	return true
 }
 
-// expressions are all that stand in a template.
+// expressions are all expressions in a template.
 func (t *template) expressions() []*expression {
 	var all []*expression
 	if t.whole != nil {

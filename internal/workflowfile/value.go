@@ -83,7 +83,7 @@ func allDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// describe says what a node is, for a message.
+// describe names the kind of a node, for a message.
 func describe(n *yaml.Node) string {
 	switch kindOf(n) {
 	case kindMapping:

@@ -16,7 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Wait is what the with of an agent that waits by itself comes to, when its expressions have their values.
+// Wait is the evaluated with of an agent that waits by itself.
 type Wait struct {
 	// Until is when it ends; zero: For is how long it waits.
 	Until time.Time
@@ -173,7 +173,7 @@ func (r rules) choices(path string, value json.RawMessage) {
 	}
 }
 
-// waiting checks what holds while a step waits.
+// waiting checks the fields that count while a step waits.
 func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 	if w == nil {
 		return

@@ -32,7 +32,7 @@ const (
 // ErrInvalid: the workflow is wrong. Every error of Parse and FromWorkflow is one.
 var ErrInvalid = errors.New("invalid workflow")
 
-// ErrNewer: a newer release wrote the definition, and this one cannot run it as it is meant.
+// ErrNewer: a newer release wrote the definition, and this one cannot run it as intended.
 var ErrNewer = errors.New("definition of a newer release")
 
 // knownLevel is the highest level of definition that this release knows. A definition that needs more than its fields
@@ -65,7 +65,7 @@ type Compiled struct {
 	Warnings []Error
 
 	plans map[string]*plan
-	// input returns the schema of the input; nil: the workflow says none.
+	// input returns the schema of the input; nil: the workflow has none.
 	input func() (*inputschema.Schema, error)
 }
 
@@ -102,7 +102,7 @@ func (e Errors) Error() string {
 // Is reports whether target is ErrInvalid.
 func (e Errors) Is(target error) bool { return target == ErrInvalid }
 
-// Option changes what Parse and FromWorkflow ask of a workflow.
+// Option changes the requirements of Parse and FromWorkflow.
 type Option func(*check)
 
 // Parse reads a workflow file. file only names it in errors, which are of type Errors.
