@@ -75,7 +75,7 @@ func (a *handlers) attemptOf(r *http.Request) (agentdoor.Attempt, error) {
 	return agentdoor.Attempt{Agent: name, Job: h.Job, Reply: job.Reply{Step: h.Step, Attempt: h.Attempt, Token: h.Token, LockedBy: h.LockedBy}}, nil
 }
 
-// checkHolder says what of an attempt is missing.
+// checkHolder reports the missing parts of a Holder.
 func checkHolder(h agentdoor.Holder) error {
 	switch {
 	case makegood.CheckJobID(h.Job) != nil:

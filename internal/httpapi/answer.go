@@ -25,7 +25,7 @@ const (
 	retryAfterDeployment = 60
 )
 
-// answer is what a route answers when all went well.
+// answer is the answer of a route on success.
 type answer struct {
 	status   int
 	body     any
@@ -58,10 +58,10 @@ func (p *problem) Error() string { return p.body.Error }
 
 func bad(format string, args ...any) error { return newProblem(http.StatusBadRequest, format, args...) }
 
-// namePattern is what an id or the name of a request may be.
+// namePattern matches the ids and the names of requests.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-// jobID returns the id in the path. One that no job can have is that of no job, and reaches no store.
+// jobID returns the id in the path. An id that no job can have is answered as unknown, without a read of the store.
 func jobID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !namePattern.MatchString(id) {
@@ -93,7 +93,7 @@ func (a *handlers) problemOf(r *http.Request, err error) *problem {
 	return p
 }
 
-// subject is what a request is about.
+// subject is the subject of a request.
 type subject struct {
 	// what is the kind, name the name in the path, and place where a problem's body names it; nil: nowhere.
 	what, name string
@@ -158,7 +158,7 @@ func (s subject) full() string {
 	return strings.TrimSpace(s.what + " " + s.name)
 }
 
-// shown is a name in a text: as it is, if it can be a name.
+// shown returns a name for a message: as it is, if it can be a name.
 func shown(name string) string {
 	if namePattern.MatchString(name) {
 		return name

@@ -65,7 +65,7 @@ func (a *handlers) follow(w http.ResponseWriter, r *http.Request) {
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // Proxies must not buffer the stream.
-	// The server's own limits are those of a short answer.
+	// The server's own limits are for short answers.
 	_ = f.control.SetReadDeadline(time.Time{})
 	if run != "" && run != a.run && f.missed("", -1) != nil {
 		return

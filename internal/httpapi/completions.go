@@ -82,7 +82,7 @@ func (f Failure) error() *makegood.StepError {
 	return &makegood.StepError{Message: f.Message, Kind: f.Kind, Retryable: f.Retryable, Applied: f.Applied}
 }
 
-// keep is what early says where an answer is kept for a step that does not wait yet.
+// keep is the value of early that stores an answer for a step that does not wait yet.
 const keep = "keep"
 
 // completionRoutes are the routes of steps that wait or are settled: by address for operators, by completion token for

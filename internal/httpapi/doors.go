@@ -24,7 +24,7 @@ const (
 	Agents Door = "agents"
 )
 
-// Doors are those of a deployed stack.
+// Doors are the doors of a deployed stack.
 func Doors() []Door { return []Door{Submit, Read, Operate} }
 
 // Patterns returns the patterns of a door's routes for http.ServeMux; Complete includes the page of a link.

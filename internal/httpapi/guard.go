@@ -30,7 +30,7 @@ func mustBeJSON(r *http.Request) *problem {
 	return nil
 }
 
-// strangers answers what no route answers, in JSON as all else.
+// strangers answers requests without a route, in JSON as all others.
 func (a *handlers) strangers(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {

@@ -53,7 +53,7 @@ func (r *readiness) ask(ctx context.Context) error {
 	return r.is
 }
 
-// serveReady answers 200 or 503. The reason stands in the log alone, since the route needs no login.
+// serveReady answers 200 or 503. Only the log has the reason, since the route needs no login.
 func (a *handlers) serveReady(r *readiness) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if err := r.ask(req.Context()); err != nil {

@@ -14,7 +14,7 @@ type HoldAsking struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ReleaseAsking is the body that resumes one. It says no more.
+// ReleaseAsking is the body that resumes an agent or a workflow: an empty object.
 type ReleaseAsking struct{}
 
 // HoldList is the list of all pauses of whole agents and workflows.
@@ -22,7 +22,7 @@ type HoldList struct {
 	Holds []makegood.Hold `json:"holds"`
 }
 
-// holdRoutes are those of agents and workflows that are paused as a whole.
+// holdRoutes are the routes of paused agents and workflows.
 func holdRoutes() []route {
 	all := []route{{
 		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: (*handlers).listHolds,

@@ -37,11 +37,11 @@ import (
 )
 
 const (
-	// maxOverhead is what a body may have beside an input: names, white space, an id.
+	// maxOverhead is the room in a body beside an input: names, white space, an id.
 	maxOverhead = 16 << 10
 	// maxBody is how large the body of a submission may be, in bytes.
 	maxBody = makegood.MaxPayloadBytes + maxOverhead
-	// maxPublication is that of a workflow file: as JSON each of its quotes and ends of lines is two bytes.
+	// maxPublication is the limit of a workflow file: as JSON each quote and each end of line is two bytes.
 	maxPublication = 2*workflowfile.MaxSourceBytes + maxOverhead
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 32 << 10
@@ -75,7 +75,7 @@ type Outside interface {
 
 var _ Outside = (*agentdoor.Door)(nil)
 
-// Config is what an API is made of.
+// Config has the settings and dependencies of an API.
 type Config struct {
 	// Jobs serves jobs and everything that belongs to them. Nil: there are none.
 	Jobs *control.Service
@@ -110,7 +110,7 @@ type Config struct {
 type handlers struct {
 	Config
 	document []byte
-	// link is the page of a link, linkPolicy what a browser lets it do.
+	// link is the page of a link, linkPolicy its content security policy.
 	link       *template.Template
 	linkPolicy string
 	// run distinguishes the places of changes in this process from those in another; followers are the open streams.

@@ -48,12 +48,12 @@ var linkSource string
 //go:embed link.css
 var linkStyle string
 
-// linkPage is what a link shows.
+// linkPage is the data of a link's page.
 type linkPage struct {
 	control.StepLook
-	// Found: the token is that of a step. Open: it takes an answer.
+	// Found: a step has this token. Open: it takes an answer.
 	Found, Open bool
-	// Said is what became of an answer; Wrong: it was not taken.
+	// Said is the result of an answer; Wrong: it was not taken.
 	Said  string
 	Wrong bool
 	// Output and Reason are the values that the person filled in before.
@@ -91,7 +91,7 @@ func (a *handlers) showLink(w http.ResponseWriter, r *http.Request) {
 	a.showStep(w, r, http.StatusOK, linkPage{})
 }
 
-// showStep shows how the step of a link stands now, with what became of an answer.
+// showStep shows the state of a link's step, with the result of an answer.
 func (a *handlers) showStep(w http.ResponseWriter, r *http.Request, status int, p linkPage) {
 	look, err := a.Jobs.LookByToken(r.Context(), r.PathValue("token"))
 	if err != nil {

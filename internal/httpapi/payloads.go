@@ -52,7 +52,7 @@ type PayloadDoor struct {
 	Payload *makegood.Payload `json:"payload,omitempty"`
 }
 
-// payloadBytes stands for bytes of anything in the table of routes.
+// payloadBytes stands for bytes of any type in the table of routes.
 type payloadBytes struct{}
 
 // payloadRoutes are the routes for values too large for an input or an output.
@@ -103,7 +103,7 @@ func slowly(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWrit
 	serve(w, r.WithContext(ctx))
 }
 
-// noPayloads is said where there is no payload store.
+// noPayloads is the error where there is no payload store.
 func noPayloads() *problem {
 	return newProblem(http.StatusNotFound, "there is no payload store here, and an input or an output has at most %d bytes; the parameter %s of a stack's template makes one", makegood.MaxPayloadBytes, PayloadParameter)
 }
@@ -144,7 +144,7 @@ func (a *handlers) writeDoor(r *http.Request) (answer, error) {
 	return ok(said)
 }
 
-// doorOf is a door as it is answered.
+// doorOf is the JSON form of a door.
 func doorOf(d payload.Door) PayloadDoor {
 	said := PayloadDoor{Method: d.Method, URL: d.URL, Headers: map[string]string{}, Ends: d.Ends.UTC()}
 	for name, values := range d.Header {
@@ -159,7 +159,7 @@ func doorOf(d payload.Door) PayloadDoor {
 // anyType is the type of bytes without a declared type.
 const anyType = "application/octet-stream"
 
-// typeOf returns what a payload is, as its reference says it.
+// typeOf returns the media type of a payload, as its reference has it.
 func typeOf(mediaType string) (string, error) {
 	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
 		mediaType = ""
@@ -226,7 +226,8 @@ func (s sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// announcedType returns what a body is that is a payload. One that says itself that it is too large is refused unread.
+// announcedType returns the type of a body that is a payload. One with a Content-Length over the limit is refused
+// unread.
 func announcedType(r *http.Request) (string, error) {
 	mediaType, err := typeOf(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -285,7 +286,7 @@ func referenceOf(r *http.Request) (p makegood.Payload, err error) {
 	return p, nil
 }
 
-// referenceParameters are what referenceOf reads of the query.
+// referenceParameters are the query parameters that referenceOf reads.
 func referenceParameters() []parameter {
 	return []parameter{
 		{name: "bytes", says: "how many bytes its reference says"},
@@ -391,7 +392,7 @@ func partOf(header string, bytes int64) (offset, n int64, err error) {
 	return offset, min(end, bytes-1) - offset + 1, nil
 }
 
-// payloadProblem translates what a payload store says.
+// payloadProblem translates the errors of a payload store.
 func (a *handlers) payloadProblem(r *http.Request, err error) *problem {
 	switch {
 	case errors.Is(err, errBrokeOff):

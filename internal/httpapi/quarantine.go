@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// QuarantineAsking is the body of a request about a message in quarantine that says no more.
+// QuarantineAsking is the body of a request about a message in quarantine: an empty object.
 type QuarantineAsking struct{}
 
 // Dropped says that a message is gone.

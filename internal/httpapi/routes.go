@@ -203,7 +203,7 @@ func routes() []route {
 	return append(all, verbRoutes()...)
 }
 
-// verbRoutes are those of the verbs that the table has.
+// verbRoutes are the routes of the verbs in the table.
 func verbRoutes() (all []route) {
 	job, none := Requested{}, Problem{}
 	for _, verb := range domain.Verbs() {
@@ -230,7 +230,7 @@ func verbRoutes() (all []route) {
 	return all
 }
 
-// planRoute is that of what a resubmit would do.
+// planRoute is the route of a resubmit's plan.
 func planRoute() route {
 	return route{
 		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*handlers).plan,
@@ -318,7 +318,7 @@ func (a *handlers) reschedule(r *http.Request) (answer, error) {
 	return a.ask(r, api.Request{Verb: makegood.VerbReschedule, Reason: asking.Reason, Name: asking.Request, StartAt: asking.StartAt})
 }
 
-// resubmission reads what a resubmit asks for.
+// resubmission reads the body of a resubmit.
 func resubmission(r *http.Request) (api.Request, error) {
 	var asking Resubmission
 	if err := decode(r, &asking); err != nil {
@@ -338,7 +338,7 @@ func (a *handlers) resubmit(r *http.Request) (answer, error) {
 	return a.ask(r, asked)
 }
 
-// plan says what a resubmit would do.
+// plan answers with the plan of a resubmit.
 func (a *handlers) plan(r *http.Request) (answer, error) {
 	asked, err := resubmission(r)
 	if err != nil {
