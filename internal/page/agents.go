@@ -121,7 +121,7 @@ func (a agentRow) Says() string {
 	return strings.TrimSpace(cmp.Or("by "+a.Hold.By, "") + ": " + a.Hold.Reason)
 }
 
-// jobsStill is how many jobs stand still because of a hold.
+// jobsStill is how many jobs a hold holds.
 func jobsStill(h makegood.Hold) string {
 	text := count(h.Jobs)
 	if h.AtLeast {
@@ -153,7 +153,7 @@ func (a agentRow) Failures() int {
 
 func (a agentRow) share() float64 { return float64(a.Failures()) / float64(max(1, a.Ended())) }
 
-// Share is how much of what ended failed, in per cent; Bar is as much of a bar of 96.
+// Share is the share of ended attempts that failed, in per cent; Bar is the same of a bar of 96.
 func (a agentRow) Share() int { return int(100*a.share() + 0.5) }
 
 // Bar is as much of a bar of 96 as failed.
@@ -214,7 +214,7 @@ func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) 
 	}
 	all, err := p.Jobs.ListAgents(ctx)
 	if err != nil {
-		return nil // It is said beside the job, and the job is shown without it.
+		return nil // The job is shown without the note.
 	}
 	absent := map[string]string{}
 	for _, a := range all {

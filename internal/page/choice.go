@@ -30,7 +30,7 @@ type choice struct {
 	NoStep, NoKind bool
 	Step           string
 	Undo           bool
-	// Answer is what Step is answered, of askAnswer.
+	// Answer is the answer to Step, with askAnswer.
 	Answer string
 	// Current: by the definition that is current.
 	Current bool
@@ -39,7 +39,7 @@ type choice struct {
 // bulkAsks are the requests that may be made of many jobs here, with their labels.
 var bulkAsks = slices.Concat(bulkVerbs, bulkSettles, []order{{askAnswer, "Answer"}})
 
-// bulkVerbs are those that are verbs of the job, bulkSettles those of a step.
+// bulkVerbs are the verbs of jobs, bulkSettles the requests for steps.
 var (
 	bulkVerbs = []order{
 		{string(makegood.VerbResubmit), "Resubmit"},
@@ -59,7 +59,7 @@ var (
 // askAnswer gives an approval an answer.
 const askAnswer = "answer"
 
-// maxSelected is how many jobs may be selected one by one: what one view of the list can show, and an address can name.
+// maxSelected is how many jobs may be selected one by one: as many as one view shows and an address can name.
 const maxSelected = 200
 
 // Verb is the label of the request.
@@ -83,7 +83,7 @@ func (c choice) Settles() bool {
 // filter is the query of the list of these jobs.
 func (c choice) filter() url.Values { return protocol.FilterValues(c.Filter) }
 
-// query is that of the dry run.
+// query is the query of the dry run.
 func (c choice) query() url.Values {
 	q := c.filter()
 	q.Set("ask", c.Ask)

@@ -12,7 +12,7 @@ import (
 // workflow.
 const maxDefinitions = 256
 
-// definitions are those that were read: one never changes under its hash.
+// definitions caches definitions: one never changes under its hash.
 type definitions struct {
 	mu     sync.Mutex
 	byHash map[string]api.Definition

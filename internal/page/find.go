@@ -21,7 +21,7 @@ type search struct {
 	Free   []string
 	Filter api.Filter
 	Cursor string
-	// values are those of the filter, without the words.
+	// values has the filter's parameters, without the words.
 	values url.Values
 }
 

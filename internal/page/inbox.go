@@ -57,7 +57,7 @@ type order struct{ Value, Says string }
 
 var inboxOrders = []order{{"newest", "Newest trouble first"}, {"most", "Most jobs first"}, {"oldest", "Oldest first"}}
 
-// aside is what no job took.
+// aside has the messages in quarantine.
 type aside struct {
 	// Messages are the first messages. More: there are more. Elsewhere: they are not here, and how to see them.
 	Messages  []api.PutAway
@@ -79,7 +79,7 @@ type inboxGroup struct {
 	Repair *repairView
 }
 
-// ID is that of its element.
+// ID is the id of its element.
 func (g inboxGroup) ID() string { return "g-" + strings.Join(g.Values, "--") }
 
 // What describes in a few words where it stopped.
@@ -128,17 +128,17 @@ func (g inboxGroup) choice(ask string) choice {
 	}
 }
 
-// TryCurrent is that of a resubmit by the current definition.
+// TryCurrent is the query of a resubmit by the current definition.
 func (g inboxGroup) TryCurrent() template.URL {
 	c := g.choice(string(makegood.VerbResubmit))
 	c.Current = true
 	return encoded(c.query())
 }
 
-// encoded is a query within an address; a template leaves it as it is.
+// encoded is a query for an address; a template does not escape it.
 func encoded(query url.Values) template.URL { return template.URL(query.Encode()) }
 
-// Bars are those of the last hours: how high each is, in pixels of 20.
+// Bars are the bars of the last hours: their heights, in pixels of 20.
 func (g inboxGroup) Bars() []bar {
 	return barsOf(g.Hours)
 }
@@ -255,7 +255,7 @@ func (p *Page) lookInto(ctx context.Context, groups []inboxGroup) error {
 	return context.Cause(ctx)
 }
 
-// learn takes from a job of the group what the group does not say.
+// learn takes from a job of the group the values that the group lacks.
 func (g *inboxGroup) learn(job makegood.Job, current []api.Workflow) {
 	for _, s := range job.Steps {
 		if s.Name != g.Step {
@@ -319,7 +319,7 @@ func (p *Page) repairsOf(d *inboxData) {
 	}
 }
 
-// aside reads what no job took.
+// aside reads the messages in quarantine.
 func (p *Page) aside(ctx context.Context) (aside, error) {
 	page, err := p.Jobs.Quarantine(ctx, "")
 	if invalid, is := asInvalid(err); is && invalid.Status == http.StatusNotFound {

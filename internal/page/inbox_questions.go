@@ -22,7 +22,7 @@ type askedGroup struct {
 	Choices  []string
 }
 
-// ID is that of its element.
+// ID is the id of its element.
 func (g askedGroup) ID() string { return "q-" + g.Workflow + "--" + g.Step }
 
 // See is the query of the list of its jobs.

@@ -53,13 +53,13 @@ type jobData struct {
 	Time     timeData
 	Steps    []stepData
 	History  historyData
-	// SentAside: what its steps were asked is a click away.
+	// SentAside: the inputs of its tasks are a click away.
 	SentAside bool
 	// Unknown is why the allowed actions are not known; empty: they are.
 	Unknown string
 }
 
-// Title is that of the window.
+// Title names the window.
 func (d jobData) Title() string { return d.Job.ID + ", " + d.Job.Workflow + ", " + d.Name }
 
 // seen is a job as it was read, with everything needed to describe it.
@@ -71,7 +71,7 @@ type seen struct {
 	workflow *makegood.Workflow
 	current  string
 	now      time.Time
-	// sent are what its steps were asked, as far as that was asked for.
+	// sent are the inputs of its tasks, if they were requested.
 	sent []makegood.SentInput
 	// absent has a note for each outside agent that does not poll, by name.
 	absent map[string]string
@@ -81,7 +81,7 @@ type seen struct {
 	edges []graph.Edge
 }
 
-// look notes how the steps of the job look. Without their definition it is not known what leads where.
+// look notes how the steps of the job look. Without the definition the edges are not known.
 func (s *seen) look() {
 	of := s.workflow
 	if of == nil {
@@ -107,7 +107,7 @@ func (p *Page) job(r *http.Request) (any, error) {
 	if !p.Scans { // Of a stack it would be paid for with each look; its JSON is a click away.
 		if all, err := p.Jobs.SentInputs(r.Context(), s.job.ID, ""); err == nil {
 			s.sent = all.Inputs
-		} // What cannot be evaluated leaves the job as it is shown.
+		} // A failed evaluation leaves the job as it is shown.
 	}
 	d := jobData{Job: s.job, SentAside: p.Scans, Why: whyOf(s), Questions: questionsOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input), Payloads: payloadsIn(s.job.ID, s.job.Input)}
 	d.mark = markOf(s.job.ProcessState, s.job.Paused, waits(s.job))
@@ -192,7 +192,7 @@ func graphOf(s seen) template.HTML {
 	return template.HTML(b.String()) // graph escapes every text, and the links are made of names of steps.
 }
 
-// facts are what there is to know of a job in a few words.
+// facts are the key figures of a job.
 type facts struct {
 	// Current: new jobs get the same definition.
 	Current bool

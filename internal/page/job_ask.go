@@ -36,7 +36,7 @@ type asking struct {
 	// Effect describes the effect; Undoes and Keeps are the steps that it would undo, and those that cannot be undone.
 	Effect        string
 	Undoes, Keeps []string
-	// Done, Skipped and NotDone: it can be settled as that.
+	// Done, Skipped and NotDone: the step can be settled with this outcome.
 	Done, Skipped, NotDone bool
 	// Plan is the plan of a resubmit with Definition and Input; nil: none was requested yet.
 	Plan              *makegood.Plan
@@ -45,7 +45,7 @@ type asking struct {
 	Request string
 }
 
-// Title is that of the window.
+// Title names the window.
 func (a asking) Title() string { return a.Head }
 
 // Back is where the job is shown.
@@ -63,7 +63,7 @@ func (asking) Planned(s makegood.PlannedStep) string {
 	return says
 }
 
-// ask loads the page on which a verb is asked for.
+// ask loads the page of a verb.
 func (p *Page) ask(r *http.Request) (any, error) {
 	s, unknown, err := p.see(r)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Page) ask(r *http.Request) (any, error) {
 	return a, nil
 }
 
-// inputToEdit is the input of a job as it stands in a form: laid out, and whole.
+// inputToEdit is the input of a job for a form: indented, and whole.
 func (p *Page) inputToEdit(ctx context.Context, j makegood.Job) (string, error) {
 	if given(j.Input) || j.InputBytes == 0 {
 		return pretty(j.Input), nil
@@ -104,7 +104,7 @@ func (p *Page) inputToEdit(ctx context.Context, j makegood.Job) (string, error) 
 	return pretty(whole.Input), err
 }
 
-// askingOf is what there is to say of a verb before it is asked for.
+// askingOf is the page of a verb.
 func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	a := asking{Job: s.job, Ask: ask, Step: step, Undo: undo, Round: s.job.Round, Request: rand.Text()}
 	for _, is := range s.job.Steps {
@@ -214,7 +214,7 @@ func (p *Page) askFor(r *http.Request) (any, error) {
 	return goTo("jobs/" + id), nil
 }
 
-// requestOf reads what a form asks for.
+// requestOf reads the request in a form.
 func requestOf(r *http.Request, ask string) (api.Request, error) {
 	q := api.Request{Verb: makegood.Verb(ask), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
 	var err error

@@ -91,7 +91,7 @@ func (d historyData) withWell(j makegood.Job, limit int) historyData {
 	return d
 }
 
-// wellOf is what simply went well of a job, the newest first, as its steps have it: a history keeps none of that.
+// wellOf are the successes of a job, the newest first, from its steps: a history has none.
 func wellOf(j makegood.Job) []entryData {
 	all := []entryData{{Well: true, At: j.CreatedAt, Shape: "pending", Head: "Submitted"}}
 	for _, s := range j.Steps {

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// question is what an approval of a job asks, which stands first on its page.
+// question is the question of an approval, which stands first on the job's page.
 type question struct {
 	Step, Question string
 	Undo           bool

@@ -67,7 +67,7 @@ type askData struct {
 	Choices         []string
 	Undo            bool
 	Round           int
-	// Buttons lead to the pages on which it is asked for.
+	// Buttons lead to the pages of the requests.
 	Buttons []verb
 }
 
@@ -246,7 +246,7 @@ func oneOf(text, instead string) string {
 	return text
 }
 
-// notReached says what a step waits for.
+// notReached describes what a step waits for.
 func notReached(s seen, name string) string {
 	def := stepOf(s, name)
 	if def == nil || s.workflow == nil {
@@ -350,7 +350,7 @@ func settleOf(s seen, o makegood.StepOffers, label string) verb {
 	return v
 }
 
-// failedSides are those that have failed in the direction in which the job goes.
+// failedSides are the sides that failed in the direction of the job.
 func failedSides(s seen) (all []makegood.StepOffers) {
 	for _, o := range s.offers.Steps {
 		for _, step := range s.job.Steps {

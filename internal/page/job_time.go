@@ -34,7 +34,7 @@ func lineOf(s seen, whole bool) timeline {
 	return line.Of(s.job, before, outside, now, whole)
 }
 
-// timeData is a time line as it is drawn.
+// timeData is a time line for the template.
 type timeData struct {
 	Worked time.Duration
 	Folds  []foldData
@@ -165,13 +165,13 @@ func barOf(l timeline, b line.Bar) barData {
 	return d
 }
 
-// kinds say what a bar is, in words.
+// kinds are the names of the kinds of bars.
 var kinds = map[line.Kind]string{
 	line.Queue: "in the queue", line.Work: "done", line.Going: "at work", line.Failed: "failed", line.Final: "failed for good",
 	line.Backoff: "backoff", line.Wait: "waits to be completed", line.Person: "waits for a person", line.Passed: "passed by",
 }
 
-// barWords say what a bar is, and how long it took.
+// barWords describe a bar, and its duration.
 func barWords(b line.Bar) string {
 	text := kinds[b.Kind]
 	if b.Attempt > 0 {

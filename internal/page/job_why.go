@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// why is the first thing that is said of a job: why it stands where it stands, and what to do.
+// why is the first text about a job: the reason for its state, and what to do.
 type why struct {
 	Head string
 	// Quote is the agent's message, or the recorded reason; First is the first reason of the round, if it differs.
@@ -61,7 +61,7 @@ func in(at, now time.Time) string {
 	return "at once"
 }
 
-// stopped says why a job waits for a person.
+// stopped explains why a job waits for a person.
 func stopped(s seen) why {
 	w := why{Tone: "error", Head: "It waits for a person.", Quote: s.job.Reason}
 	for _, step := range s.job.Steps {
@@ -158,7 +158,7 @@ func goesOn(s seen) why {
 	return w
 }
 
-// does says what an open step does.
+// does describes an open step.
 func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 	what := "step " + step.Name
 	if onUndo(s.job, step) {

@@ -33,7 +33,7 @@ func jobsViews() []view {
 	}
 }
 
-// jobsData is what the list of jobs shows.
+// jobsData is the data of the list of jobs.
 type jobsData struct {
 	Search    search
 	Counts    counts

@@ -23,7 +23,7 @@ const (
 	maxRows = 100
 	// liveInterval is how far apart a view is looked at for its streams, where the API is in this process.
 	liveInterval = 250 * time.Millisecond
-	// restFactor bounds what looking costs: a view rests this many times as long as the look took.
+	// restFactor bounds the cost of looks: a view rests this many times as long as its look took.
 	restFactor = 4
 	// looksAtOnce is how many views are read at once for all streams together: however many are open, jobs have the rest of
 	// the machine, and one slow view does not block the others.
@@ -34,7 +34,7 @@ const (
 	sendTimeout = 10 * time.Second
 )
 
-// update is what a stream sends: the regions that have changed since the one before, by their ids; the first has all.
+// update is a message of a stream: the regions that have changed since the last one, by id; the first has all.
 type update struct {
 	// At is when the view was read.
 	At      time.Time         `json:"at"`
@@ -45,7 +45,7 @@ type update struct {
 	stills map[string]string
 }
 
-// loaded is what a view's load returned for a stream.
+// loaded is the result of a view's load for a stream.
 type loaded struct {
 	view  view
 	found bool
@@ -55,7 +55,7 @@ type loaded struct {
 
 type loadedKey struct{}
 
-// loaders returns what finds the view of a path, and loads it.
+// loaders returns a mux that finds the view of a path, and loads it.
 func (p *Page) loaders() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, v := range views() {
@@ -122,10 +122,10 @@ var frameRegions = []string{"nav-errors"}
 // errNoView: there is no view with regions at the path.
 var errNoView = errors.New("there is no view at this path that has anything live")
 
-// counting is what page.js writes anew each second, which is no change.
+// counting matches the times that page.js rewrites each second, which are no change.
 var counting = regexp.MustCompile(`(<time [^>]*data-(?:since|until)[^>]*>)[^<]*`)
 
-// still is a region without what only counts on.
+// still is a region without its running times.
 func still(region string) string { return counting.ReplaceAllString(region, "$1") }
 
 // stream sends the regions of a view as they change, until the browser goes or the page is closed; or once, to a
@@ -161,7 +161,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	// Proxies must not buffer the stream.
 	h.Set("X-Accel-Buffering", "no")
 	out := &sender{w: w, control: http.NewResponseController(w), sent: map[string]string{}}
-	// The server's own limits are those of a short answer.
+	// The server's own limits are for short answers.
 	_ = out.control.SetReadDeadline(time.Time{})
 	if r.URL.Query().Has("once") {
 		latest, _ := feed.latest()
@@ -195,11 +195,11 @@ func (p *Page) follow(ctx context.Context, f *feed, out *sender) {
 type sender struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	// sent are the regions as they were sent last, without what counts on.
+	// sent are the regions as last sent, without their running times.
 	sent map[string]string
 }
 
-// send writes what of an update the browser does not have. The error means that it has gone.
+// send writes the parts of an update that the browser lacks. The error means that it has gone.
 func (s *sender) send(u update) error {
 	news := update{At: u.At, Problem: u.Problem, Regions: map[string]string{}}
 	for id, text := range u.Regions {
@@ -209,7 +209,7 @@ func (s *sender) send(u update) error {
 	}
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
-	// HTML as it is: each < would be six bytes.
+	// HTML unescaped: each < would be six bytes.
 	e.SetEscapeHTML(false)
 	if err := e.Encode(news); err != nil {
 		panic(fmt.Sprintf("page: an update cannot be written: %v", err))

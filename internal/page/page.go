@@ -24,7 +24,7 @@ const (
 	policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-// Jobs is what the page asks: a control.Service, or a *client.Client.
+// Jobs serves the page's requests: a control.Service, or a *client.Client.
 type Jobs interface {
 	api.Jobs
 	api.Schedules
@@ -38,7 +38,7 @@ type Jobs interface {
 	Wake(ctx context.Context, id string) (makegood.Job, error)
 }
 
-// Config is what a page is made of.
+// Config has the settings and dependencies of a page.
 type Config struct {
 	// Jobs are the jobs that are shown: in this process, or those of a client.
 	Jobs Jobs
@@ -59,7 +59,7 @@ type Config struct {
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
 	Names []string
-	// Flags have a command of the page ask what the page asks, such as "--addr 127.0.0.1:5000"; empty: it does by itself.
+	// Flags point a command at the same engine or stack, such as "--addr 127.0.0.1:5000"; empty: that is the default.
 	Flags string
 	// Tour is the offer at /welcome for a visitor without jobs. Nil: commands for this server.
 	Tour *Tour
@@ -79,7 +79,7 @@ type Visitor struct {
 	SignsOut bool
 }
 
-// apiPaths are those that belong to Config.API.
+// apiPaths are the paths of Config.API.
 var apiPaths = []string{"/api/", "/healthz", "/readyz", "/complete/", "/metrics"}
 
 // Page answers requests of browsers, and passes those of the API on. Its methods are safe for concurrent use.
@@ -171,7 +171,7 @@ func (p *Page) besideAPI(page http.Handler) http.Handler {
 	return mux
 }
 
-// secured says what a browser may do with an answer.
+// secured sets the security headers of an answer.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

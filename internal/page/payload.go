@@ -22,7 +22,7 @@ type payloadLink struct {
 	Says, Href string
 }
 
-// payloadsIn are those that a value refers to. One that is no reference after all leads nowhere.
+// payloadsIn are the payloads that a value refers to. A value that only looks like a reference gives a dead link.
 func payloadsIn(id string, value json.RawMessage) (links []payloadLink) {
 	found, err := domain.FindPayloads(value)
 	if err != nil {
@@ -88,10 +88,10 @@ type payloadData struct {
 	Payloads []payloadLink
 }
 
-// Title is that of the window.
+// Title names the window.
 func (d payloadData) Title() string { return d.Of + " of " + d.Job }
 
-// askedWith loads what a step, or its undo, was asked with, whole.
+// askedWith loads the whole input of a step's task, or of its undo's.
 func (p *Page) askedWith(r *http.Request) (any, error) {
 	id, step, undo := r.PathValue("id"), r.FormValue("step"), r.FormValue("undo") == "true"
 	all, err := p.Jobs.SentInputs(r.Context(), id, step)

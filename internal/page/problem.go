@@ -17,13 +17,13 @@ type problem struct {
 // Error returns the full text.
 func (p *problem) Error() string { return p.Text }
 
-// Title is that of the window.
+// Title names the window.
 func (p *problem) Title() string { return p.Head }
 
 // problemView is how an error is shown.
 var problemView = view{template: "problem.html"}
 
-// nothingHere is said of a path without a view.
+// nothingHere is the problem of a path without a view.
 func nothingHere(r *http.Request) *problem {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return &problem{status: http.StatusMethodNotAllowed, Head: "This cannot be done here", Text: "There is no form that sends to this address."}

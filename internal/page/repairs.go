@@ -36,11 +36,11 @@ type dryRunData struct {
 	// Jobs is how many are chosen, Tried how many were asked for their outcome. More: the set exceeds one repair.
 	Jobs, Tried int
 	More        bool
-	// Would are the answers: what would be done, the most frequent first, then the refusals.
+	// Would are the outcomes: the most frequent effect first, then the refusals.
 	Would, Refused []wouldBe
 	// Others are the requests that may be chosen instead.
 	Others []order
-	// Name is that of the repair that would begin, Seen when this was looked at.
+	// Name is the name of the repair that would begin, Seen the time of this look.
 	Name string
 	Seen time.Time
 	// Kept: it goes on when this process was killed and is back.
@@ -91,7 +91,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 	return d, context.Cause(r.Context())
 }
 
-// tried is what would come of asking a job.
+// tried is the expected outcome for a job.
 type tried struct {
 	id, says string
 	refused  bool
@@ -161,7 +161,7 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	return tried{id: id, says: offer.Effect}
 }
 
-// tryAnswer says what would come of answering a step.
+// tryAnswer returns the expected outcome of an answer to a step.
 func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
 	step, _ := domain.OffersOfStep(offers, c.Step, c.Undo)
 	offer, there := domain.StepOffer(step, domain.AskComplete)
@@ -174,7 +174,7 @@ func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
 	return tried{id: id, says: step.Question + " " + offer.Effect}
 }
 
-// beginRepair begins what a dry run has shown, of the jobs that had stopped by then.
+// beginRepair begins the repair of a dry run, for the jobs that had stopped by then.
 func (p *Page) beginRepair(r *http.Request) (any, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (d progressData) Title() string { return d.Verb() + ": " + d.Says }
 // Shown is the repair alone.
 func (d progressData) Shown() repairView { return d.repairView }
 
-// repairView is a repair, as it is shown.
+// repairView is a repair for the template.
 type repairView struct {
 	repair.Progress
 	Now time.Time

@@ -16,7 +16,7 @@ const (
 	// maxPips is how many of a job's steps are drawn in its row, and pipWidth how far apart, in pixels.
 	maxPips  = 12
 	pipWidth = 13
-	// maxRowProgress is how much of what an attempt reported a row has, in characters.
+	// maxRowProgress is how many characters of an attempt's reported progress a row has.
 	maxRowProgress = 60
 )
 
@@ -36,7 +36,7 @@ type row struct {
 	Open, Kept bool
 }
 
-// doing is what a job does now, or why it stopped.
+// doing describes the current work of a job, or why it stopped.
 type doing struct {
 	Step string
 	// Why is a problem, Text a good state, Quiet a minor remark. Until and At are when that changes.
@@ -123,14 +123,14 @@ func activitiesOf(j makegood.Job) []activity {
 	return all
 }
 
-// underWay returns what a job has sent, or is to try again, or waits for.
+// underWay returns the activities of a job that are sent, will be retried, or wait.
 func underWay(j makegood.Job) []activity {
 	return slices.DeleteFunc(activitiesOf(j), func(a activity) bool {
 		return !slices.Contains([]makegood.StepState{makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff}, a.State)
 	})
 }
 
-// doingOf says what a job does now, or why it stopped.
+// doingOf describes the current work of a job, or why it stopped.
 func doingOf(l api.Listed, j makegood.Job, now time.Time) doing {
 	open := underWay(j)
 	switch {

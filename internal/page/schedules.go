@@ -98,7 +98,7 @@ func (s scheduleRow) wrong() bool {
 // SkippedFires is how many fires were left out.
 func (s scheduleRow) SkippedFires() int { return int(s.Skipped) }
 
-// MissedSays is what becomes of missed fires.
+// MissedSays describes the treatment of missed fires.
 func (s scheduleRow) MissedSays() string {
 	if s.Missed == makegood.MissedAll {
 		return fmt.Sprintf("all, at most %d", s.AtMost)
@@ -157,7 +157,7 @@ func (p *Page) draw(ctx context.Context, rows []scheduleRow) {
 	asking.Wait()
 }
 
-// drawOne leaves out what cannot be had: the row says the rest all the same.
+// drawOne leaves out values that cannot be read: the row shows the others all the same.
 func (p *Page) drawOne(ctx context.Context, row *scheduleRow) {
 	if row.PausedAt == nil {
 		fires, err := p.Jobs.NextFires(ctx, row.Name, maxFires)

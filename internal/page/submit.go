@@ -67,7 +67,7 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 	return d, nil
 }
 
-// fillLike fills a form in with what a job was submitted with, but for its id and its start.
+// fillLike fills a form in with the submission of a job, but for its id and its start.
 func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
 	j, err := p.Jobs.Get(ctx, like)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
 	return nil
 }
 
-// chooseWorkflow lists what a job can be submitted to.
+// chooseWorkflow lists the workflows that accept jobs.
 func (p *Page) chooseWorkflow(r *http.Request) (any, error) {
 	known, err := p.Jobs.Workflows(r.Context())
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Page) chooseWorkflow(r *http.Request) (any, error) {
 // chooseData is the choice of a workflow.
 type chooseData struct{ Workflows []api.Workflow }
 
-// fromFields is the input that the fields hold, as it is shown.
+// fromFields is the input in the fields, as it is shown.
 func (d submitData) fromFields() string {
 	object, _ := inputOf(d.Fields)
 	text, err := json.MarshalIndent(object, "", "  ")
@@ -126,7 +126,7 @@ func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
 	return d, nil
 }
 
-// readsInput finds what an expression reads of the input, where it says so in plain words.
+// readsInput finds the paths of the input that an expression names literally.
 var readsInput = regexp.MustCompile(`\.input\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // inputsRead names the members of the input that a workflow reads, as far as its expressions name them.
@@ -138,7 +138,7 @@ func inputsRead(source string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// example is an input with what the workflow reads, to be filled in.
+// example is an input with the members that the workflow reads, to be filled in.
 func (d submitData) example() string {
 	if len(d.Reads) == 0 {
 		return "{}"
@@ -220,7 +220,7 @@ func (d *submitData) misfit(invalid *api.InvalidError) {
 	}
 }
 
-// submission is what a form asks for.
+// submission is the submission in a form.
 func (d submitData) submission() (makegood.Submission, error) {
 	s := makegood.Submission{Workflow: d.Workflow.Name, ID: d.ID, Tenant: d.Tenant}
 	input := strings.TrimSpace(d.Input)
@@ -241,7 +241,7 @@ func (d submitData) submission() (makegood.Submission, error) {
 	if d.StartAt == "" {
 		return s, nil
 	}
-	// A browser says no seconds where there are none.
+	// A browser leaves out seconds of zero.
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if at, err := time.Parse(layout, d.StartAt); err == nil {
 			s.StartAt = at

@@ -31,14 +31,14 @@ type field struct {
 	Required bool
 	// Kind is text, number, choice, json, or group.
 	Kind string
-	// Type is that of an HTML input.
+	// Type is the type of the HTML input.
 	Type string
 	// Attributes of the input: as HTML has them.
 	Min, Max, Step, Pattern, Placeholder string
 	MinLength, MaxLength                 string
 	Options                              []option
 	Fields                               []*field
-	// Value is as it is in the form; Wrong says why it was not taken.
+	// Value is the value in the form; Wrong says why it was refused.
 	Value string
 	Wrong []string
 
@@ -102,7 +102,7 @@ func membersOf(n *inputschema.Node, at string, needed bool, depth int, room *int
 
 func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
-// describe takes over what a schema says to people.
+// describe takes over the title and description of a schema.
 func (f *field) describe(n *inputschema.Node, name string) {
 	f.Title = name
 	if title, is := n.Says("title").(string); is && title != "" {
@@ -117,7 +117,7 @@ func (f *field) describe(n *inputschema.Node, name string) {
 	}
 }
 
-// shape chooses what kind of field a place is.
+// shape chooses the kind of field for a place.
 func (f *field) shape(n *inputschema.Node, depth int, room *int) {
 	values, _ := n.Says("enum").([]any)
 	if c := n.Says("const"); c != nil {
@@ -263,13 +263,13 @@ func inputOf(fields []*field) (object map[string]any, ok bool) {
 	return object, ok
 }
 
-// value is what a field says.
+// value is the value of a field.
 func (f *field) value() (any, error) {
 	text := strings.TrimSpace(f.Value)
 	switch {
 	case f.Kind == "text" && f.utc:
 		if len(text) == len("2006-01-02T15:04") {
-			text += ":00" // A browser says no seconds where there are none.
+			text += ":00" // A browser leaves out seconds of zero.
 		}
 		return text + "Z", nil
 	case f.Kind == "text":

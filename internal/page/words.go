@@ -11,7 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// words are what templates can say.
+// words are the functions of templates.
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,

@@ -35,7 +35,7 @@ type running struct {
 	Errors int
 }
 
-// workflowsData is what the list of workflows shows.
+// workflowsData is the data of the list of workflows.
 type workflowsData struct {
 	Workflows []workflowRow
 	// AsOf is when their jobs were counted; zero: just now.
@@ -108,10 +108,10 @@ func (p *Page) underWay(ctx context.Context, filter api.Filter, by api.Facet) (a
 	return all, asOf, nil
 }
 
-// workflowData is what the view of a workflow shows: one of its definitions, and in what two differ.
+// workflowData is the data of a workflow's view: one of its definitions, and the differences of two.
 type workflowData struct {
 	api.Definition
-	// Current: it is that of the jobs that are submitted now. CurrentHash is that one; empty: there is none.
+	// Current: new jobs get this definition. CurrentHash is the hash of the current one; empty: there is none.
 	Current     bool
 	CurrentHash string
 	Versions    []version
@@ -258,11 +258,11 @@ func stepRows(w makegood.Workflow) []stepRow {
 	return rows
 }
 
-// difference is in what a definition differs from another.
+// difference lists the differences of two definitions.
 type difference struct {
 	// From and To are the hashes.
 	From, To string
-	// Fields are those of the workflow itself that differ.
+	// Fields are the fields of the workflow itself that differ.
 	Fields                  []string
 	Added, Removed, Changed []stepDifference
 	Lines                   []diffLine
@@ -274,7 +274,7 @@ type stepDifference struct {
 	Fields string
 }
 
-// differ compares two definitions: what to has that from has not.
+// differ compares two definitions: the changes that lead from one to the other.
 func differ(from, to api.Definition) *difference {
 	d := &difference{From: from.Definition, To: to.Definition, Lines: folded(diffLines(from.Source, to.Source))}
 	before, after := from.Workflow, to.Workflow
