@@ -96,7 +96,7 @@ type place struct {
 	agents       []string
 }
 
-// parts is what every function reads.
+// parts is the configuration of every function.
 type parts struct {
 	place
 	region   string
@@ -161,14 +161,14 @@ func (e *environment) needs(p place, names ...string) {
 	}
 }
 
-// schedulerConfig is what the Scheduler's function reads beside.
+// schedulerConfig is the further configuration of the Scheduler's function.
 type schedulerConfig struct {
 	parts
 	replies             map[string]string
 	topic, webhook, bus string
 	changes             string
 	links               string
-	// page and runbook are what the links of alerts begin with.
+	// page and runbook are the prefixes of links in alerts.
 	page, runbook string
 }
 
@@ -197,7 +197,7 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 	return c, e.err()
 }
 
-// where says what alerts say of this stack.
+// where describes this stack in alerts.
 func (c schedulerConfig) where() notify.Where {
 	return notify.Where{Name: "stack " + c.stack, Flags: "--stack " + c.stack, Page: c.page, Runbook: c.runbook}
 }
@@ -210,7 +210,7 @@ func (c schedulerConfig) link() func(token string) string {
 	return func(token string) string { return strings.TrimSuffix(c.links, "/") + httpapi.LinkPath(token) }
 }
 
-// agentConfig is what an agent's function reads beside.
+// agentConfig is the further configuration of an agent's function.
 type agentConfig struct {
 	parts
 	agent      string
@@ -236,7 +236,7 @@ func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig,
 	return c, e.err()
 }
 
-// doorConfig is what a door's function reads beside.
+// doorConfig is the further configuration of a door's function.
 type doorConfig struct {
 	parts
 	door    httpapi.Door

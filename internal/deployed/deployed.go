@@ -95,7 +95,7 @@ func open(ctx context.Context, p parts) (*stack, error) {
 	return s, err
 }
 
-// awsConfig is that of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
+// awsConfig is the configuration of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
 func awsConfig(ctx context.Context) (aws.Config, error) {
 	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
 		config.WithLogger(logging.LoggerFunc(sdkLog)))
@@ -105,7 +105,7 @@ func awsConfig(ctx context.Context) (aws.Config, error) {
 	return c, nil
 }
 
-// sdkLog logs what the SDK says, which otherwise would not be in JSON.
+// sdkLog logs the SDK's messages, which otherwise would not be in JSON.
 func sdkLog(class logging.Classification, format string, args ...any) {
 	slog.Debug("AWS SDK", "class", class, "said", fmt.Sprintf(format, args...))
 }
@@ -200,7 +200,7 @@ func (s *stack) changes(bus string) changes.Publisher {
 	return awsnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: bus}
 }
 
-// notifier tells an operator: the log, and what else is configured, all instances of the stack together.
+// notifier notifies an operator: in the log, and by the configured ways, all instances of the stack together.
 func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 	log := notify.Log{Logger: quiet.Loud(s.log)}
 	var to []notify.Alerter
@@ -341,7 +341,7 @@ func shorten(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, end.Add(-min(keptBack, time.Until(end)/4)))
 }
 
-// instance names this process in LockedBy: the function, and what distinguishes its environments.
+// instance names this process in LockedBy: the function, and a part that distinguishes its environments.
 func (s *stack) instance() string {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // never fails, says its documentation

@@ -45,7 +45,7 @@ type emfRecord struct {
 	Metrics []emfMetric
 }
 
-// metadata is what CloudWatch reads first.
+// metadata is the part that CloudWatch reads first.
 type metadata struct {
 	Timestamp         int64
 	CloudWatchMetrics []directive

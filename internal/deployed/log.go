@@ -38,12 +38,12 @@ func (h invocationLog) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs keeps what this handler adds.
+// WithAttrs keeps the attributes of this handler.
 func (h invocationLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return invocationLog{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup keeps what this handler adds.
+// WithGroup keeps the attributes of this handler.
 func (h invocationLog) WithGroup(name string) slog.Handler {
 	return invocationLog{h.Handler.WithGroup(name)}
 }

@@ -11,7 +11,7 @@ const (
 	memoryOfEvaluation = 256
 )
 
-// limitMemory tells Go what the function has, so that it collects garbage rather than be killed with its batch.
+// limitMemory tells Go the function's memory, so that it collects garbage rather than be killed with its batch.
 func (p parts) limitMemory() {
 	if p.memory > 0 {
 		debug.SetMemoryLimit(p.memoryLimit())

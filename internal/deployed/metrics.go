@@ -31,7 +31,7 @@ const (
 
 // The metrics: times are in milliseconds, all others are counts. template.yaml uses some in its alarms.
 const (
-	// Of the Scheduler: what became of events, and of jobs.
+	// Of the Scheduler: the outcomes of events, and of jobs.
 	MetricApplied     = "Applied"     // events that changed their job
 	MetricReplies     = "Replies"     // applied events that are replies of agents
 	MetricDuplicates  = "Duplicates"  // events that were applied before
@@ -48,9 +48,9 @@ const (
 	MetricUnstarted   = "Unstarted"   // tasks due again because no agent had claimed them
 	MetricUnpublished = "Unpublished" // tries to publish changes of a job that failed
 	MetricJobsInError = "JobsInError" // jobs that came into Error
-	MetricAlerts      = "Alerts"      // what an operator was told of
+	MetricAlerts      = "Alerts"      // alerts to an operator
 	MetricFires       = "Fires"       // fires of schedules that made a job
-	MetricFiresMissed = "FiresMissed" // fires that were left out, by what their schedule says of missed ones and of overlaps
+	MetricFiresMissed = "FiresMissed" // fires left out by their schedule's rules for missed ones and overlaps
 	MetricFiresFailed = "FiresFailed" // fires that cannot make a job
 	// Of agents: how tasks ended.
 	MetricClaimed    = "Claimed"    // tasks that were claimed
@@ -65,11 +65,11 @@ const (
 	MetricSwept           = "Swept"           // complete sweeps that left no shard to another holder
 	MetricOverdue         = "Overdue"         // jobs found overdue
 	MetricWoken           = "Woken"           // jobs that the Scheduler was told of
-	MetricAhead           = "Ahead"           // of those, the ones that were not due yet
+	MetricAhead           = "Ahead"           // woken jobs that were not due yet
 	MetricQueueDepthBrake = "QueueDepthBrake" // sweeps that held back because the events queue was deep
 	MetricAudited         = "Audited"         // jobs that the audit looked at
 	MetricStray           = "Stray"           // jobs with a wrong entry in the index
-	// Of the Scheduler and the doors, by what became of a job: how long things took, and how they ended.
+	// Of the Scheduler and the doors: durations and outcomes.
 	MetricQueueTime         = "QueueTime"         // an attempt in the queue of its agent
 	MetricAttemptTime       = "AttemptTime"       // an attempt, from its claim until its end was known
 	MetricStepTime          = "StepTime"          // a step, or its undo, over all its attempts
@@ -177,7 +177,7 @@ func (m *meter) records() (all []emfRecord) {
 	return all
 }
 
-// grown is what totals have grown by.
+// grown is the growth of totals.
 func (m *meter) grown() (all []emfMetric) {
 	for _, t := range m.totals() {
 		if grown := t.value - m.told[t.name]; grown != 0 {
@@ -245,7 +245,7 @@ func supervisorTotals(s supervisor.Stats) []total {
 	}
 }
 
-// alerts counts what an operator was told of.
+// alerts counts the alerts to an operator.
 type alerts struct {
 	notify.Notifier
 	told atomic.Int64

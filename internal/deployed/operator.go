@@ -35,7 +35,7 @@ type operator struct {
 	timetable *timetable.Timetable
 	holds     *holds.Keeper
 	published *definitions
-	// seen are those of published that the stack was seen to know: a name that is known stays so.
+	// seen are the names in published that the stack knows: a known name stays known.
 	seen   sync.Map
 	agents []string
 	queues queue.Sender
@@ -168,10 +168,10 @@ func (h untelling) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs keeps what this handler leaves out.
+// WithAttrs keeps the filter of this handler.
 func (h untelling) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return untelling{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup keeps what this handler leaves out.
+// WithGroup keeps the filter of this handler.
 func (h untelling) WithGroup(name string) slog.Handler { return untelling{h.Handler.WithGroup(name)} }

@@ -91,7 +91,7 @@ func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (
 // longestHost is how much of a host's name is in an instance.
 const longestHost = 100
 
-// outsideInstance names this process: the agent, the host, and what distinguishes its processes.
+// outsideInstance names this process: the agent, the host, and a part that distinguishes its processes.
 func outsideInstance(agentName string) string {
 	host, err := os.Hostname()
 	if err != nil {

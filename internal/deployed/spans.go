@@ -29,7 +29,7 @@ func holdSpans(ctx context.Context, p parts, log *slog.Logger) *otlp.Spans {
 	return nil
 }
 
-// watch makes what a Scheduler tells of jobs.
+// watch makes the receiver of the Scheduler's reports about jobs.
 func (s *stack) watch() *watch.Watch {
 	var t watch.Providers
 	if s.spans != nil {

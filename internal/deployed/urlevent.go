@@ -55,7 +55,7 @@ func requestOf(ctx context.Context, e events.LambdaFunctionURLRequest) (*http.Re
 	return r, nil
 }
 
-// written is an answer as it is being written.
+// written is an answer under construction.
 type written struct {
 	header http.Header
 	status int
@@ -64,7 +64,7 @@ type written struct {
 
 func newWritten() *written { return &written{header: http.Header{}, status: http.StatusOK} }
 
-// Header is that of the answer.
+// Header returns the headers of the answer.
 func (w *written) Header() http.Header { return w.header }
 
 // WriteHeader takes the status.
