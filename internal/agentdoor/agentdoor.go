@@ -47,21 +47,21 @@ var (
 	ErrClosed = errors.New("the engine ends")
 )
 
-// Scheduler is what the door needs of the Scheduler. Errors are those of package scheduler.
+// Scheduler is the part of the Scheduler that the door needs. Errors are those of package scheduler.
 type Scheduler interface {
-	// Reply moves a job by what an agent replied, and answers after that is saved.
+	// Reply moves a job by an agent's reply, and returns after that is saved.
 	Reply(ctx context.Context, id string, reply job.Event) (machine.Verdict, error)
 	// TaskOut returns the task of the attempt that r speaks of. ok is false if that is not out, or r has not its token.
 	TaskOut(ctx context.Context, id string, r job.Reply) (task makegood.Task, ok bool, err error)
 }
 
-// Store is what the door needs of the store.
+// Store is the part of the store that the door needs.
 type Store interface {
 	store.Claims
 	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error)
 }
 
-// Config is what a Door is made of. All but Tokens, Large, Held, Now, Nonce and Logger must be set.
+// Config has the settings and dependencies of a Door. All but Tokens, Large, Held, Now, Nonce and Logger must be set.
 type Config struct {
 	// Agents are the names of outside agents, Tokens the token that each must show; one without an entry shows none.
 	Agents []string

@@ -77,7 +77,7 @@ func (d *Door) mayTouch(ctx context.Context, a Attempt) error {
 	return err
 }
 
-// askEvery is after how many bytes it is asked again whether they are still wanted.
+// askEvery is the number of bytes between two checks that they are still wanted.
 const askEvery = 4 << 20
 
 // lasting reads from another reader, and checks now and then, and at the end, that the bytes are still wanted.

@@ -22,7 +22,7 @@ type recent struct {
 	bytes int
 }
 
-// gift is what a request was given, or is about to be.
+// gift has the tasks that a request was given, or is about to get.
 type gift struct {
 	request string
 	// done is closed when tasks is set.

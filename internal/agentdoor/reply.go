@@ -39,7 +39,7 @@ func (d *Door) Reply(ctx context.Context, body string) (machine.Verdict, error) 
 	return verdict, err
 }
 
-// Held is what a heartbeat is answered.
+// Held is the answer to a heartbeat.
 type Held string
 
 // The answers to a heartbeat.
@@ -52,7 +52,7 @@ const (
 	Over Held = "over"
 )
 
-// Standing is what a heartbeat has come to.
+// Standing is the result of a heartbeat.
 type Standing struct {
 	Held Held
 	// CompleteBy is when silence becomes failure now, and Left how long that was when it was asked; zero with Over.
@@ -73,7 +73,7 @@ func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress j
 	if err != nil || !held {
 		return over, err
 	}
-	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)                    // Where the clock was set back, the store leaves it as it is.
+	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)                    // If the clock was set back, the store leaves it as it is.
 	claim.Progress = job.Progress{Value: string(progress), At: domain.Instant(now)} // A heartbeat without progress keeps the last one.
 	completeBy, err := d.config.Store.Heartbeat(ctx, slotOf(task), claim, task.ClaimUntil)
 	stands := Standing{Held: Mine, CompleteBy: completeBy, Left: max(0, completeBy.Sub(now))}

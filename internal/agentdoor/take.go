@@ -26,7 +26,7 @@ const (
 	shortestWait = 10 * time.Millisecond
 )
 
-// Ask says what an agent wants.
+// Ask is a request for tasks.
 type Ask struct {
 	// Instance names the process that asks, in LockedBy.
 	Instance string
