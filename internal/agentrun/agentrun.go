@@ -126,16 +126,16 @@ func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.S
 	return sqsbatch.Response(append(failed, r.leave(ctx, b.unread)...)), nil
 }
 
-// batch is what HandleSQS was given once.
+// batch is one call of HandleSQS.
 type batch struct {
 	*Runner
-	// spent is what each record has cost until it was here, by its message id; nil: it is not counted.
+	// spent is the usage of each record before this process, by its message id; nil: it is not counted.
 	spent  map[string]job.Spent
 	mu     sync.Mutex
 	unread []sqsbatch.Unread
 }
 
-// spent returns what the records of a batch have cost until they were here, by their message ids.
+// spent returns the usage of a batch's records before this process, by their message ids.
 func (r *Runner) spent(event events.SQSEvent) map[string]job.Spent {
 	if !r.config.Counts {
 		return nil

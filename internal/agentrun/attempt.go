@@ -54,9 +54,9 @@ type attempt struct {
 	task    makegood.Task
 	handler agent.Handler
 	lease   *lease
-	// say tells a reply, once; it must not be told after until. Errors are those of queue.Sender.
+	// say sends a reply, once; it must not send after until. Errors are those of queue.Sender.
 	say func(ctx context.Context, body string, until time.Time) error
-	// with is what runs beside it.
+	// with is the company of the attempt.
 	with company
 	// large is where it writes and reads large payloads; nil: nowhere.
 	large payload.Bytes
@@ -74,7 +74,7 @@ func (a *attempt) note(level slog.Level, message, status string, args ...any) {
 	a.config.Logger.Log(telemetry.Continue(a.batch, a.task.Traceparent), level, message, args...)
 }
 
-// result is what an agent returned.
+// result is the result of an agent.
 type result struct {
 	output json.RawMessage
 	err    error
@@ -323,7 +323,7 @@ func (a *attempt) call() (worked result) {
 	return worked
 }
 
-// claimed says by what the attempt is held.
+// claimed names the claim or token that holds the attempt.
 func (a *attempt) claimed() makegood.TaskClaim {
 	if a.task.Shared {
 		return makegood.TaskClaim{}
@@ -354,7 +354,7 @@ func stopped(err error) bool {
 	return !waits && agent.Failure(err).Retryable
 }
 
-// outcome puts what the agent returned into words.
+// outcome makes a reply from the agent's result.
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
 	if deadline, waits := agentctx.Waits(err); waits {
@@ -385,7 +385,7 @@ func (a *attempt) failed(err error) job.StepFailed {
 	return job.StepFailed{Reply: a.replies(), Error: failure(err)}
 }
 
-// checkOutput says why an output cannot be taken. That is final, but the effect has happened.
+// checkOutput returns why an output is refused. That is final, but the effect has happened.
 func checkOutput(output json.RawMessage) error {
 	switch {
 	case len(output) > makegood.MaxPayloadBytes:
@@ -459,7 +459,7 @@ func (a *attempt) send(event job.Event) error {
 	return nil
 }
 
-// failure is what an error comes to, in the words of the engine.
+// failure converts an error to the engine's StepError.
 func failure(err error) job.StepError {
 	f := agent.Failure(err)
 	return job.StepError{Message: f.Message, Retryable: f.Retryable, Kind: f.Kind, Applied: f.Applied, RetryAfter: f.RetryAfter}

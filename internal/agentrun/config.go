@@ -17,13 +17,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Config is what a Runner needs. Claims and Queue must be set, unless all tasks come to Do: then neither is.
+// Config has the settings and dependencies of a Runner. Claims and Queue must be set, unless all tasks come to Do: then
+// neither is.
 type Config struct {
 	// Handlers are the agents that run here, distinguished by their names.
 	Handlers []agent.Handler
 	Claims   store.Claims
 	Queue    queue.Sender
-	// Tasks is the queue that the tasks come from: what only a newer release understands is sent there again.
+	// Tasks is the queue that the tasks come from: records for a newer release are sent there again.
 	Tasks string
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
@@ -40,7 +41,7 @@ type Config struct {
 	// Room is where the tasks run, for several Runners of one process: a task that runs alone excludes those of the other
 	// Runners, too. Nil: a room of its own.
 	Room *Room
-	// Counts: what an attempt costs on AWS is counted, and said with its reply. Of a function, Clock counts its time.
+	// Counts: the cost of an attempt on AWS is counted, and sent with its reply. Of a function, Clock counts its time.
 	Counts bool
 	Clock  *spend.Clock
 	// ClaimsIn says where Claims keeps them, for the writes of agents that rest on a claim; LockedBy is empty.
@@ -51,9 +52,9 @@ type Config struct {
 	Now func() time.Time
 	// Nonce distinguishes a claim from every other of this instance. Default: rand.Text, 128 random bits.
 	Nonce func(makegood.Task) string
-	// Secrets gives what tasks ask for by name. Default: there are none.
+	// Secrets gives the secrets that tasks name. Default: there are none.
 	Secrets agent.Secrets
-	// Large is where agents write and read large payloads; with a Held it is said there. Nil: they cannot.
+	// Large is where agents write and read large payloads; a Held has its own. Nil: they cannot.
 	Large payload.Bytes
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger

@@ -14,7 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// payloads are those of one job, for one agent.
+// payloads are the payloads of one job, for one agent.
 type payloads struct {
 	store payload.Bytes
 	at    payload.Place
@@ -52,7 +52,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hopeless makes final what would come again with every attempt.
+// hopeless makes an error final that would come again with every attempt.
 func hopeless(err error) error {
 	if payload.Hopeless(err) {
 		return agent.Final(err)

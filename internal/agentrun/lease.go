@@ -50,7 +50,7 @@ type lease struct {
 	progress job.Progress
 
 	mu sync.Mutex
-	// completeBy is the time as it is stored, expires the same moment on the monotonic clock.
+	// completeBy is the time as stored, expires the same moment on the monotonic clock.
 	completeBy, expires time.Time
 	replaced            bool
 	timer               *time.Timer
@@ -170,14 +170,14 @@ func (l *lease) silent() bool {
 	return l.replaced || !time.Now().Before(earlier(l.expires, l.silence)) || !l.now().Before(l.completeBy)
 }
 
-// Heartbeat is what agent.Heartbeat promises.
+// Heartbeat implements agent.Heartbeat.
 func (l *lease) Heartbeat(ctx context.Context) error {
 	l.heartbeat.Lock()
 	defer l.heartbeat.Unlock()
 	return l.extendAfter(ctx, rest(l.task.Heartbeat))
 }
 
-// Progress is what agent.Progress promises.
+// Progress implements agent.Progress.
 func (l *lease) Progress(ctx context.Context, value json.RawMessage) error {
 	l.heartbeat.Lock()
 	defer l.heartbeat.Unlock()
@@ -245,7 +245,7 @@ func (l *lease) joined(beside int, pauses backoff.BackOff) {
 // moveStored moves CompleteBy in the store.
 func (l *lease) moveStored(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error) {
 	claim := l.claim
-	claim.Beside = 0 // It says so already.
+	claim.Beside = 0 // The claim has it already.
 	expires = earlier(began.Add(domain.Silence(l.task).Std()), l.lapses)
 	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
 	claim.Progress = l.progress
@@ -264,7 +264,7 @@ func rest(silence makegood.Duration) time.Duration {
 	return min(maxRest, silence.Std()/4)
 }
 
-// ended says why the context has ended, in the words of the agent kit; nil: it has not.
+// ended returns the reason for the end of the context, as an error of the agent kit; nil: it has not ended.
 func (l *lease) ended() error {
 	switch cause := context.Cause(l.Context); {
 	case cause == nil:

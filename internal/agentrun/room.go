@@ -59,7 +59,7 @@ func mayBegin(ctx context.Context, one loner) bool {
 	return !ends || time.Until(end)-reserve >= domain.Silence(one.task).Std() || sqsbatch.ReceiveCount(one.record) >= aloneDeliveries
 }
 
-// company is what runs beside a task.
+// company describes the other tasks beside a task.
 type company struct {
 	// beside is how many others may be under way when it begins.
 	beside int
