@@ -178,7 +178,7 @@ func (t *Timetable) changesTimes(ctx context.Context, stored *store.Scheduled, w
 	return nil
 }
 
-// Pause keeps a schedule from firing until it is resumed. One that is paused stays as it is.
+// Pause keeps a schedule from firing until it is resumed. A paused schedule stays as it is.
 func (t *Timetable) Pause(ctx context.Context, name, by string) (store.Scheduled, error) {
 	return t.change(ctx, name, func(s *store.Scheduled) (bool, error) {
 		if s.Paused() {

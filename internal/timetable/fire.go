@@ -62,7 +62,7 @@ func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error 
 // due reports whether the key of a schedule has come.
 func (t *Timetable) due(s store.Scheduled) bool { return !s.Key.IsZero() && !t.now().Before(s.Key) }
 
-// counted counts what a write of a schedule comes to.
+// counted counts the effects of a write of a schedule.
 func (t *Timetable) counted(ctx context.Context, before store.Scheduled, write func(context.Context, store.Scheduled) (store.Scheduled, error)) (store.Scheduled, error) {
 	after, err := write(ctx, before)
 	if err != nil {
@@ -218,7 +218,7 @@ func (t *Timetable) state(ctx context.Context, id string) (state makegood.Proces
 	}
 }
 
-// submit makes the job of a fire. Where that can never be made, the schedule says why, and goes on.
+// submit makes the job of a fire. If that is impossible for good, the schedule notes the reason, and goes on.
 func (t *Timetable) submit(ctx context.Context, s *store.Scheduled, fire time.Time) error {
 	id := domain.FireID(s.Name, fire)
 	err := t.make(ctx, *s, id, fire)
@@ -302,7 +302,7 @@ func nextOf(s store.Scheduled, rule schedule.Rule, now time.Time) time.Time {
 	return rule.Next(now)
 }
 
-// stop takes a schedule that this release cannot read out of the index, and says why.
+// stop takes a schedule that this release cannot read out of the index, and notes the reason.
 func (t *Timetable) stop(ctx context.Context, s store.Scheduled, why error) (store.Scheduled, error) {
 	t.config.Logger.ErrorContext(ctx, "a schedule does not fire any more", "schedule", s.Name, "error", why)
 	s.Problem = limits.Clip(fmt.Sprintf("it does not fire any more: %v", why))

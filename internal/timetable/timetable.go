@@ -32,7 +32,7 @@ import (
 // ErrExists: there is another schedule of this name.
 var ErrExists = errors.New("there is a schedule of this name already, and it says something else")
 
-// Config is what a Timetable needs. Schedules, Jobs and Submit must be set.
+// Config has the settings and dependencies of a Timetable. Schedules, Jobs and Submit must be set.
 type Config struct {
 	Schedules store.Schedules
 	Jobs      store.Jobs
@@ -40,7 +40,7 @@ type Config struct {
 	Submit func(ctx context.Context, workflow string, sub scheduler.Submission) (job.Job, bool, error)
 	// Knows says whether there is a workflow of a name, with a reason; default: every one may be made known later.
 	Knows func(ctx context.Context, workflow string) error
-	// Stored, if set, is told of every key that is stored.
+	// Stored, if set, is called with every key that is stored.
 	Stored func(ctx context.Context, name string, key time.Time)
 	// Again is how long a fire that waits for the end of the job before it is left alone; default: DefaultAgain.
 	Again  time.Duration
@@ -98,7 +98,7 @@ func New(c Config) *Timetable {
 
 func (t *Timetable) now() time.Time { return domain.Instant(t.config.Now()) }
 
-// put stores a schedule, and returns it as it is stored then.
+// put stores a schedule, and returns it as stored.
 func (t *Timetable) put(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
 	s.Key = domain.Instant(s.Key)
 	if err := t.config.Schedules.PutSchedule(ctx, s); err != nil {
