@@ -33,7 +33,7 @@ const (
 	maxCounted = 100_000
 )
 
-// Config is what a Keeper needs. Store, Queue and Events must be set.
+// Config has the settings and dependencies of a Keeper. Store, Queue and Events must be set.
 type Config struct {
 	Store  store.Holds
 	Queue  queue.Sender
@@ -163,7 +163,7 @@ func (k *Keeper) change(ctx context.Context, kind makegood.HoldKind, name string
 	return job.Hold{}, fmt.Errorf("%s: %w, %d times", job.HoldName(kind, name), store.ErrConflict, maxTries)
 }
 
-// put stores holds in the place of the revision seen, and says so.
+// put stores holds in the place of the revision seen, and calls Changed.
 func (k *Keeper) put(ctx context.Context, rev int64, all job.Holds) error {
 	held := store.Held{Rev: rev, Holds: all}
 	if err := k.config.Store.PutHolds(ctx, held); err != nil {
@@ -200,7 +200,7 @@ func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
 	return all, nil
 }
 
-// Count counts the jobs that stand still because of a hold.
+// Count counts the jobs that a hold holds.
 func (k *Keeper) Count(ctx context.Context, h job.Hold) (Counted, error) {
 	n, err := k.config.Store.CountHeld(ctx, h.String(), maxCounted)
 	return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err

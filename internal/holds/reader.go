@@ -44,7 +44,7 @@ type Reader struct {
 	until time.Time
 }
 
-// NewReader makes a Reader. now says what time it is; nil: time.Now.
+// NewReader makes a Reader. now returns the time; nil: time.Now.
 func NewReader(source Source, now func() time.Time) *Reader {
 	if now == nil {
 		now = time.Now
