@@ -29,7 +29,7 @@ type journal struct {
 	lock *flock.Flock
 }
 
-// line is what a journal says behind its order.
+// line is a line of a journal behind its order.
 type line struct {
 	Job     string    `json:"job,omitempty"`
 	Outcome Outcome   `json:"outcome,omitempty"`
@@ -186,7 +186,7 @@ func load(path string) (r *run, err error) {
 	return r, r.file.mend()
 }
 
-// mend ends a line that the death of the process cut off, so that the next is one of its own.
+// mend ends a line that a crash cut off, so that the next begins on its own line.
 func (j *journal) mend() error {
 	_, err := j.file.Write([]byte("\n"))
 	return err
@@ -199,7 +199,7 @@ func closeLock(lock *flock.Flock) error {
 	return lock.Close()
 }
 
-// replay reads what a journal says. A line that is no JSON was cut off, and counts as lost.
+// replay reads a journal. A line of invalid JSON was cut off, and counts as lost.
 func (r *run) replay(file *os.File) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)

@@ -53,7 +53,7 @@ const (
 
 // Order is a request and the jobs to make it of.
 type Order struct {
-	// Name is that of the order, and of the request that is made of each job.
+	// Name is the name of the order, and of the request to each job.
 	Name string `json:"name"`
 	// Says describes the order for people.
 	Says string `json:"says"`
