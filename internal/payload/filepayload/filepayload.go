@@ -61,7 +61,7 @@ var names = base32.HexEncoding.WithPadding(base32.NoPadding)
 
 func folderOf(job string) string { return strings.ToLower(names.EncodeToString([]byte(job))) }
 
-// jobOf is what folderOf was given.
+// jobOf is the inverse of folderOf.
 func jobOf(folder string) (job string, is bool) {
 	id, err := names.DecodeString(strings.ToUpper(folder))
 	return string(id), err == nil && makegood.CheckJobID(string(id)) == nil
@@ -409,7 +409,7 @@ func allBefore(folder string, old time.Time) bool {
 	return true
 }
 
-// syncPath makes what a file or a folder holds survive the loss of power.
+// syncPath makes the content of a file or a folder survive the loss of power.
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	tagBytes   = 16
 )
 
-// pieces is how many pieces a payload has; one that is empty has one, which says so.
+// pieces is how many pieces a payload has; an empty one has one, for its end.
 func pieces(bytes int64) int64 { return max(1, (bytes+pieceBytes-1)/pieceBytes) }
 
 // sealedBytes is how long the file of a payload is.
@@ -47,7 +47,7 @@ func (s *Store) sealer(at payload.Place, salt []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// nonce is that of a piece: its number, and whether it is the last. No other file has the same key.
+// nonce is the nonce of a piece: its number, and whether it is the last. No other file has the same key.
 func nonce(piece int64, last bool) []byte {
 	n := make([]byte, 12)
 	binary.BigEndian.PutUint64(n[3:], uint64(piece))
@@ -57,7 +57,7 @@ func nonce(piece int64, last bool) []byte {
 	return n
 }
 
-// seal writes what from gives, sealed, piece by piece.
+// seal writes the bytes of from, sealed, piece by piece.
 func (s *Store) seal(ctx context.Context, at payload.Place, to io.Writer, from io.Reader) error {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails, says its documentation
@@ -118,7 +118,7 @@ type opened struct {
 	plain []byte
 }
 
-// unseal returns what reads n bytes from offset on of a file that holds so many bytes.
+// unseal returns a reader of n bytes from offset on of a file that holds so many bytes.
 func (s *Store) unseal(at payload.Place, file *os.File, bytes, offset, n int64) (io.ReadCloser, error) {
 	head := make([]byte, header)
 	if _, err := io.ReadFull(file, head); err != nil {
