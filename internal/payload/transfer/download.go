@@ -19,7 +19,7 @@ type Asking struct {
 	// Ask requests the bytes from at up to end, exclusive, with retries as it sees fit, and returns a reader for them. Its
 	// error ends the download.
 	Ask func(at, end int64) (io.ReadCloser, error)
-	// Broken is the error of what broke off, and is not asked for again.
+	// Broken wraps the error of an answer that broke off; the download then asks no more.
 	Broken func(error) error
 	// Tries is how often in a row it may break off without a byte.
 	Tries int

@@ -12,7 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// spoolInMemory is how much of what cannot be read twice is kept in memory, and not in a file.
+// spoolInMemory is how many bytes that cannot be read twice are kept in memory, and not in a file.
 const spoolInMemory = 1 << 20
 
 // Source is data that can be read again from its beginning.
@@ -126,7 +126,7 @@ func (s *Sending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends it, when what reads from it is done.
+// Close ends it, when its reader is done.
 func (s *Sending) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
