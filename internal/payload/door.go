@@ -25,13 +25,13 @@ type Doors interface {
 type Door struct {
 	Method string
 	URL    string
-	// Header is what the request must carry.
+	// Header has the headers that the request must carry.
 	Header http.Header
 	// Ends is when it closes.
 	Ends time.Time
 }
 
-// String says what a door is, and not its URL.
+// String describes a door, without its URL.
 func (d Door) String() string {
 	if d.Method == "" {
 		return "no door"

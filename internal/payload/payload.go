@@ -95,7 +95,7 @@ type Store interface {
 	Keep(ctx context.Context, job string, p makegood.Payload) error
 }
 
-// Keeper is what the Scheduler needs of a Store.
+// Keeper is the part of a Store that the Scheduler needs.
 type Keeper interface {
 	// Keep is Store's.
 	Keep(ctx context.Context, job string, p makegood.Payload) error
@@ -130,7 +130,7 @@ func (l *Limited) Written() Written {
 	return Written{SHA256: hex.EncodeToString(l.hash.Sum(nil)), Bytes: l.n}
 }
 
-// Checked reads the whole of a payload from a store's reader, and ends in ErrAltered where it is not what p says.
+// Checked reads the whole of a payload from a store's reader, and ends in ErrAltered if the bytes do not match p.
 func Checked(p makegood.Payload, from io.ReadCloser) io.ReadCloser {
 	return &checked{ReadCloser: from, want: p, hash: sha256.New()}
 }
