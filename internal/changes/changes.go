@@ -33,7 +33,7 @@ type Run struct {
 // UpTo is the number of the last change.
 func (r Run) UpTo() int { return r.Changes.Changes[len(r.Changes.Changes)-1].Number }
 
-// Encode writes the run as it is published: makegood.Changes as JSON.
+// Encode writes the run in its published form: makegood.Changes as JSON.
 func (r Run) Encode() (string, error) {
 	body, err := json.Marshal(r.Changes)
 	if err != nil {

@@ -138,7 +138,7 @@ type Live struct {
 
 var _ Publisher = Live{}
 
-// Publish is what Publisher says.
+// Publish implements Publisher.
 func (l Live) Publish(ctx context.Context, runs []Run) []error {
 	for _, run := range runs {
 		l.Hub.Show(run.Changes)

@@ -17,7 +17,7 @@ const (
 	MaxWaiting = 10_000
 	// sendWithin is how long handing over one run may take.
 	sendWithin = 10 * time.Second
-	// grace is what a sink has when the time is over, or the Relay ends, to come back by itself.
+	// grace is the time that a sink has to return by itself when its time is over, or the Relay ends.
 	grace = 5 * time.Second
 	// firstPause and longestPause are how long a Relay waits after a run that could not be handed over; it doubles.
 	firstPause   = time.Second
