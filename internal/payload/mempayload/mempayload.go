@@ -116,7 +116,7 @@ func (s *Store) Drop(_ context.Context, job string, before time.Time) error {
 	return nil
 }
 
-// Collect deletes payloads without a job, last written or kept limits.KeepPayload ago. more is always false.
+// Collect deletes payloads without a job, last written or kept over limits.KeepPayload ago. more is always false.
 func (s *Store) Collect(ctx context.Context, known func(ctx context.Context, job string) (bool, error)) (more bool, err error) {
 	old := time.Now().Add(-limits.KeepPayload)
 	for _, job := range s.allBefore(old) {
