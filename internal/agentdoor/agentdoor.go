@@ -1,17 +1,19 @@
 // Package agentdoor serves agents that run in other processes: it gives them tasks that are claimed already, takes
-// their heartbeats and replies, and lets them read and write the large payloads of their attempts' jobs. It speaks no HTTP (that is internal/httpapi), runs no agent, and decides nothing about jobs.
+// their heartbeats and replies, and lets them read and write the large payloads of their attempts' jobs. It has no HTTP
+// code (that is in internal/httpapi), runs no agent, and decides nothing about jobs.
 //
-// # What is durable when
+// # Durability
 //
-// A claim is flushed before its task is handed out (of a shared task, which nobody claims, that it was given away), a heartbeat before it is answered, and a reply is saved in its job
-// before it is answered. Whoever holds such a claim lives on when the engine dies, so a restart does not interrupt it: its
-// LockedBy begins with job.OutsidePrefix, and by that the core knows it.
+// A claim is flushed before its task is handed out (a shared task has no claim; that it was given away is flushed), a
+// heartbeat before it is answered, and a reply is saved in its job before it is answered. The holder of such a claim
+// lives on when the engine dies, so a restart does not interrupt it: its LockedBy begins with job.OutsidePrefix, by
+// which the core knows it.
 //
-// # What is lost when something fails
+// # Loss after a failure
 //
-// A task whose claim was written and whose answer was lost looks like silence, and ends at its CompleteBy. To make that
-// rare, what an agent was given is remembered for a while under the name of its request: asked for again under the same
-// name, the same tasks are given again, but for those that were answered meanwhile.
+// A task with a written claim and a lost answer looks like silence, and ends at its CompleteBy. To make that rare, the
+// tasks given to a request are remembered for a while: the same request gets the same tasks again, except those
+// answered meanwhile.
 package agentdoor
 
 import (
@@ -45,23 +47,23 @@ var (
 	ErrClosed = errors.New("the engine ends")
 )
 
-// Scheduler is what the door needs of the Scheduler. Errors are those of package scheduler.
+// Scheduler is the part of the Scheduler that the door needs. Errors are those of package scheduler.
 type Scheduler interface {
-	// Reply moves a job by what an agent replied, and answers after that is saved.
+	// Reply moves a job by an agent's reply, and returns after that is saved.
 	Reply(ctx context.Context, id string, reply job.Event) (machine.Verdict, error)
 	// TaskOut returns the task of the attempt that r speaks of. ok is false if that is not out, or r has not its token.
 	TaskOut(ctx context.Context, id string, r job.Reply) (task makegood.Task, ok bool, err error)
 }
 
-// Store is what the door needs of the store.
+// Store is the part of the store that the door needs.
 type Store interface {
 	store.Claims
 	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error)
 }
 
-// Config is what a Door is made of. All but Tokens, Large, Held, Now, Nonce and Logger must be set.
+// Config has the settings and dependencies of a Door. All but Tokens, Large, Held, Now, Nonce and Logger must be set.
 type Config struct {
-	// Agents are the names of those that run outside, Tokens what each must show; one without a token shows nothing.
+	// Agents are the names of outside agents, Tokens the token that each must show; one without an entry shows none.
 	Agents []string
 	Tokens map[string]string
 	// Tasks gives the queue of an agent.
@@ -71,7 +73,7 @@ type Config struct {
 	Scheduler Scheduler
 	// Large is where the agents write and read large payloads. Nil: they cannot.
 	Large payload.Bytes
-	// Held, if set, reports whether a task of this agent and workflow must not be given out, because one of them is paused.
+	// Held, if set, reports whether a task of this agent and workflow must not be given out, because either is paused.
 	Held func(ctx context.Context, agent, workflow string) (bool, error)
 	// Now returns the time that is written into claims. Default: time.Now.
 	Now func() time.Time
@@ -80,7 +82,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Door gives out tasks, and takes what agents say of them. Its methods may be called by many goroutines at once.
+// Door gives out tasks, and takes heartbeats and replies. Its methods are safe for concurrent use.
 type Door struct {
 	config Config
 	agents map[string]*outside
@@ -121,10 +123,10 @@ func New(c Config) *Door {
 	return d
 }
 
-// Close ends what waits for tasks, with ErrClosed, and lets nothing wait any more.
+// Close ends waits for tasks with ErrClosed, and allows no further ones.
 func (d *Door) Close() { d.once.Do(func() { close(d.closed) }) }
 
-// Allow reports whether somebody who shows this token may speak as this agent: nil, ErrUnknown or ErrToken.
+// Allow reports whether the holder of this token may speak as this agent: nil, ErrUnknown or ErrToken.
 func (d *Door) Allow(agent, token string) error {
 	a := d.agents[agent]
 	switch {

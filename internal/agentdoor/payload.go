@@ -13,14 +13,14 @@ import (
 // ErrOver: the attempt has ended, or is not the asker's. It reads and writes no payload.
 var ErrOver = errors.New("the attempt has ended, or is another's")
 
-// Attempt names an attempt: of which agent and job, and by what it is held.
+// Attempt names an attempt: its agent and job, and the claim or token that holds it.
 type Attempt struct {
 	Agent, Job string
 	Reply      job.Reply
 }
 
-// WritePayload stores what from gives up to its end for the job of an attempt, under the name of its agent, if the attempt is
-// the asker's, before, on the way, and when all has come: else ErrOver, and nothing is stored. ErrUnknown, ErrUploads; other errors
+// WritePayload stores the bytes of from for the job of an attempt, under the name of its agent, if the caller holds the
+// attempt before, on the way, and at the end: else ErrOver, and nothing is stored. ErrUnknown, ErrUploads; other errors
 // are those of payload.Store.
 func (d *Door) WritePayload(ctx context.Context, a Attempt, mediaType string, from io.Reader) (makegood.Payload, error) {
 	who := d.agents[a.Agent]
@@ -44,8 +44,8 @@ func (d *Door) WritePayload(ctx context.Context, a Attempt, mediaType string, fr
 	return makegood.Payload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType, By: a.Agent}, nil
 }
 
-// OpenPayload reads a payload of the job of an attempt, whoever wrote it, as payload.Store does, if the attempt is the asker's:
-// else ErrOver.
+// OpenPayload reads a payload of the job of an attempt, by any author, as payload.Store does, if the caller holds the
+// attempt: else ErrOver.
 func (d *Door) OpenPayload(ctx context.Context, a Attempt, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	if err := d.mayTouch(ctx, a); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (d *Door) OpenPayload(ctx context.Context, a Attempt, p makegood.Payload, o
 	return d.config.Large.Open(ctx, a.Job, p, offset, n)
 }
 
-// mayTouch returns ErrOver unless an attempt is the asker's, by what its heartbeat and its reply are known. Whether anybody
-// wants its result is no question: what it says is heeded until it has ended.
+// mayTouch returns ErrOver unless the caller holds the attempt, checked as for heartbeats and replies. It does not
+// matter whether the result is still wanted: an attempt counts until it has ended.
 func (d *Door) mayTouch(ctx context.Context, a Attempt) error {
 	if d.config.Large == nil {
 		return payload.ErrNone
@@ -68,7 +68,7 @@ func (d *Door) mayTouch(ctx context.Context, a Attempt) error {
 	case !out || task.Agent != a.Agent:
 		return ErrOver
 	case task.Shared && now.Before(task.CompleteBy):
-		return nil // Nobody claims it: its token is all that there is.
+		return nil // A shared task has no claim, so its token suffices.
 	}
 	_, held, err := d.claimOf(ctx, task, a.Reply.LockedBy, now)
 	if err == nil && !held {
@@ -77,10 +77,10 @@ func (d *Door) mayTouch(ctx context.Context, a Attempt) error {
 	return err
 }
 
-// askEvery is after how many bytes it is asked again whether they are still wanted.
+// askEvery is the number of bytes between two checks that they are still wanted.
 const askEvery = 4 << 20
 
-// lasting reads from another reader, and asks now and then, and at its end, whether what is read is still wanted.
+// lasting reads from another reader, and checks now and then, and at the end, that the bytes are still wanted.
 type lasting struct {
 	from    io.Reader
 	still   func() error

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxRecent and maxRecentBytes bound what is remembered of the requests of an agent; what is older is forgotten first.
+	// maxRecent and maxRecentBytes bound the remembered requests of an agent; the oldest are forgotten first.
 	maxRecent      = 1024
 	maxRecentBytes = 16 << 20
 )
 
-// recent remembers what was given to whom under the name of a request, so that an answer that was lost on its way can be
-// asked for again. It is a help, and no promise: a claim whose task is forgotten ends at its CompleteBy.
+// recent remembers the tasks given to each request, so that a lost answer can be asked for again. It is a help, and no
+// promise: a claim with a forgotten task ends at its CompleteBy.
 type recent struct {
 	mu    sync.Mutex
 	given map[string]*list.Element
@@ -22,7 +22,7 @@ type recent struct {
 	bytes int
 }
 
-// gift is what a request was given, or is about to be.
+// gift has the tasks that a request was given, or is about to get.
 type gift struct {
 	request string
 	// done is closed when tasks is set.
@@ -33,8 +33,8 @@ type gift struct {
 
 func newRecent() recent { return recent{given: map[string]*list.Element{}, order: list.New()} }
 
-// once returns what the same request was given before, of that what is out still; waits while it is about to be given
-// something; and else calls take, and remembers what that gave.
+// once returns the tasks that the same request got before and that are still out; waits while the same request is being
+// served; and else calls take, and remembers the result.
 func (r *recent) once(ctx context.Context, request string, out func(Task) bool, take func() ([]Task, error)) ([]Task, error) {
 	for {
 		g, mine := r.begin(request)
@@ -109,7 +109,7 @@ func (r *recent) drop(g *gift) {
 	}
 }
 
-// still are the tasks that may still run, and that nobody has answered.
+// still are the tasks that may still run, and have no answer.
 func still(out func(Task) bool, tasks []Task) []Task {
 	var all []Task
 	for _, t := range tasks {

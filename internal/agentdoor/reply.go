@@ -15,11 +15,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// ErrNoReply: what was sent is no reply of an agent.
+// ErrNoReply: the message is no reply of an agent.
 var ErrNoReply = errors.New("want the reply of an agent: StepSucceeded, StepFailed or StepWaiting, as docs/messages.md has it")
 
-// Reply takes what an agent replied, as it would be on a queue, and answers after it is saved. That a reply changes
-// nothing, because it came before, or too late, or does not carry the task's token, is in the verdict, and no error.
+// Reply takes an agent's reply, as it would be on a queue, and returns after it is saved. That a reply changes nothing,
+// because it came before, or too late, or does not carry the task's token, is in the verdict, and no error.
 // wire.ErrPoison and wire.ErrNewer, ErrNoReply; store.ErrNewer for a job that a newer release must decide about.
 func (d *Door) Reply(ctx context.Context, body string) (machine.Verdict, error) {
 	id, event, err := wire.DecodeEvent(body)
@@ -39,20 +39,20 @@ func (d *Door) Reply(ctx context.Context, body string) (machine.Verdict, error) 
 	return verdict, err
 }
 
-// Held is what a heartbeat is answered.
+// Held is the answer to a heartbeat.
 type Held string
 
 // The answers to a heartbeat.
 const (
 	// Mine: the attempt goes on.
 	Mine Held = "held"
-	// Withdrawn: nobody wants the result; there is time to stop tidily, and a reply is still taken.
+	// Withdrawn: the result is not wanted; there is time to stop tidily, and a reply is still taken.
 	Withdrawn Held = "withdrawn"
-	// Over: the attempt has ended. Nothing that is said of it counts.
+	// Over: the attempt has ended. Heartbeats and replies are ignored.
 	Over Held = "over"
 )
 
-// Standing is what a heartbeat has come to.
+// Standing is the result of a heartbeat.
 type Standing struct {
 	Held Held
 	// CompleteBy is when silence becomes failure now, and Left how long that was when it was asked; zero with Over.
@@ -60,8 +60,9 @@ type Standing struct {
 	Left       time.Duration
 }
 
-// Heartbeat moves the CompleteBy of an attempt to its heartbeat, or its timeout, from now, for who holds its claim and has its token.
-// progress, if there is any, is kept beside the claim, for people to see. It answers after that is flushed. An error leaves it open whether CompleteBy has moved.
+// Heartbeat moves the CompleteBy of an attempt to its heartbeat, or its timeout, from now, for the holder of its claim
+// and token. progress, if given, is kept beside the claim, for people to see. Heartbeat returns after a flush. An error
+// leaves it open whether CompleteBy has moved.
 func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress json.RawMessage) (Standing, error) {
 	over, now := Standing{Held: Over}, d.config.Now()
 	task, out, err := d.taskOut(ctx, id, r)
@@ -72,8 +73,8 @@ func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress j
 	if err != nil || !held {
 		return over, err
 	}
-	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)                    // Where the clock was set back, the store leaves it as it is.
-	claim.Progress = job.Progress{Value: string(progress), At: domain.Instant(now)} // One that says nothing takes no other's place.
+	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)                    // If the clock was set back, the store leaves it as it is.
+	claim.Progress = job.Progress{Value: string(progress), At: domain.Instant(now)} // A heartbeat without progress keeps the last one.
 	completeBy, err := d.config.Store.Heartbeat(ctx, slotOf(task), claim, task.ClaimUntil)
 	stands := Standing{Held: Mine, CompleteBy: completeBy, Left: max(0, completeBy.Sub(now))}
 	switch {
@@ -96,7 +97,8 @@ func (d *Door) taskOut(ctx context.Context, id string, r job.Reply) (task makego
 	return task, out && err == nil, err
 }
 
-// claimOf returns the claim of an attempt. held is false if it is not that of lockedBy, who is outside. Nobody holds a shared one.
+// claimOf returns the claim of an attempt. held is false if it is not that of lockedBy, an outside agent. Shared ones
+// have none.
 func (d *Door) claimOf(ctx context.Context, task makegood.Task, lockedBy string, now time.Time) (claim job.Claim, held bool, err error) {
 	if task.Shared {
 		return job.Claim{}, false, nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What an agent and the door say to each other, as JSON: internal/httpapi carries it, and onhttp is an agent's side of it.
+// The messages of an agent and the door, as JSON: internal/httpapi carries them, and onhttp is the agent's side.
 
 // TasksAsked is the body of a request for tasks.
 type TasksAsked struct {
@@ -33,7 +33,7 @@ type TaskGiven struct {
 
 // ReplyTaken answers a reply.
 type ReplyTaken struct {
-	// Status is applied, duplicate (it was before) or stale (it changes nothing), and Reason why.
+	// Status is applied, duplicate (it came before) or stale (it changes nothing), and Reason why.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 }
@@ -56,11 +56,11 @@ type HeartbeatTaken struct {
 	LeftMs     int       `json:"leftMs,omitempty"`
 }
 
-// HolderHeader is the header by which whoever reads or writes a payload says for which attempt: a Holder, as JSON in ASCII. It
-// is no parameter, since a URL is kept in logs, and a token is not to be.
+// HolderHeader is the header that names the attempt of a request for a payload: a Holder, as JSON in ASCII. It is no
+// parameter, since URLs are kept in logs, and tokens must not be.
 const HolderHeader = "Makegood-Holder"
 
-// Holder says which attempt somebody holds, as a heartbeat does. Of a shared task there is no LockedBy.
+// Holder names the attempt that the caller holds, as in a heartbeat. A shared task has no LockedBy.
 type Holder struct {
 	Job      string `json:"job"`
 	Step     string `json:"step"`

@@ -57,14 +57,15 @@ func (s *seen) lately(after time.Time) (n int, last time.Time) {
 
 // Polls describes the requests for tasks of an agent outside.
 type Polls struct {
-	// Waiting is the number of requests that wait for tasks now, Instances that of processes with a request within limits.AbsentAfter, at most 1,024.
+	// Waiting is the number of requests that wait for tasks now, Instances the number of processes with a request within
+	// limits.AbsentAfter, at most 1,024.
 	Waiting, Instances int
 	// LastAt is when the last request came, or stopped waiting; zero: none came since Since, when the door was opened.
 	LastAt, Since time.Time
 }
 
-// Polls returns the requests for tasks of an agent; known is false if no agent of this name runs outside. This process alone keeps
-// them, and forgets them when it ends.
+// Polls returns the requests for tasks of an agent; known is false if no agent of this name runs outside. Only this
+// process knows them, and they are lost when it ends.
 func (d *Door) Polls(agent string) (p Polls, known bool) {
 	a := d.agents[agent]
 	if a == nil {

@@ -20,13 +20,13 @@ import (
 const (
 	// claimWithin is how long claiming may take, whether or not the agent still listens.
 	claimWithin = 10 * time.Second
-	// againAfter is when a task comes again whose claim may or may not have been written.
+	// againAfter is the delay before a task comes again if its claim may or may not have been written.
 	againAfter = time.Second
-	// shortestWait lets a request that waits for nothing see what is there.
+	// shortestWait lets a request with no wait see the tasks that are there.
 	shortestWait = 10 * time.Millisecond
 )
 
-// Ask says what an agent wants.
+// Ask is a request for tasks.
 type Ask struct {
 	// Instance names the process that asks, in LockedBy.
 	Instance string
@@ -34,7 +34,7 @@ type Ask struct {
 	// limits.MaxTaskWait.
 	Max  int
 	Wait time.Duration
-	// Request names the asking: the same one again is given the same tasks, as long as they are out. Empty: nothing is remembered of it.
+	// Request names the request: the same name gets the same tasks, as long as they are out. Empty: it is not remembered.
 	Request string
 }
 
@@ -42,7 +42,7 @@ type Ask struct {
 type Task struct {
 	// Body is the message as it is on a queue.
 	Body string
-	// Claim is what was claimed. LockedBy is empty for a shared task, which nobody claims.
+	// Claim is the claim. LockedBy is empty for a shared task, which has none.
 	Claim job.Claim
 	// expires is when silence becomes failure, on the monotonic clock.
 	expires time.Time
@@ -54,9 +54,9 @@ type Task struct {
 // Left is how long the task may still run and be replied to.
 func (t Task) Left() time.Duration { return max(0, time.Until(t.expires)) }
 
-// Take waits for tasks of an agent, claims them, and returns those that it got, none if none came in time. An error means
-// that none is the asker's, but that of a claim of which nothing is known one may run out in silence. When ctx ends before
-// a task is claimed, it goes to somebody else.
+// Take waits for tasks of an agent, claims them, and returns them, or none if none came in time. After an error the
+// caller has none, though a claim with an unknown outcome may run out in silence. When ctx ends before a task is
+// claimed, the task goes to another request.
 func (d *Door) Take(ctx context.Context, agent string, ask Ask) ([]Task, error) {
 	a := d.agents[agent]
 	if a == nil {
@@ -88,8 +88,8 @@ func (d *Door) Take(ctx context.Context, agent string, ask Ask) ([]Task, error) 
 	return a.recent.once(ctx, ask.Instance+" "+ask.Request, out, func() ([]Task, error) { return d.wait(ctx, a, ask) })
 }
 
-// isOut reports whether the attempt of a task that was given is out still, as far as the job can be asked: somebody may have
-// answered it, and would be given it once more.
+// isOut reports whether the attempt of a given task is still out, as far as the job can be read: it may have been
+// answered, and must not be given again then.
 func (d *Door) isOut(ctx context.Context, t Task) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWithin)
 	defer cancel()
@@ -97,7 +97,7 @@ func (d *Door) isOut(ctx context.Context, t Task) bool {
 	return out || err != nil
 }
 
-// wait receives until something could be claimed, or ctx ends.
+// wait receives until a task is claimed, or ctx ends.
 func (d *Door) wait(ctx context.Context, a *outside, ask Ask) ([]Task, error) {
 	name := d.config.Tasks(a.name)
 	for {
@@ -115,7 +115,7 @@ func (d *Door) wait(ctx context.Context, a *outside, ask Ask) ([]Task, error) {
 	}
 }
 
-// ended is ErrClosed where the door was closed, and nothing where somebody waited in vain.
+// ended is ErrClosed if the door was closed, and nil after a wait in vain.
 func (d *Door) ended() error {
 	select {
 	case <-d.closed:
@@ -125,9 +125,9 @@ func (d *Door) ended() error {
 	}
 }
 
-// claimAll claims what was received, all at once, and returns what is the asker's, in the order received.
+// claimAll claims the received tasks, all at once, and returns those that the caller got, in the order received.
 func (d *Door) claimAll(ctx context.Context, name, instance string, records []events.SQSMessage) []Task {
-	// A claim that was begun is seen to its end: the asker may ask again for what it was given.
+	// A claim that was begun is completed: the caller may ask again for its tasks.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWithin)
 	defer cancel()
 	claims := make([]*Task, len(records))
@@ -158,7 +158,7 @@ func (d *Door) claimAll(ctx context.Context, name, instance string, records []ev
 	return mine
 }
 
-// claim claims the attempt of one task; nil, and no error, where it is another's, or nobody's any more.
+// claim claims the attempt of one task; nil without an error if another has it, or it is not wanted any more.
 func (d *Door) claim(ctx context.Context, instance string, record events.SQSMessage) (*Task, error) {
 	task, err := wire.DecodeTask(record.Body)
 	if err != nil {
@@ -184,8 +184,8 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 	}
 	claim := t.Claim
 	if claim.LockedBy = job.OutsidePrefix + instance + ":" + d.config.Nonce(); task.Shared {
-		// Nobody claims it, and it may be given away more than once. Its item says that it was: otherwise a restart would take the
-		// attempt for dead, and undo it beside the agent that works on it.
+		// A shared task has no claim, and may be given away more than once. Its item says that it was: otherwise a restart
+		// would take the attempt for dead, and undo it while the agent works on it.
 		claim.LockedBy, claim.CompleteBy = job.OutsideShared, task.CompleteBy
 	}
 	err = d.config.Store.Claim(ctx, slotOf(task), claim, task.ClaimUntil)
@@ -201,8 +201,8 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 	return t, nil
 }
 
-// letGo reports whether a task must not be given out, because its agent or its workflow is paused. The Scheduler was told so
-// then, and its job is held. An error means that the task should come again.
+// letGo reports whether a task must not be given out, because its agent or its workflow is paused. The Scheduler was
+// told so then, and its job is held. An error means that the task should come again.
 func (d *Door) letGo(ctx context.Context, task makegood.Task) (bool, error) {
 	if d.config.Held == nil {
 		return false, nil

@@ -1,17 +1,17 @@
-// Package agentrun runs agents: it claims the attempt that a task names, lets the agent work within
-// CompleteBy, and replies. It is the handler of a tasks queue, on Lambda and embedded alike.
+// Package agentrun runs agents: it claims the attempt that a task names, lets the agent work within CompleteBy, and
+// replies. It is the handler of a tasks queue, on Lambda and embedded alike.
 //
-// # What is trusted
+// # Safety
 //
-// The claim, one conditional write before the effect, makes an attempt run at most once; everything
-// else is only about waste. The budget of an attempt counts on the monotonic clock from just before
-// its claim, so a clock that is wrong costs nothing, and one that jumps ends the attempt early at
-// the worst. Past CompleteBy nothing is said, not even an error: somebody else may have begun.
+// The claim, one conditional write before the effect, makes an attempt run at most once; all else only avoids waste.
+// The budget of an attempt counts on the monotonic clock from just before its claim, so a wrong clock does no harm, and
+// one that jumps ends the attempt early at worst. Past CompleteBy the attempt is silent, even about an error: the next
+// one may have begun.
 //
-// # What is lost when something fails
+// # Loss after a failure
 //
-// Nothing. A task whose claim may or may not have been written is not worked on; a reply that cannot
-// be sent leaves a claim behind. Both look like silence, and the Supervisor ends silence at CompleteBy.
+// None. A task is dropped if its claim may or may not have been written; a reply that cannot be sent leaves a claim
+// behind. Both look like silence, and the Supervisor ends silence at CompleteBy.
 //
 // The package decides nothing about jobs, and retries no work: that is the Scheduler's.
 package agentrun
@@ -44,8 +44,8 @@ const (
 	maxMargin = time.Second
 	// maxRest is how long after a heartbeat the next are not written at most.
 	maxRest = 10 * time.Second
-	// reserve is how long before the end of the invocation the work of all attempts is stopped, so
-	// that there is time to reply. An agent that does not stop then is left alone at half of it.
+	// reserve is how long before the end of the invocation the work of all attempts is stopped, to leave time for replies.
+	// An agent that does not stop then is abandoned at half of reserve.
 	reserve = time.Second
 	// replyWithin is how long a reply waits at most for the company of others of its batch.
 	replyWithin = 50 * time.Millisecond
@@ -59,7 +59,7 @@ type Runner struct {
 	zombies  zombies
 }
 
-// New makes a Runner. It panics on a configuration that lacks what must be set, or has two agents of one name.
+// New makes a Runner. It panics on a configuration without a required field, or with two agents of one name.
 func New(c Config) *Runner {
 	c = c.complete()
 	r := &Runner{config: c, handlers: make(map[string]agent.Handler)}
@@ -69,16 +69,16 @@ func New(c Config) *Runner {
 	return r
 }
 
-// Stats say how tasks ended. Each task raises one of them,
-// beside Claimed; one that failed by the fault of the store or of a queue raises none.
+// Stats count how tasks ended. Each task raises one, beside Claimed; one that failed by the fault of the store or of a
+// queue raises none.
 type Stats struct {
 	Claimed   int64 // the attempt was claimed here
 	Taken     int64 // another claim held the attempt
-	Withdrawn int64 // nobody wanted the attempt any more, or there was no such job
+	Withdrawn int64 // the attempt was not wanted any more, or there was no such job
 	Succeeded int64 // a success was replied
 	Failed    int64 // a failure was replied
 	Waiting   int64 // it was replied that the step waits
-	Late      int64 // nothing was said, because CompleteBy had passed or the attempt was replaced
+	Late      int64 // no reply, because CompleteBy had passed or the attempt was replaced
 	Poisoned  int64 // the message went into quarantine
 	Left      int64 // the message was left to a newer release
 	Held      int64 // the agent or the workflow is paused, and the Scheduler was told so
@@ -98,19 +98,18 @@ func (r *Runner) Lately(moment time.Time) (ended Stats, since time.Time) {
 	}, since
 }
 
-// tell raises what is told of tasks.
+// tell raises counters of tasks.
 func (r *Runner) tell(raise func(*Stats)) { r.stats.Add(time.Now(), raise) }
 
 var _ queue.Handler = (*Runner)(nil).HandleSQS
 
-// HandleSQS does the tasks of a batch, all at once, and answers with the records that should be
-// delivered again: those whose claim could not be settled, and those whose outcome could not be
-// told. The error is always nil. Tasks that are to run alone come when all others are done, one after the other.
+// HandleSQS does the tasks of a batch, all at once, and answers with the records to deliver again: those with an
+// unsettled claim, and those with an outcome that could not be sent. The error is always nil. Tasks that are to run
+// alone come when all others are done, one after the other.
 //
-// When it returns, nothing of the batch runs any more, with one exception that cannot be stopped: an
-// agent that ignores the end of its context. It is left alone at CompleteBy, just before the
-// invocation ends, or StopPatience after ctx has; what it does after that cannot change the job, but may still reach the remote
-// service, under the key of its step.
+// When it returns, no task of the batch runs any more, with one exception: an agent that ignores the end of its context
+// cannot be stopped. It is abandoned at CompleteBy, just before the invocation ends, or StopPatience after ctx has; it
+// cannot change the job after that, but may still reach the remote service, under the key of its step.
 func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	defer r.config.Clock.Invoked()()
 	b := &batch{Runner: r, spent: r.spent(event)}
@@ -127,16 +126,16 @@ func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.S
 	return sqsbatch.Response(append(failed, r.leave(ctx, b.unread)...)), nil
 }
 
-// batch is what HandleSQS was given once.
+// batch is one call of HandleSQS.
 type batch struct {
 	*Runner
-	// spent is what each record has cost until it was here, by its message id; nil: it is not counted.
+	// spent is the usage of each record before this process, by its message id; nil: it is not counted.
 	spent  map[string]job.Spent
 	mu     sync.Mutex
 	unread []sqsbatch.Unread
 }
 
-// spent returns what the records of a batch have cost until they were here, by their message ids.
+// spent returns the usage of a batch's records before this process, by their message ids.
 func (r *Runner) spent(event events.SQSEvent) map[string]job.Spent {
 	if !r.config.Counts {
 		return nil
@@ -148,7 +147,7 @@ func (r *Runner) spent(event events.SQSEvent) map[string]job.Spent {
 	return all
 }
 
-// account opens the account of a record; nil: nothing is counted.
+// account opens the account of a record; nil: usage is not counted.
 func (b *batch) account(record events.SQSMessage) *spend.Account {
 	if b.spent == nil {
 		return nil
@@ -156,7 +155,7 @@ func (b *batch) account(record events.SQSMessage) *spend.Account {
 	return spend.NewAccount(b.config.Clock.Begin(), b.spent[record.MessageId])
 }
 
-// together does records at once, each of which has the others beside it.
+// together does records at once, as batch mates.
 func (b *batch) together(ctx context.Context, records []events.SQSMessage) (failed []string) {
 	with := company{beside: len(records) - 1 + b.config.Others}
 	return b.each(ctx, records, func(ctx context.Context, record events.SQSMessage, worker *worker) error {
@@ -193,7 +192,7 @@ func (b *batch) slot(ctx context.Context) (free func(), err error) {
 	}
 }
 
-// alone does a record with nothing beside it.
+// alone does a record without batch mates.
 func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *worker) error {
 	free, err := b.slot(ctx)
 	if err != nil {
@@ -213,8 +212,8 @@ func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *wor
 	return b.counted(ctx, record, worker, with)
 }
 
-// each does records at once, and returns the message ids of those that should be delivered again. What only a newer release
-// understands is kept for the end.
+// each does records at once, and returns the message ids of those to deliver again. Records for a newer release are
+// kept for the end.
 func (b *batch) each(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage, *worker) error) []string {
 	outbox := newOutbox(b.config.Queue, len(records))
 	return sqsbatch.EachHere(ctx, records, func(ctx context.Context, record events.SQSMessage) error {
@@ -273,10 +272,10 @@ func (r *Runner) handlerOf(task makegood.Task) (agent.Handler, error) {
 	return handler, nil
 }
 
-// leave leaves records to a newer release, and returns the message ids of those that could not be left: the log says why.
-// Until that release comes their tasks are sent again after StartBy, as if nobody ran. It comes last in a batch: a process
-// that dies between the sending and the deleting leaves two of a message, and each round with work in between would
-// double what goes round for 13 days.
+// leave defers records to a newer release, and returns the message ids of those that could not be deferred: the log
+// says why. Until that release comes their tasks are sent again after StartBy, as if no agent ran. It comes last in a
+// batch: a process that dies between the sending and the deleting leaves two copies of a message, and work in between
+// would double the messages in circulation, for 13 days, at each round.
 func (r *Runner) leave(ctx context.Context, unread []sqsbatch.Unread) (failed []string) {
 	left := sqsbatch.Leaving{
 		Sender: r.config.Queue, Queue: r.config.Tasks, Quarantine: r.config.Quarantine, Now: r.config.Now, Logger: r.config.Logger,

@@ -34,7 +34,7 @@ import (
 // its context is given up then: a process must be able to end.
 const StopPatience = 10 * time.Second
 
-// claimTries is how often a claim is tried whose answer is an error of the store.
+// claimTries is how often a claim is tried if the store answers with an error.
 const claimTries = 3
 
 var (
@@ -54,9 +54,9 @@ type attempt struct {
 	task    makegood.Task
 	handler agent.Handler
 	lease   *lease
-	// say tells a reply, once; it must not be told after until. Errors are those of queue.Sender.
+	// say sends a reply, once; it must not send after until. Errors are those of queue.Sender.
 	say func(ctx context.Context, body string, until time.Time) error
-	// with is what runs beside it.
+	// with is the company of the attempt.
 	with company
 	// large is where it writes and reads large payloads; nil: nowhere.
 	large payload.Bytes
@@ -74,7 +74,7 @@ func (a *attempt) note(level slog.Level, message, status string, args ...any) {
 	a.config.Logger.Log(telemetry.Continue(a.batch, a.task.Traceparent), level, message, args...)
 }
 
-// result is what an agent returned.
+// result is the result of an agent.
 type result struct {
 	output json.RawMessage
 	err    error
@@ -96,8 +96,8 @@ func (a *attempt) run() error {
 	return a.do()
 }
 
-// letIn lets others in beside an attempt that runs alone, aloneFor after it began, and not before its claim says so: whatever
-// ends the process then need not be its doing.
+// letIn lets others in beside an attempt that runs alone, aloneFor after it began, and not before its claim says so:
+// the attempt need not be the cause of a later end of the process.
 func (a *attempt) letIn() (stop func()) {
 	if a.with.open == nil {
 		return func() {}
@@ -123,8 +123,8 @@ func (a *attempt) held() bool {
 	return held
 }
 
-// letGo tells the Scheduler that the attempt was not begun, which then holds its job, or sends the task again. An error means
-// that the record should be delivered again: nothing was told.
+// letGo tells the Scheduler that the attempt was not begun, which then holds its job, or sends the task again. After an
+// error the Scheduler was not told, and the record should be delivered again.
 func (a *attempt) letGo() error {
 	deadline, _ := a.lease.Deadline()
 	switch {
@@ -148,7 +148,7 @@ func (a *attempt) letGo() error {
 	return nil
 }
 
-// do works on an attempt that is ours, and replies. An error means that nothing could be told.
+// do works on an attempt with our claim, and replies. After an error no reply was sent.
 func (a *attempt) do() error {
 	worked, returned := a.work()
 	switch {
@@ -209,19 +209,19 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 		a.note(slog.LevelInfo, "nobody wants the attempt", "withdrawn")
 		return false, nil
 	case errors.Is(a.batch.Err(), context.Canceled):
-		// Whoever runs this is stopping it. It may have been written all the same, as below.
+		// The process is being stopped. The claim may have been written all the same, as below.
 		a.note(slog.LevelInfo, "stopped before the attempt was known to be claimed", "unclaimed", "error", err)
 		return false, err
 	default:
-		// It may have been written all the same. Then the redelivery is answered that the attempt is
-		// taken, by a claim that nobody works on, and the Supervisor ends it at its CompleteBy.
+		// The claim may have been written all the same. Then the redelivered task finds it taken, no agent works under it, and
+		// the Supervisor ends it at its CompleteBy.
 		a.note(slog.LevelError, "the attempt could not be claimed", "unclaimed", "error", err)
 		return false, err
 	}
 }
 
-// claim writes the claim. Every try carries the same LockedBy, so that a try whose answer was lost is
-// recognised as our own by the next.
+// claim writes the claim. Every try carries the same LockedBy, so that the next recognises a claim with a lost answer
+// as our own.
 func (a *attempt) claim() error {
 	try := func() error { return a.config.Claims.Claim(a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil) }
 	err := try()
@@ -260,8 +260,8 @@ func (a *attempt) soon() backoff.BackOff {
 	}}
 }
 
-// scattered takes a third to all of each wait, so that those who failed together do not come back
-// together. How much hangs on the claim, whose nonce is random enough.
+// scattered shortens each wait to between a third and the whole, so that attempts that failed together do not come back
+// together. The fraction comes from the claim's nonce, which is random enough.
 type scattered struct {
 	backoff.BackOff
 	of  string
@@ -279,15 +279,13 @@ func (s *scattered) NextBackOff() time.Duration {
 	return wait/3 + time.Duration(float64(wait)*2/3*float64(hash.Sum32())/math.MaxUint32)
 }
 
-// work lets the agent work until it returns, until nothing may be said any more, or until it was told to
-// stop and did not.
+// work lets the agent work until it returns, until it must be silent, or until it ignored an order to stop.
 func (a *attempt) work() (worked result, returned bool) {
 	if deadline, _ := a.lease.Deadline(); a.lease.Err() != nil || !time.Now().Before(deadline) {
 		return result{err: agent.NotApplied(errNotBegun)}, true
 	}
 	done := make(chan result, 1)
-	// This goroutine is the one that may outlive the batch: nothing can stop an agent that does not
-	// look at its context.
+	// Only this goroutine may outlive the batch: an agent that ignores its context cannot be stopped.
 	go func() {
 		worked := result{err: errExited}
 		// Deferred, so that it is sent after runtime.Goexit too.
@@ -317,7 +315,7 @@ func (a *attempt) work() (worked result, returned bool) {
 	}
 }
 
-// call calls the agent, with its secrets. A panic is its failure, and nobody else's.
+// call calls the agent, with its secrets. A panic is the failure of this attempt alone.
 func (a *attempt) call() (worked result) {
 	var hider secret.Hider
 	defer func() {
@@ -342,7 +340,7 @@ func (a *attempt) call() (worked result) {
 	return worked
 }
 
-// claimed says by what the attempt is held.
+// claimed names the claim or token that holds the attempt.
 func (a *attempt) claimed() makegood.TaskClaim {
 	if a.task.Shared {
 		return makegood.TaskClaim{}
@@ -352,13 +350,13 @@ func (a *attempt) claimed() makegood.TaskClaim {
 	return claim
 }
 
-// discreet is a lease whose progress is told and kept without the secrets of its task.
+// discreet is a lease that reports and keeps progress without the secrets of its task.
 type discreet struct {
 	*lease
 	hider secret.Hider
 }
 
-// Progress reports what is left of a value; of one that its secrets' names make too long, nothing.
+// Progress reports a value without secrets; if the names of secrets make it too long, it reports none.
 func (d discreet) Progress(ctx context.Context, value json.RawMessage) error {
 	value = d.hider.Output(value)
 	if len(value) > makegood.MaxProgressBytes {
@@ -367,13 +365,13 @@ func (d discreet) Progress(ctx context.Context, value json.RawMessage) error {
 	return d.lease.Progress(ctx, value)
 }
 
-// stopped reports whether an error says nothing but that the agent was told to stop.
+// stopped reports whether an error means only that the agent was told to stop.
 func stopped(err error) bool {
 	_, waits := agentctx.Waits(err)
 	return !waits && agent.Failure(err).Retryable
 }
 
-// outcome puts what the agent returned into words.
+// outcome makes a reply from the agent's result.
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
 	if deadline, waits := agentctx.Waits(err); waits {
@@ -392,7 +390,7 @@ func (a *attempt) outcome(worked result) job.Event {
 	}
 }
 
-// replies says of which attempt an outcome is, and who says it.
+// replies names the attempt of an outcome, and its author.
 func (a *attempt) replies() job.Reply {
 	return job.Reply{
 		Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token,
@@ -404,7 +402,7 @@ func (a *attempt) failed(err error) job.StepFailed {
 	return job.StepFailed{Reply: a.replies(), Error: failure(err)}
 }
 
-// checkOutput says why an output cannot be taken. That is final, but the effect has happened.
+// checkOutput returns why an output is refused. That is final, but the effect has happened.
 func checkOutput(output json.RawMessage) error {
 	switch {
 	case len(output) > makegood.MaxPayloadBytes:
@@ -427,8 +425,8 @@ func (a *attempt) reply(event job.Event) error {
 		err = a.send(event)
 	}
 	if err != nil {
-		// Nothing is lost by this. The record is delivered again, finds its attempt claimed and is
-		// dropped; the claim that stays looks like silence, and the Supervisor ends it at CompleteBy.
+		// No harm is done. The record is delivered again, finds its attempt claimed and is dropped; the claim that stays looks
+		// like silence, and the Supervisor ends it at CompleteBy.
 		a.note(slog.LevelWarn, "the outcome could not be told", "untold", "error", err)
 		return err
 	}
@@ -462,7 +460,7 @@ func (a *attempt) send(event job.Event) error {
 		return queue.Refused("%v", err)
 	}
 	until := a.lease.lastWord()
-	// The end of the batch's context stops work; what was done should still be told.
+	// The end of the batch's context stops work; the outcome should still be sent.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
 	defer cancel()
 	if err = a.say(ctx, body, until); err != nil {
@@ -476,7 +474,7 @@ func (a *attempt) send(event job.Event) error {
 	return nil
 }
 
-// failure is what an error comes to, in the words of the engine.
+// failure converts an error to the engine's StepError.
 func failure(err error) job.StepError {
 	f := agent.Failure(err)
 	return job.StepError{Message: f.Message, Retryable: f.Retryable, Kind: f.Kind, Applied: f.Applied, RetryAfter: f.RetryAfter}

@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Check refuses agents of a user's own that could never be asked: nil, badly named, given twice, or under the name of the
-// one that is built in.
+// Check refuses a user's own agents that could never get a task: nil, badly named, given twice, or under the name of
+// the built-in one.
 func Check(handlers []agent.Handler) error {
 	var wrong []error
 	seen := map[string]bool{}
@@ -49,8 +49,8 @@ func CheckRun(concurrency int, grace time.Duration) error {
 	return nil
 }
 
-// CheckOutside refuses names of agents in other processes that could never be asked: badly named, given twice, built in,
-// or those of agents that are here.
+// CheckOutside refuses names of agents in other processes that could never get a task: badly named, given twice, built
+// in, or those of agents that are here.
 func CheckOutside(names []string, here []agent.Handler) error {
 	var wrong []error
 	seen := map[string]bool{}

@@ -17,30 +17,31 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Config is what a Runner needs. Claims and Queue must be set, unless all tasks come to Do: then neither is.
+// Config has the settings and dependencies of a Runner. Claims and Queue must be set, unless all tasks come to Do: then
+// neither is.
 type Config struct {
 	// Handlers are the agents that run here, distinguished by their names.
 	Handlers []agent.Handler
 	Claims   store.Claims
 	Queue    queue.Sender
-	// Tasks is the queue that the tasks come from: what only a newer release understands is sent there again.
+	// Tasks is the queue that the tasks come from: records for a newer release are sent there again.
 	Tasks string
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
-	// Held, if set, reports whether a task of this agent and workflow must not be begun, because one of them is paused. An
-	// error is no reason not to begin: the Scheduler decides what is sent.
+	// Held, if set, reports whether a task of this agent and workflow must not be begun, because either is paused. After an
+	// error the task begins: the Scheduler decides what is sent.
 	Held func(ctx context.Context, agent, workflow string) (bool, error)
 	// Begun, if set, hears of each attempt that begins here, after its claim and before its work: its message is not
 	// needed any more, unless the task is shared.
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)
-	// Others is how many tasks may be under way in this process beside those of a batch. Lambda gives it one batch at a time.
+	// Others is how many tasks may run in this process beside those of a batch. Lambda gives it one batch at a time.
 	Others int
-	// Slots bounds, by what it holds, how many tasks run at once, for all Runners that share it. Nil: nothing does here.
+	// Slots bounds, by its capacity, how many tasks run at once, for all Runners that share it. Nil: there is no bound.
 	Slots chan struct{}
-	// Room is where the tasks run, for several Runners of one process: one that runs alone has nothing of the others beside it
-	// either. Nil: a room of its own.
+	// Room is where the tasks run, for several Runners of one process: a task that runs alone excludes those of the other
+	// Runners, too. Nil: a room of its own.
 	Room *Room
-	// Counts: what an attempt costs on AWS is counted, and said with its reply. Of a function, Clock counts its time.
+	// Counts: the cost of an attempt on AWS is counted, and sent with its reply. Of a function, Clock counts its time.
 	Counts bool
 	Clock  *spend.Clock
 	// ClaimsIn says where Claims keeps them, for the writes of agents that rest on a claim; LockedBy is empty.
@@ -51,16 +52,15 @@ type Config struct {
 	Now func() time.Time
 	// Nonce distinguishes a claim from every other of this instance. Default: rand.Text, 128 random bits.
 	Nonce func(makegood.Task) string
-	// Secrets gives what tasks ask for by name. Default: there are none.
+	// Secrets gives the secrets that tasks name. Default: there are none.
 	Secrets agent.Secrets
-	// Large is where agents write and read large payloads; with a Held it is said there. Nil: they cannot.
+	// Large is where agents write and read large payloads; a Held has its own. Nil: they cannot.
 	Large payload.Bytes
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
 }
 
-// complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a
-// mistake.
+// complete fills in defaults. It panics on an invalid configuration: the wiring has a mistake.
 func (c Config) complete() Config {
 	if (c.Claims == nil) != (c.Queue == nil) {
 		panic("agentrun: the configuration must have Claims and Queue")

@@ -16,16 +16,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Held is a task whose attempt was claimed for this process by somebody else, who keeps the claim. Everything must be set,
-// but that a shared task has no Claim.LockedBy and no use for Heartbeat.
+// Held is a task with an attempt that another party claimed for this process; that party keeps the claim. Everything
+// must be set, except that a shared task has no Claim.LockedBy and no use for Heartbeat.
 type Held struct {
 	Task  makegood.Task
 	Claim job.Claim
 	// Expires is when silence becomes failure, by this process's monotonic clock.
 	Expires time.Time
-	// Heartbeat moves the claim's CompleteBy, keeps progress if there is any, and returns how long after the call silence
-	// becomes failure now. Errors are those of store.Claims.Heartbeat, and what is said there of CompleteBy holds; after any
-	// other, but a refusal (queue.RefusedError), it is called again as long as the attempt has time.
+	// Heartbeat moves the claim's CompleteBy, keeps progress if given, and returns how long after the call silence becomes
+	// failure now. Errors are those of store.Claims.Heartbeat, with the same meaning for CompleteBy; after any other, but a
+	// refusal (queue.RefusedError), it is called again as long as the attempt has time.
 	Heartbeat func(ctx context.Context, progress json.RawMessage) (left time.Duration, err error)
 	// Reply tells the outcome, as the message that would go to a queue. It may be told again. Errors are those of
 	// queue.Sender.
@@ -40,8 +40,8 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// Do does a task that is claimed already, and tells its outcome, under the same rules as HandleSQS. It works until ctx
-// ends, and a reply may be told after that. An error means that nothing was told, and the attempt ends at its CompleteBy.
+// Do does a task that is claimed already, and sends its outcome, under the same rules as HandleSQS. It works until ctx
+// ends, and may send a reply after that. After an error no reply was sent, and the attempt ends at its CompleteBy.
 func (r *Runner) Do(ctx context.Context, h Held) error {
 	handler, err := r.handlerOf(h.Task)
 	if err != nil {
@@ -56,7 +56,8 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	return a.do()
 }
 
-// newHeldLease takes over the clock of an attempt that was claimed elsewhere. No time of day of the other clock is used.
+// newHeldLease takes over the clock of an attempt that was claimed elsewhere. It uses no time of day of the other
+// clock.
 func newHeldLease(ctx context.Context, now func() time.Time, h Held) *lease {
 	silence := domain.Silence(h.Task).Std()
 	l := &lease{
@@ -72,8 +73,8 @@ func newHeldLease(ctx context.Context, now func() time.Time, h Held) *lease {
 	return l
 }
 
-// say says a heartbeat until the keeper of the claim answers, ctx ends, or the work must stop: a keeper that is started again
-// costs no attempt. It returns when the try began that was answered. l.heartbeat is held.
+// say repeats a heartbeat until the keeper of the claim answers, ctx ends, or the work must stop: a restart of the
+// keeper costs no attempt. It returns when the answered try began. l.heartbeat is held.
 func (l *lease) say(ctx context.Context, heartbeat func(context.Context, json.RawMessage) (time.Duration, error)) (left time.Duration, began time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

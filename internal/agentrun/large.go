@@ -14,7 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// payloads are those of one job, for one agent.
+// payloads are the payloads of one job, for one agent.
 type payloads struct {
 	store payload.Bytes
 	at    payload.Place
@@ -52,7 +52,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hopeless makes final what would come again with every attempt.
+// hopeless makes an error final that would come again with every attempt.
 func hopeless(err error) error {
 	if payload.Hopeless(err) {
 		return agent.Final(err)
@@ -68,8 +68,8 @@ func (a *attempt) payloadsOf() agentctx.Payloads {
 	return payloads{a.large, payload.Place{Job: a.task.Job, By: a.task.Agent}}
 }
 
-// spill makes a payload of an output that is too large for a message, if it is JSON at all. One that cannot be written is the
-// failure of the step.
+// spill makes a payload of an output that is too large for a message, if it is valid JSON. If it cannot be written, the
+// step fails.
 func (a *attempt) spill(worked result) result {
 	p := a.payloadsOf()
 	if worked.err != nil || len(worked.output) <= makegood.MaxPayloadBytes || p == nil || !json.Valid(worked.output) {

@@ -38,11 +38,11 @@ type lease struct {
 	margin time.Duration
 	// lapses is when the attempt must end however it heartbeats, on the monotonic clock; zero: only the store says so.
 	lapses time.Time
-	// stop is when work must stop, and silence when nothing can be said any more, because the
-	// invocation ends; zero: it does not.
+	// stop is when work must stop, and silence when the attempt must be silent, because the invocation ends; zero: it does
+	// not.
 	stop, silence time.Time
 
-	// heartbeat lets one go at a time, so that what is stored last is what is kept last.
+	// heartbeat admits one heartbeat at a time, so that the last one stored is the last one kept here.
 	heartbeat sync.Mutex
 	// extended is when the claim was last moved, on the monotonic clock. heartbeat is held.
 	extended time.Time
@@ -50,7 +50,7 @@ type lease struct {
 	progress job.Progress
 
 	mu sync.Mutex
-	// completeBy is the time as it is stored, expires the same moment on the monotonic clock.
+	// completeBy is the time as stored, expires the same moment on the monotonic clock.
 	completeBy, expires time.Time
 	replaced            bool
 	timer               *time.Timer
@@ -135,7 +135,7 @@ func (l *lease) Deadline() (time.Time, bool) {
 	return l.deadline(), true
 }
 
-// Err calls the end of the time what it is, which a context that is ended by hand does not.
+// Err returns DeadlineExceeded at the end of the time; a context that is ended by hand would not.
 func (l *lease) Err() error {
 	if errors.Is(context.Cause(l.Context), context.DeadlineExceeded) {
 		return context.DeadlineExceeded
@@ -155,29 +155,29 @@ func (l *lease) outOfInvocation() bool {
 	return !l.stop.IsZero() && !time.Now().Before(l.stop)
 }
 
-// lastWord is until when the attempt may say something, on the monotonic clock.
+// lastWord is until when the attempt may speak, on the monotonic clock.
 func (l *lease) lastWord() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return earlier(l.expires, l.silence)
 }
 
-// silent reports whether nothing may be said any more. The wall clock is asked too: the monotonic one
-// may stand still while a machine sleeps.
+// silent reports whether the attempt must be silent. It also asks the wall clock: the monotonic one may stand still
+// while a machine sleeps.
 func (l *lease) silent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.replaced || !time.Now().Before(earlier(l.expires, l.silence)) || !l.now().Before(l.completeBy)
 }
 
-// Heartbeat is what agent.Heartbeat promises.
+// Heartbeat implements agent.Heartbeat.
 func (l *lease) Heartbeat(ctx context.Context) error {
 	l.heartbeat.Lock()
 	defer l.heartbeat.Unlock()
 	return l.extendAfter(ctx, rest(l.task.Heartbeat))
 }
 
-// Progress is what agent.Progress promises.
+// Progress implements agent.Progress.
 func (l *lease) Progress(ctx context.Context, value json.RawMessage) error {
 	l.heartbeat.Lock()
 	defer l.heartbeat.Unlock()
@@ -185,15 +185,15 @@ func (l *lease) Progress(ctx context.Context, value json.RawMessage) error {
 	return l.extendAfter(ctx, rest(domain.Silence(l.task)))
 }
 
-// lost reports whether the attempt is over, by asking where its claim is kept: an agent that says so may be wrong, and then
-// its error is told like any other.
+// lost reports whether the attempt is over, by asking the store of its claim: an agent that says so may be wrong, and
+// then its error is sent like any other.
 func (l *lease) lost() bool {
 	if l.task.Shared {
 		return false
 	}
 	l.heartbeat.Lock()
 	defer l.heartbeat.Unlock()
-	_ = l.extendAfter(l, 0) // what it finds out is kept, and what it cannot is no reason to be silent
+	_ = l.extendAfter(l, 0) // the result is kept in the lease, and an error is no reason to be silent
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.replaced
@@ -245,7 +245,7 @@ func (l *lease) joined(beside int, pauses backoff.BackOff) {
 // moveStored moves CompleteBy in the store.
 func (l *lease) moveStored(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error) {
 	claim := l.claim
-	claim.Beside = 0 // It says so already.
+	claim.Beside = 0 // The claim has it already.
 	expires = earlier(began.Add(domain.Silence(l.task).Std()), l.lapses)
 	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
 	claim.Progress = l.progress
@@ -258,13 +258,13 @@ func (l *lease) moveStored(ctx context.Context, began time.Time) (completeBy, ex
 	return completeBy, expires.Add(completeBy.Sub(claim.CompleteBy)), err
 }
 
-// rest is how long after a heartbeat the next is not worth a write, for one who may be silent so long: an agent may
-// heartbeat in a loop. Where the workflow says nothing of heartbeats, each is one.
+// rest is how long after a heartbeat the next is not worth a write, for an attempt that may be silent so long: an agent
+// may heartbeat in a loop. Where the workflow sets no heartbeat, each is written.
 func rest(silence makegood.Duration) time.Duration {
 	return min(maxRest, silence.Std()/4)
 }
 
-// ended says why the context has ended, in the words of the agent kit; nil: it has not.
+// ended returns the reason for the end of the context, as an error of the agent kit; nil: it has not ended.
 func (l *lease) ended() error {
 	switch cause := context.Cause(l.Context); {
 	case cause == nil:

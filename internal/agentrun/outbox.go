@@ -29,7 +29,7 @@ type envelope struct {
 	message queue.Message
 	// until is when it must not be sent any more.
 	until time.Time
-	// sent gets the answer; it has room for it, so that nobody waits for one who has left.
+	// sent gets the answer; its buffer lets the sender go on if the receiver has left.
 	sent chan error
 }
 
@@ -45,7 +45,7 @@ func newOutbox(sender queue.Sender, records int) *outbox {
 
 func (o *outbox) worker() *worker { return &worker{outbox: o} }
 
-// end says that the record works no more. The last one to end sends what waits.
+// end marks the record as done. The last one to end sends the waiting replies.
 func (w *worker) end(ctx context.Context) {
 	w.mu.Lock()
 	if !w.ended {
@@ -91,7 +91,7 @@ func (w *worker) send(ctx context.Context, e *envelope) error {
 	}
 }
 
-// answer is what the queue said, also where ctx has ended since: what was sent was told.
+// answer is the queue's answer, even if ctx has ended since: a reply that was sent counts as told.
 func (e *envelope) answer(ctx context.Context) error {
 	select {
 	case err := <-e.sent:
@@ -125,8 +125,8 @@ func (o *outbox) flush(ctx context.Context) {
 	}
 }
 
-// sendAll sends replies that go to one queue. It has the time of the one that may take longest: the
-// one whose goroutine this is may be the one with the least.
+// sendAll sends replies that go to one queue. Its deadline is the latest of theirs: the caller's own may be the
+// earliest.
 func (o *outbox) sendAll(ctx context.Context, group []*envelope) {
 	if len(group) == 0 {
 		return

@@ -45,8 +45,8 @@ func panickedAt() string {
 	}
 }
 
-// ofLibrary reports whether a call is of Go's own library, whose files lie in a directory. A program that was built without
-// directories (-trimpath) does not say it: then the runtime alone is distinguished.
+// ofLibrary reports whether a call is in Go's own library, with its files in a directory. A program that was built
+// without directories (-trimpath) does not show it: then only the runtime is recognised.
 func ofLibrary(frame runtime.Frame, directory string) bool {
 	if directory == "" {
 		return strings.HasPrefix(frame.Function, "runtime.")

@@ -10,9 +10,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/secret"
 )
 
-// readable reads an agent's error, once, and returns one that says the same without its secrets and that is ours: the methods of
-// an error are its agent's code, and may panic wherever they are called. Those of a nil pointer mostly do, and a nil pointer that
-// is returned as an error is none that is nil.
+// readable reads an agent's error, once, and returns an error of ours with the same text without secrets: the methods
+// of an error are its agent's code, and may panic wherever they are called. Those of a nil pointer mostly do, and a nil
+// pointer that is returned as an error is not a nil error.
 func readable(err error, hider secret.Hider) (plain error) {
 	if err == nil {
 		return nil

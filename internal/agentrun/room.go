@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// drainWithin is how long a task that is to run alone waits for those that run. A process that is never without one that
-	// takes longer runs it beside them then: else it would never begin.
+	// drainWithin is how long a task that is to run alone waits for running ones. After that it runs beside them: a process
+	// that always has a longer task would never begin it.
 	drainWithin = 30 * time.Second
-	// aloneFor is how long nothing is begun beside a task that runs alone: what kills its process has mostly done so by
-	// then, and work of days keeps nobody out.
+	// aloneFor is how long no other task is begun beside a task that runs alone: a task that kills its process has mostly
+	// done so by then, and work of days does not keep others out.
 	aloneFor = time.Minute
-	// aloneDeliveries is how often the message of such a task is given back because its invocation has too little time left.
+	// aloneDeliveries is how often such a task's message is given back because its invocation has too little time left.
 	aloneDeliveries = 3
 )
 
-// loner is a record whose task is to run alone.
+// loner is a record with a task that is to run alone.
 type loner struct {
 	record events.SQSMessage
 	task   makegood.Task
 }
 
-// apart tells the records whose tasks are to run alone from all others.
+// apart separates the records of tasks that are to run alone from all others.
 func apart(event events.SQSEvent) (company []events.SQSMessage, alone []loner) {
 	for _, record := range event.Records {
 		if task, is := isAlone(record); is {
@@ -52,13 +52,14 @@ func isAlone(record events.SQSMessage) (makegood.Task, bool) {
 	return task, err == nil && task.Alone && !task.Shared
 }
 
-// mayBegin reports whether the invocation has as much time left as a task may be silent; or whether that was asked often enough.
+// mayBegin reports whether the invocation has at least the time that a task may be silent, or the message came often
+// enough.
 func mayBegin(ctx context.Context, one loner) bool {
 	end, ends := ctx.Deadline()
 	return !ends || time.Until(end)-reserve >= domain.Silence(one.task).Std() || sqsbatch.ReceiveCount(one.record) >= aloneDeliveries
 }
 
-// company is what runs beside a task.
+// company describes the other tasks beside a task.
 type company struct {
 	// beside is how many others may be under way when it begins.
 	beside int
@@ -77,7 +78,7 @@ type Room struct {
 	empty chan struct{}
 }
 
-// enter waits until the room is open. An error is the cause of ctx's end: then nobody is inside.
+// enter waits until the room is open. An error is the cause of ctx's end: then the caller is not inside.
 func (r *Room) enter(ctx context.Context) error {
 	return r.whenOpen(ctx, func() { r.inside++ })
 }
@@ -92,8 +93,9 @@ func (r *Room) leave() {
 	}
 }
 
-// enterAlone shuts the room, and waits until those inside have left, but for drainWithin at most: empty says whether they
-// have. Others may come in when open is called, again or not. An error is the cause of ctx's end: then nobody entered.
+// enterAlone shuts the room, and waits until those inside have left, but for drainWithin at most: empty says whether
+// they have. Others may come in once open is called, which may be called again. An error is the cause of ctx's end:
+// then the caller has not entered.
 func (r *Room) enterAlone(ctx context.Context) (empty bool, open func(), err error) {
 	shut := make(chan struct{})
 	var left chan struct{}
@@ -123,7 +125,7 @@ func (r *Room) enterAlone(ctx context.Context) (empty bool, open func(), err err
 	return empty, open, nil
 }
 
-// drained waits for the others, who have left when left is closed; nil: there were none.
+// drained waits for the others, which have left when left is closed; nil: there were none.
 func drained(ctx context.Context, left <-chan struct{}) (empty bool, err error) {
 	if left == nil {
 		return true, nil
@@ -140,7 +142,7 @@ func drained(ctx context.Context, left <-chan struct{}) (empty bool, err error) 
 	}
 }
 
-// whenOpen does something under the lock, while the room is open.
+// whenOpen calls do under the lock, while the room is open.
 func (r *Room) whenOpen(ctx context.Context, do func()) error {
 	for {
 		r.mu.Lock()

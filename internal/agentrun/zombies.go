@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// zombies are the agents that were told to stop, did not, and were given up: they may still reach their remote services. The zero
-// value: there are none.
+// zombies are the agents that were told to stop, did not, and were given up: they may still reach their remote
+// services. The zero value: there are none.
 type zombies struct {
 	mu   sync.Mutex
-	by   map[int]string // who they are, and until when
+	by   map[int]string // their names, and until when
 	next int
 	gone sync.WaitGroup
 }
 
-// add knows a zombie until it ends, or its attempt does: what it does later is done by a silent attempt.
+// add keeps a zombie until it ends, or its attempt does: its later effects are those of a silent attempt.
 func (z *zombies) add(who string, until time.Time, done <-chan result) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -47,5 +47,5 @@ func (r *Runner) Zombies() []string {
 	return slices.Sorted(maps.Values(r.zombies.by))
 }
 
-// AwaitZombies returns when there are none any more. Nothing may be begun meanwhile.
+// AwaitZombies returns when there are none any more. The caller must begin no task meanwhile.
 func (r *Runner) AwaitZombies() { r.zombies.gone.Wait() }

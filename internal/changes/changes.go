@@ -1,6 +1,6 @@
-// Package changes hands on what has changed of jobs, to whoever hears of every change. It holds the port, a Relay that keeps who
-// is slow away from who moves jobs, and a Hub for those who look on live. It decides nothing: which changes there are the core
-// says, and jobs remember them until somebody has heard.
+// Package changes passes on the changes of jobs, to every listener. It holds the port, a Relay that keeps slow
+// listeners away from the processes that move jobs, and a Hub for live viewers. It decides nothing: the core makes the
+// changes, and jobs remember them until they are acknowledged.
 package changes
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// ErrLater is what a Publisher answers that has taken a run in, and says later what became of it.
+// ErrLater is a Publisher's answer if it accepted a run, and reports the outcome later.
 var ErrLater = errors.New("it is said later whether they were published")
 
 // Publisher hands on runs of changes.
 type Publisher interface {
-	// Publish hands on runs, each of another job. It returns an error for each: nil means that the run is where it will not be
-	// lost; ErrLater that this is said later. Runs of one job are handed over in the order of their numbers, and one may begin
-	// with what another had.
+	// Publish passes on runs, each of another job. It returns an error for each: nil means that the run is stored durably;
+	// ErrLater that the outcome is reported later. Runs of one job come in the order of their numbers, and one may begin
+	// with changes that another had.
 	Publish(ctx context.Context, runs []Run) []error
 }
 
@@ -30,10 +30,10 @@ type Run struct {
 	Confirm bool
 }
 
-// UpTo is the number of the last of them.
+// UpTo is the number of the last change.
 func (r Run) UpTo() int { return r.Changes.Changes[len(r.Changes.Changes)-1].Number }
 
-// Encode writes the run as it is published: makegood.Changes as JSON.
+// Encode writes the run in its published form: makegood.Changes as JSON.
 func (r Run) Encode() (string, error) {
 	body, err := json.Marshal(r.Changes)
 	if err != nil {

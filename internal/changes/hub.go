@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxRecent is how many changes a Hub remembers for those who come back.
+	// maxRecent is how many changes a Hub remembers for viewers that come back.
 	maxRecent = 10_000
-	// maxBehind is how many changes may wait for one who looks on.
+	// maxBehind is how many changes may wait for one viewer.
 	maxBehind = 1000
 )
 
-// Shown is a change as those see it who look on: At is its place among all that the Hub has shown, from 1. Missed is how many
-// were left out before it, because whoever looks on was too slow, or was away too long.
+// Shown is a change for viewers: At is its place among all changes that the Hub has shown, from 1. Missed is how many
+// were left out before it, because the viewer was too slow, or away too long.
 type Shown struct {
 	At       int64
 	Job      string
@@ -24,7 +24,7 @@ type Shown struct {
 	makegood.Change
 }
 
-// Hub shows changes to those who look on. It waits for nobody: who is too slow misses some, and is told how many.
+// Hub shows changes to viewers. It does not wait: a slow viewer misses some changes, and is told how many.
 type Hub struct {
 	mu      sync.Mutex
 	last    int64
@@ -32,7 +32,7 @@ type Hub struct {
 	viewers map[*viewer]struct{}
 	ended   chan struct{}
 	end     sync.Once
-	// shown and before are up to which numbers of jobs were shown, of those that changed last: runs repeat what was not confirmed.
+	// shown and before are the last shown numbers of recently changed jobs: runs repeat unacknowledged changes.
 	shown, before map[jobKey]int
 }
 
@@ -42,7 +42,7 @@ type jobKey struct {
 	createdAt int64
 }
 
-// viewer is one who looks on.
+// viewer is a live viewer.
 type viewer struct {
 	out    chan Shown
 	missed int64
@@ -53,14 +53,14 @@ func NewHub() *Hub {
 	return &Hub{viewers: map[*viewer]struct{}{}, shown: map[jobKey]int{}, ended: make(chan struct{})}
 }
 
-// Close sends home those who look on. A Hub that is nil has none.
+// Close ends all viewers. A nil Hub has none.
 func (h *Hub) Close() {
 	if h != nil {
 		h.end.Do(func() { close(h.ended) })
 	}
 }
 
-// Ended is closed when those who look on are to go.
+// Ended is closed when viewers must leave.
 func (h *Hub) Ended() <-chan struct{} { return h.ended }
 
 // Show shows a run.
@@ -100,8 +100,8 @@ func (v *viewer) show(s Shown) {
 	}
 }
 
-// Watch returns what is shown from now on, or, with after above zero, what was shown after that place, as far as it is
-// remembered; until stop is called, which must be.
+// Watch returns the changes from now on, or, with after above zero, those after that place, as far as they are
+// remembered; until stop is called, which the caller must do.
 func (h *Hub) Watch(after int64) (all <-chan Shown, stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +130,7 @@ func (v *viewer) catchUp(h *Hub, after int64) {
 	}
 }
 
-// Live shows runs to those who look on, and hands them on. The zero value of Next: nobody else hears of them.
+// Live shows runs to viewers, and passes them on. Without Next it passes them to no publisher.
 type Live struct {
 	Hub  *Hub
 	Next Publisher
@@ -138,7 +138,7 @@ type Live struct {
 
 var _ Publisher = Live{}
 
-// Publish is what Publisher says.
+// Publish implements Publisher.
 func (l Live) Publish(ctx context.Context, runs []Run) []error {
 	for _, run := range runs {
 		l.Hub.Show(run.Changes)

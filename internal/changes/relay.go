@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// MaxWaiting is how many jobs' changes may wait in a Relay. Those of more are refused, and published when somebody has to do
-	// with their job again.
+	// MaxWaiting is how many jobs' changes may wait in a Relay. Changes of further jobs are refused, and published at the
+	// next event of their job.
 	MaxWaiting = 10_000
 	// sendWithin is how long handing over one run may take.
 	sendWithin = 10 * time.Second
-	// grace is what a sink has when the time is over, or the Relay ends, to come back by itself.
+	// grace is the time that a sink has to return by itself when its time is over, or the Relay ends.
 	grace = 5 * time.Second
 	// firstPause and longestPause are how long a Relay waits after a run that could not be handed over; it doubles.
 	firstPause   = time.Second
@@ -30,9 +30,9 @@ var errFull = fmt.Errorf("the changes of %d jobs wait to be published", MaxWaiti
 // Sink takes one run. An error means that it is handed over again.
 type Sink func(ctx context.Context, run makegood.Changes) error
 
-// Relay takes runs in at once and hands them to a sink one after the other, however slow that is. What waits of one job becomes
-// one run. While the sink fails, it is tried again with backoff, and what waits stays: jobs remember what was not handed over, so
-// a Relay that ends loses nothing.
+// Relay accepts runs at once and hands them to a sink one after the other, however slow that is. Waiting runs of one
+// job are merged. While the sink fails, it is retried with backoff, and the runs stay: jobs remember changes that were
+// not handed over, so a Relay that ends loses none.
 type Relay struct {
 	sink      Sink
 	receivers *pause.Receivers // the sink alone
@@ -44,7 +44,7 @@ type Relay struct {
 	wake    chan struct{}
 }
 
-// NewRelay makes a Relay. Nothing is handed over until it runs.
+// NewRelay makes a Relay. It hands over no run until Run is called.
 func NewRelay(sink Sink, logger *slog.Logger) *Relay {
 	return &Relay{
 		sink: sink, receivers: pause.NewReceivers(logger), logger: logger, waiting: map[string]Run{}, wake: make(chan struct{}, 1),
@@ -67,8 +67,8 @@ func (r *Relay) Publish(_ context.Context, runs []Run) []error {
 		case !waits:
 			r.order = append(r.order, run.Job)
 		}
-		// A run begins with what nobody is known to have heard, so the later one has what waits; but one that was derived before
-		// may come in after it.
+		// A run begins with the first unacknowledged change, so the later one includes the waiting one; but an earlier run may
+		// arrive after it.
 		if !waits || !before.CreatedAt.Equal(run.CreatedAt) || run.UpTo() >= before.UpTo() {
 			r.waiting[run.Job] = run
 		}
@@ -81,7 +81,7 @@ func (r *Relay) Publish(_ context.Context, runs []Run) []error {
 	return errs
 }
 
-// Run hands over what comes in until ctx ends, and says of each run what became of it.
+// Run hands over the accepted runs until ctx ends, and reports the outcome of each to handed.
 func (r *Relay) Run(ctx context.Context, handed func(context.Context, Run, error)) {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -112,15 +112,15 @@ func (r *Relay) Run(ctx context.Context, handed func(context.Context, Run, error
 	}
 }
 
-// hand hands over a run. A sink that hangs is given up on, and what it still does with the run is what a run handed over twice
-// does: whoever hears it knows the numbers.
+// hand hands over a run. It gives up on a sink that hangs; if the sink still uses the run, that is a repeated run:
+// listeners recognise the numbers.
 func (r *Relay) hand(ctx context.Context, run Run) error {
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	return r.receivers.Call(ctx, "changes", grace, func() error { return r.sink(ctx, run.Changes) })
 }
 
-// next takes out what waits longest.
+// next removes the run that has waited longest.
 func (r *Relay) next() (Run, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

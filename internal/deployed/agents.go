@@ -16,8 +16,8 @@ import (
 // depthsAtOnce is how many queues are asked for their depth at once.
 const depthsAtOnce = 8
 
-// Agents returns how the agents of a stack stand, but for what is paused, by their names. How old its oldest task is SQS tells CloudWatch alone,
-// and how attempts ended is in the stack's metrics.
+// Agents returns the state of a stack's agents, by name, without pauses. The age of the oldest task is in CloudWatch
+// only, where SQS puts it, and the results of attempts are in the stack's metrics.
 func (o *operator) Agents(ctx context.Context) ([]api.Agent, error) {
 	asks, err := o.asks(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (o *operator) agent(ctx context.Context, name string) api.Agent {
 	return a
 }
 
-// asks returns the workflows whose current definition asks an agent for something, by the agents' names, sorted.
+// asks returns the workflows with a current definition that uses an agent, by agent, sorted.
 func (o *operator) asks(ctx context.Context) (map[string][]string, error) {
 	current, err := o.Workflows(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (o *operator) asks(ctx context.Context) (map[string][]string, error) {
 	return by, nil
 }
 
-// compiled returns a definition: the one that is linked here, or else the one that is stored. One that cannot be read any more asks
-// nobody for anything.
+// compiled returns a definition: the linked one, or else the stored one. A definition that cannot be read any more uses
+// no agents.
 func (o *operator) compiled(ctx context.Context, name, hash string) (*workflowfile.Compiled, error) {
 	if linked := o.published.byName[name]; linked != nil && linked.Hash == hash {
 		return linked, nil

@@ -25,19 +25,19 @@ const (
 	VarTable  = "MAKEGOOD_TABLE"
 	VarIndex  = "MAKEGOOD_INDEX"
 	VarShards = "MAKEGOOD_SHARDS"
-	// VarQueues gives the address of each queue, events=https://...,quarantine=https://...; or
-	// VarQueuePrefix says what stands before their names in the account. One of them must be set.
+	// VarQueues gives the address of each queue, events=https://...,quarantine=https://...; or VarQueuePrefix is the prefix
+	// of their names in the account. One of these must be set.
 	VarQueues      = "MAKEGOOD_QUEUES"
 	VarQueuePrefix = "MAKEGOOD_QUEUE_PREFIX"
-	// VarReplies registers reply queues, shop=replies-shop,...: what a job may name as replyTo, and the
-	// queue of it. VarAlertTopic is the ARN of an SNS topic, VarWebhook that of an SSM parameter which holds
-	// an address for alerts, VarBus the name of an event bus. All optional.
+	// VarReplies registers reply queues, shop=replies-shop,...: the names that a job may use as replyTo, and their queues.
+	// VarAlertTopic is the ARN of an SNS topic, VarWebhook the ARN of an SSM parameter with an address for alerts, VarBus
+	// the name of an event bus. All optional.
 	VarReplies    = "MAKEGOOD_REPLIES"
 	VarAlertTopic = "MAKEGOOD_ALERT_TOPIC"
 	VarWebhook    = "MAKEGOOD_WEBHOOK_PARAMETER"
 	VarBus        = "MAKEGOOD_BUS"
-	// VarChangesBus is the name of the bus on which every change of every job is published; empty: nothing is kept for it. All
-	// functions that save jobs have the same.
+	// VarChangesBus is the name of the bus on which every change of every job is published; empty: no changes are kept for
+	// it. It is the same for all functions that save jobs.
 	VarChangesBus = "MAKEGOOD_CHANGES_BUS"
 	// VarPage is the URL of the page of this stack, where there is one, VarRunbook that of a runbook of one's own: what the
 	// links of alerts begin with. Both optional.
@@ -47,25 +47,25 @@ const (
 	// and blocks that the http agent may call.
 	VarAgent     = "MAKEGOOD_AGENT"
 	VarHTTPAllow = "MAKEGOOD_HTTP_ALLOW"
-	// VarSecrets says where an agent's secrets are, and what stands before their names: ssm:/makegood/STACK/AGENT/ or
+	// VarSecrets says where an agent's secrets are, with the prefix of their names: ssm:/makegood/STACK/AGENT/ or
 	// secretsmanager:makegood/STACK/AGENT/. Empty: in the environment, MAKEGOOD_SECRET_NAME.
 	VarSecrets = "MAKEGOOD_SECRETS"
 	// VarAgents lists the agents that have a tasks queue, with commas between; a workflow that names another
 	// is refused. Empty: not looked at, or those that VarQueues has a queue of.
 	VarAgents = "MAKEGOOD_AGENTS"
-	// VarLinks is the URL of the door complete: what begins the links of those who are asked. Empty: they get no link.
+	// VarLinks is the URL of the door complete, the prefix of links for those asked. Empty: they get no link.
 	VarLinks = "MAKEGOOD_LINKS"
 	// VarDoor is the door that a door's function is: submit, read, operate or complete.
 	VarDoor = "MAKEGOOD_DOOR"
 	// VarStack is the name of the stack, under which metrics are filed; default: the table's name.
 	VarStack = "MAKEGOOD_STACK"
-	// VarMetricsByName is yes where times, attempts and ends are to be metrics of each agent and each workflow, too, which cost by
-	// their number; empty is no.
+	// VarMetricsByName is yes if times, attempts and ends are also metrics per agent and per workflow, which cost by their
+	// number; empty is no.
 	VarMetricsByName = "MAKEGOOD_METRICS_BY_NAME"
 	// VarRetention is for how many days a job is kept after its end; empty or 0: for ever.
 	VarRetention = "MAKEGOOD_RETENTION_DAYS"
-	// VarPayloads says where large payloads are, as BUCKET/STACK; empty: nowhere. VarPayloadDays is after how many days the
-	// bucket's lifecycle takes what nobody has written or kept; empty or 0: never.
+	// VarPayloads says where large payloads are, as BUCKET/STACK; empty: nowhere. VarPayloadDays is the number of days
+	// after which the bucket's lifecycle deletes objects that were neither written nor kept; empty or 0: never.
 	VarPayloads    = "MAKEGOOD_PAYLOADS"
 	VarPayloadDays = "MAKEGOOD_PAYLOAD_DAYS"
 	// VarLogLevel is DEBUG, INFO, WARN or ERROR; default: INFO.
@@ -96,7 +96,7 @@ type place struct {
 	agents       []string
 }
 
-// parts is what every function reads.
+// parts is the configuration of every function.
 type parts struct {
 	place
 	region   string
@@ -110,7 +110,7 @@ type parts struct {
 }
 
 func (e *environment) parts() parts {
-	// Nothing else would say that it is missing before the first request.
+	// Without this check a missing value would first show at a request.
 	p := parts{
 		region:   e.required(varRegion, "the AWS region"),
 		function: e.required(varFunction, "the name of this function"),
@@ -161,14 +161,14 @@ func (e *environment) needs(p place, names ...string) {
 	}
 }
 
-// schedulerConfig is what the Scheduler's function reads beside.
+// schedulerConfig is the further configuration of the Scheduler's function.
 type schedulerConfig struct {
 	parts
 	replies             map[string]string
 	topic, webhook, bus string
 	changes             string
 	links               string
-	// page and runbook are what the links of alerts begin with.
+	// page and runbook are the prefixes of links in alerts.
 	page, runbook string
 }
 
@@ -197,12 +197,12 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 	return c, e.err()
 }
 
-// where says what alerts say of this stack.
+// where describes this stack in alerts.
 func (c schedulerConfig) where() notify.Where {
 	return notify.Where{Name: "stack " + c.stack, Flags: "--stack " + c.stack, Page: c.page, Runbook: c.runbook}
 }
 
-// link makes the links of those who are asked; nil: there are none.
+// link makes the links for those asked; nil: there are none.
 func (c schedulerConfig) link() func(token string) string {
 	if c.links == "" {
 		return nil
@@ -210,7 +210,7 @@ func (c schedulerConfig) link() func(token string) string {
 	return func(token string) string { return strings.TrimSuffix(c.links, "/") + httpapi.LinkPath(token) }
 }
 
-// agentConfig is what an agent's function reads beside.
+// agentConfig is the further configuration of an agent's function.
 type agentConfig struct {
 	parts
 	agent      string
@@ -236,7 +236,7 @@ func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig,
 	return c, e.err()
 }
 
-// doorConfig is what a door's function reads beside.
+// doorConfig is the further configuration of a door's function.
 type doorConfig struct {
 	parts
 	door    httpapi.Door
@@ -266,7 +266,7 @@ func readSupervisor(getenv func(string) string) (parts, error) {
 const (
 	EventsQueue     = "events"
 	QuarantineQueue = "quarantine"
-	// SubmissionsQueue is where submissions by message come from, and nothing else.
+	// SubmissionsQueue carries submissions by message, and no other messages.
 	SubmissionsQueue = "submissions"
 )
 

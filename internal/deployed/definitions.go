@@ -11,10 +11,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// definitions are the workflow files that a process is linked with. They are made known to a stack that
-// knows none of their names, with the first batch that its Scheduler handles: deploying is all that it
-// takes. A name that has a definition keeps it until somebody publishes another: which one is current must
-// not rest on which process was started last.
+// definitions are the workflow files that a process is linked with. With the first batch that its Scheduler handles
+// they are published to a stack that lacks their names, so deploying is enough. A name that has a definition keeps it
+// until another is published: the current one must not depend on which process started last.
 type definitions struct {
 	byName map[string]*workflowfile.Compiled
 
@@ -34,7 +33,8 @@ func newDefinitions(files fs.FS) (*definitions, error) {
 	return d, nil
 }
 
-// publish makes one of them the definition of its name, and its schedules those of the stack; of another name it does nothing.
+// publish makes one of the definitions current for its name, and its schedules those of the stack; it ignores other
+// names.
 func (d *definitions) publish(ctx context.Context, to store.Definitions, schedules adopter, name string) error {
 	c, ok := d.byName[name]
 	if !ok {
@@ -49,8 +49,8 @@ type adopter interface {
 	Adopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error
 }
 
-// publish makes a definition the current one of its name, and then its schedules those of the stack. One whose schedules cannot be kept
-// changes nothing. After an error it may be made again, and goes on.
+// publish makes a definition the current one of its name, and then its schedules those of the stack. If the schedules
+// cannot be kept, it changes neither. After an error it may be repeated, and goes on.
 func publish(ctx context.Context, to store.Definitions, schedules adopter, c *workflowfile.Compiled) error {
 	if err := schedules.MayAdopt(ctx, c.Workflow.Name, c.Schedules); err != nil {
 		return err

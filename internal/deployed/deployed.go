@@ -1,11 +1,11 @@
 // Package deployed is Makegood on AWS: DynamoDB, SQS, and the handlers that Lambda functions start: those of the
-// Scheduler, the Supervisor, the agents and the doors. It reads their configuration, makes the clients, and wires; it decides nothing. The same
-// handlers run in one process in package embedded.
+// Scheduler, the Supervisor, the agents and the doors. It reads their configuration, makes the clients, and wires; it
+// makes no decisions. The same handlers run in one process in package embedded.
 //
-// # What Lambda may do to them
+// # Under Lambda
 //
-// A function may be killed at any moment, run twice, or be frozen between two invocations. Nothing is
-// kept in memory that matters, and every goroutine of an invocation has ended when it returns.
+// A function may be killed at any moment, run twice, or be frozen between two invocations. Memory holds no state that
+// must survive, and every goroutine of an invocation has ended when it returns.
 package deployed
 
 import (
@@ -56,15 +56,15 @@ import (
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
 
-// keptBack is how long before the end of an invocation a handler must be done, a quarter of its time
-// at most: what failed is then made visible again, and what was decided is logged.
+// keptBack is how long before the end of an invocation a handler must be done, a quarter of its time at most: the rest
+// is for making failed messages visible again and for logging.
 const keptBack = 2 * time.Second
 
-// requestTimeout is how long one try of one request to AWS may take. Without it a connection that hangs
-// would take the whole invocation; nothing here polls, so nothing is meant to take long.
+// requestTimeout is how long one try of one request to AWS may take. Without it a hanging connection would use up the
+// whole invocation; no request here is a long poll, so all should be quick.
 const requestTimeout = 5 * time.Second
 
-// stack is the clients and what is made of them, for one function.
+// stack holds the clients and the parts made from these, for one function.
 type stack struct {
 	parts
 	aws    aws.Config
@@ -72,7 +72,7 @@ type stack struct {
 	queues *sqsqueue.Queues
 	log    *slog.Logger
 	meter  *meter
-	spans  *otlp.Spans // nil: nobody wants them
+	spans  *otlp.Spans // nil: no spans are wanted
 	// clock counts the time of the function, for those that it works for.
 	clock *spend.Clock
 }
@@ -86,7 +86,7 @@ func open(ctx context.Context, p parts) (*stack, error) {
 	log := newLog(os.Stdout, p.level, p.function)
 	m := newMeter(os.Stdout, log, p.stack)
 	m.byName = p.byName
-	// What libraries log, and what is logged of a record that panics, goes the same way.
+	// Logs of libraries, and of a record that panics, go the same way.
 	slog.SetDefault(log)
 	s := &stack{parts: p, log: log, meter: m, spans: holdSpans(ctx, p, log), clock: spend.NewClock(p.memory, time.Now)}
 	countThrottles(&c, &s.meter.throttles)
@@ -95,7 +95,7 @@ func open(ctx context.Context, p parts) (*stack, error) {
 	return s, err
 }
 
-// awsConfig is that of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
+// awsConfig is the configuration of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
 func awsConfig(ctx context.Context) (aws.Config, error) {
 	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
 		config.WithLogger(logging.LoggerFunc(sdkLog)))
@@ -105,7 +105,7 @@ func awsConfig(ctx context.Context) (aws.Config, error) {
 	return c, nil
 }
 
-// sdkLog logs what the SDK says, which otherwise would not be in JSON.
+// sdkLog logs the SDK's messages, which otherwise would not be in JSON.
 func sdkLog(class logging.Classification, format string, args ...any) {
 	slog.Debug("AWS SDK", "class", class, "said", fmt.Sprintf(format, args...))
 }
@@ -121,9 +121,9 @@ func (p place) open(c aws.Config) (*dynamostore.Store, *sqsqueue.Queues, error) 
 	return store, sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(c), URLs: p.queues, Prefix: p.prefix}), nil
 }
 
-// Scheduler makes the handler of the events and submissions queues from the environment, and of workflow files, which are
-// made known, where their names are not, before the first batch is handled. The error names
-// everything that is wrong with the environment.
+// Scheduler makes the handler of the events and submissions queues from the environment, and of workflow files, which
+// are published, unless their names exist, before the first batch is handled. The error names every mistake in the
+// environment.
 func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (queue.Handler, error) {
 	c, err := readScheduler(getenv)
 	if err != nil {
@@ -183,7 +183,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 // SweepPeriod is how often the schedule of the template starts the Supervisor.
 const SweepPeriod = time.Minute
 
-// listener tells whoever listens to a job, and the bus.
+// listener notifies the listeners of a job, and the bus.
 func (s *stack) listener(c schedulerConfig) notify.Notifier {
 	all := []notify.Notifier{replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
 	if c.bus != "" {
@@ -192,7 +192,7 @@ func (s *stack) listener(c schedulerConfig) notify.Notifier {
 	return notify.All(all...)
 }
 
-// changes is the bus on which every change is published; nil: nobody hears of them.
+// changes is the bus on which every change is published; nil: there is none.
 func (s *stack) changes(bus string) changes.Publisher {
 	if bus == "" {
 		return nil
@@ -200,7 +200,7 @@ func (s *stack) changes(bus string) changes.Publisher {
 	return awsnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: bus}
 }
 
-// notifier tells an operator: the log, and what else is configured, all instances of the stack together.
+// notifier notifies an operator: in the log, and by the configured ways, all instances of the stack together.
 func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 	log := notify.Log{Logger: quiet.Loud(s.log)}
 	var to []notify.Alerter
@@ -279,9 +279,9 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, sup, &swept) }, nil
 }
 
-// sweep sweeps until shortly before the end of the invocation. That it then stops is no error: the
-// next sweep begins with what is oldest. swept counts the sweeps that came to their end and left no shard to anybody else: who
-// holds a lease need not sweep, and then nobody does.
+// sweep sweeps until shortly before the end of the invocation. Stopping then is no error: the next sweep begins with
+// the oldest. swept counts complete sweeps that left no shard to another holder: a leaseholder need not sweep, and then
+// no process would.
 func (s *stack) sweep(ctx context.Context, sup sweeper, swept *atomic.Int64) error {
 	defer s.meter.write(ctx)
 	within, cancel := shorten(ctx)
@@ -303,8 +303,8 @@ func (s *stack) sweep(ctx context.Context, sup sweeper, swept *atomic.Int64) err
 	return err
 }
 
-// audit looks at a page more, after a sweep that left time for it. One that failed is no failed sweep: what it did not
-// look at, the next one does.
+// audit audits one more page, after a sweep that left time. Its failure is no failed sweep: the next audit covers the
+// same jobs.
 func (s *stack) audit(ctx context.Context, sup sweeper) {
 	if _, err := sup.Audit(ctx); err != nil {
 		s.log.WarnContext(ctx, "audit goes on with the next sweep", "error", err)
@@ -317,8 +317,8 @@ type sweeper interface {
 	Audit(ctx context.Context) (supervisor.AuditResult, error)
 }
 
-// handler makes of inner what Lambda calls: done in time to give back what failed. Spans are sent last, when nothing that matters
-// is left to do.
+// handler makes the handler that Lambda calls from inner, which ends in time to give back failed messages. Spans are
+// sent last, after all important work.
 func (s *stack) handler(inner queue.Handler, name string) queue.Handler {
 	handle := sqsbatch.Backoff(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		defer s.meter.write(ctx)
@@ -332,7 +332,7 @@ func (s *stack) handler(inner queue.Handler, name string) queue.Handler {
 	}
 }
 
-// shorten ends ctx early by what is kept back.
+// shorten ends ctx early, by keptBack.
 func shorten(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -341,7 +341,7 @@ func shorten(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, end.Add(-min(keptBack, time.Until(end)/4)))
 }
 
-// instance names this process in LockedBy: the function, and what distinguishes its environments.
+// instance names this process in LockedBy: the function, and a part that distinguishes its environments.
 func (s *stack) instance() string {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // never fails, says its documentation

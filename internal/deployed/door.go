@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/spend"
 )
 
-// door lets some callers do some things to a stack's jobs. Who may knock is IAM's to say, before the function is
-// started; the door says who it was.
+// door lets some callers do some things to a stack's jobs. IAM decides about access before the function is started; the
+// door passes on the caller's identity.
 type door struct {
 	name httpapi.Door
 	api  http.Handler
@@ -32,8 +32,8 @@ type door struct {
 type callerKey struct{}
 
 // Door makes the handler of a function URL from the environment, and of workflow files, which a first submission
-// makes known: the HTTP API, as far as it belongs to the door that the environment names. What is asked is stored
-// before it is answered. The error names everything that is wrong with the environment.
+// publishes: the HTTP API, as far as it belongs to the door that the environment names. Requests are stored before they
+// are answered. The error names every mistake in the environment.
 func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(context.Context, events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error), error) {
 	c, err := readDoor(getenv)
 	if err != nil {
@@ -57,8 +57,8 @@ func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(co
 	return d.answer, nil
 }
 
-// answer answers a request that somebody signed. One without an identity came another way than through a URL that
-// asks IAM, and is refused, but at the door complete: there a token says what one may do.
+// answer answers a signed request. One without an identity came another way than through a URL with IAM, and is
+// refused, except at the door complete: there the token is the authorization.
 func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error) {
 	defer d.done(ctx)
 	defer d.clock.Invoked()()
@@ -85,7 +85,7 @@ func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (e
 	return answer, nil
 }
 
-// loggedPath is the path of a request for a log: that of a link has the token, and whoever reads it could answer.
+// loggedPath is the path of a request for a log, without a link's token, which would let a reader answer.
 func (d *door) loggedPath(r *http.Request) string {
 	if d.name == httpapi.Complete {
 		return httpapi.WithoutToken(r.URL.Path)
@@ -93,7 +93,7 @@ func (d *door) loggedPath(r *http.Request) string {
 	return r.URL.Path
 }
 
-// loggedLocation is where an answer leads, for a log: the query of one that leads to a payload lets whoever reads it in.
+// loggedLocation is the target of an answer for a log, without the query, which would let a reader open a payload.
 func loggedLocation(location string) string {
 	place, _, _ := strings.Cut(location, "?")
 	return place

@@ -26,7 +26,7 @@ const (
 	emfMilliseconds emfUnit = "Milliseconds"
 )
 
-// emfMetric is one value, or, where Values has any, all of these: CloudWatch makes percentiles of them.
+// emfMetric is one value, or all of Values, if there are any: CloudWatch makes percentiles from these.
 type emfMetric struct {
 	Name   string
 	Unit   emfUnit
@@ -34,7 +34,7 @@ type emfMetric struct {
 	Values []float64
 }
 
-// emfRecord is a line of a log in CloudWatch's embedded metric format: CloudWatch makes metrics of it.
+// emfRecord is a log line in CloudWatch's embedded metric format: CloudWatch makes metrics from it.
 type emfRecord struct {
 	Namespace string
 	At        time.Time
@@ -45,7 +45,7 @@ type emfRecord struct {
 	Metrics []emfMetric
 }
 
-// metadata is what CloudWatch reads first.
+// metadata is the part that CloudWatch reads first.
 type metadata struct {
 	Timestamp         int64
 	CloudWatchMetrics []directive

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// environment reads configuration, and remembers all that is wrong with it: whoever deploys should
-// not have to find one mistake by mending another.
+// environment reads configuration, and collects all mistakes, so that one deployment reports them together.
 type environment struct {
 	getenv func(string) string
 	wrong  []string
@@ -19,7 +18,7 @@ func (e *environment) refuse(name, format string, args ...any) {
 	e.wrong = append(e.wrong, name+" "+fmt.Sprintf(format, args...))
 }
 
-// required returns a value that must be there; what says what it is.
+// required returns a value that must be set; what describes it.
 func (e *environment) required(name, what string) string {
 	value := e.getenv(name)
 	if value == "" {
@@ -62,7 +61,7 @@ func (e *environment) list(name string) []string {
 	return values
 }
 
-// pairs returns "a=1,b=2" as a map, and nil where there is nothing.
+// pairs returns "a=1,b=2" as a map, and nil where it is empty.
 func (e *environment) pairs(name string) map[string]string {
 	var all map[string]string
 	for _, pair := range e.list(name) {

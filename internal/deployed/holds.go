@@ -13,14 +13,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// holds makes what pauses the agents and workflows of a stack. knows says why there is no workflow of a name.
+// holds makes the Keeper of a stack's pauses. knows says why there is no workflow of a name.
 func (s *stack) holds(agents []string, knows func(ctx context.Context, workflow string) error) *holds.Keeper {
 	return holds.New(holds.Config{
 		Store: s.store, Queue: s.queues, Events: EventsQueue, Agents: agents, Knows: knows, Changed: s.release, Logger: s.log,
 	})
 }
 
-// release has the Scheduler let the first jobs of what was resumed go on at once. Later ones a sweep finds.
+// release has the Scheduler release the first jobs of a resumed agent or workflow at once. A sweep finds later ones.
 func (s *stack) release(ctx context.Context, key time.Time) {
 	if key.IsZero() || key.After(time.Now()) {
 		return

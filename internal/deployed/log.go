@@ -24,7 +24,7 @@ func newLog(out io.Writer, level slog.Level, function string) *slog.Logger {
 	return slog.New(quiet.New(telemetry.LogLines(lines), time.Now)).With("function", function)
 }
 
-// invocationLog adds what is known of the invocation.
+// invocationLog adds the attributes of the invocation.
 type invocationLog struct{ slog.Handler }
 
 // Handle adds it to a record.
@@ -38,12 +38,12 @@ func (h invocationLog) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs keeps what this handler adds.
+// WithAttrs keeps the attributes of this handler.
 func (h invocationLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return invocationLog{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup keeps what this handler adds.
+// WithGroup keeps the attributes of this handler.
 func (h invocationLog) WithGroup(name string) slog.Handler {
 	return invocationLog{h.Handler.WithGroup(name)}
 }

@@ -6,12 +6,12 @@ const (
 	// keptFree is the share of a function's memory, in percent, that is not Go's: the program itself, and what
 	// the limit is exceeded by until the collector has caught up.
 	keptFree = 15
-	// memoryOfEvaluation is how many MB of a function's memory there must be for each evaluation at a time:
-	// what it may make and read, twice over, for what is garbage already.
+	// memoryOfEvaluation is how many MB of a function's memory each concurrent evaluation needs: the bytes that it may make
+	// and read, twice, because of garbage.
 	memoryOfEvaluation = 256
 )
 
-// limitMemory tells Go what the function has, so that it collects garbage rather than be killed with its batch.
+// limitMemory tells Go the function's memory, so that it collects garbage rather than be killed with its batch.
 func (p parts) limitMemory() {
 	if p.memory > 0 {
 		debug.SetMemoryLimit(p.memoryLimit())

@@ -20,8 +20,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/timetable"
 )
 
-// Where the metrics are filed: all under DimensionStack, those of agents under DimensionAgent as well; with VarMetricsByName those
-// of MetricsByAgent and MetricsByWorkflow under these, too.
+// The dimensions of the metrics: all are under DimensionStack, those of agents under DimensionAgent as well; with
+// VarMetricsByName those of MetricsByAgent and MetricsByWorkflow under these, too.
 const (
 	MetricsNamespace  = "Makegood"
 	DimensionStack    = "Stack"
@@ -29,9 +29,9 @@ const (
 	DimensionWorkflow = "Workflow"
 )
 
-// The metrics: times are in milliseconds, all others are counts. template.yaml names some of them in its alarms.
+// The metrics: times are in milliseconds, all others are counts. template.yaml uses some in its alarms.
 const (
-	// Of the Scheduler: what became of events, and of jobs.
+	// Of the Scheduler: the outcomes of events, and of jobs.
 	MetricApplied     = "Applied"     // events that changed their job
 	MetricReplies     = "Replies"     // applied events that are replies of agents
 	MetricDuplicates  = "Duplicates"  // events that were applied before
@@ -39,54 +39,54 @@ const (
 	MetricRefused     = "Refused"     // requests that the table of verbs refuses
 	MetricUnknown     = "Unknown"     // events of jobs that are not there
 	MetricConflicts   = "Conflicts"   // saves that were decided again
-	MetricClosed      = "Closed"      // attempts that were closed because nobody wants them any more
+	MetricClosed      = "Closed"      // attempts that were closed because they are not wanted any more
 	MetricLies        = "Lies"        // claims that could not be true, and were overruled
 	MetricStood       = "Stood"       // jobs that stood still, and were moved on
 	MetricSaved       = "Saved"       // saves
 	MetricTasks       = "Tasks"       // tasks sent
-	MetricReminders   = "Reminders"   // delayed events sent for what is due soon
-	MetricUnstarted   = "Unstarted"   // tasks due again because nobody had claimed them
+	MetricReminders   = "Reminders"   // delayed events for jobs that are due soon
+	MetricUnstarted   = "Unstarted"   // tasks due again because no agent had claimed them
 	MetricUnpublished = "Unpublished" // tries to publish changes of a job that failed
 	MetricJobsInError = "JobsInError" // jobs that came into Error
-	MetricAlerts      = "Alerts"      // what an operator was told of
+	MetricAlerts      = "Alerts"      // alerts to an operator
 	MetricFires       = "Fires"       // fires of schedules that made a job
-	MetricFiresMissed = "FiresMissed" // fires that were left out, by what their schedule says of missed ones and of overlaps
-	MetricFiresFailed = "FiresFailed" // fires of which no job can be made
+	MetricFiresMissed = "FiresMissed" // fires left out by their schedule's rules for missed ones and overlaps
+	MetricFiresFailed = "FiresFailed" // fires that cannot make a job
 	// Of agents: how tasks ended.
 	MetricClaimed    = "Claimed"    // tasks that were claimed
 	MetricClaimsLost = "ClaimsLost" // another claim held the attempt
-	MetricWithdrawn  = "Withdrawn"  // nobody wanted the attempt any more
+	MetricWithdrawn  = "Withdrawn"  // the attempt was not wanted any more
 	MetricSucceeded  = "Succeeded"  // attempts that succeeded
-	MetricWaiting    = "Waiting"    // attempts after which somebody else completes the step
+	MetricWaiting    = "Waiting"    // attempts after which an outside caller completes the step
 	MetricFailed     = "Failed"     // attempts that failed
-	MetricLate       = "Late"       // attempts of which nothing was said, past CompleteBy
+	MetricLate       = "Late"       // attempts without a reply past CompleteBy
 	MetricHeld       = "Held"       // tasks that were let go, because their agent or workflow is paused
 	// Of the Supervisor.
-	MetricSwept           = "Swept"           // sweeps that came to their end, and left no shard to anybody else
+	MetricSwept           = "Swept"           // complete sweeps that left no shard to another holder
 	MetricOverdue         = "Overdue"         // jobs found overdue
 	MetricWoken           = "Woken"           // jobs that the Scheduler was told of
-	MetricAhead           = "Ahead"           // of those, the ones that were not due yet
+	MetricAhead           = "Ahead"           // woken jobs that were not due yet
 	MetricQueueDepthBrake = "QueueDepthBrake" // sweeps that held back because the events queue was deep
 	MetricAudited         = "Audited"         // jobs that the audit looked at
-	MetricStray           = "Stray"           // jobs of which the index did not say what it should
-	// Of the Scheduler and the doors, by what became of a job: how long things took, and how they ended.
+	MetricStray           = "Stray"           // jobs with a wrong entry in the index
+	// Of the Scheduler and the doors: durations and outcomes.
 	MetricQueueTime         = "QueueTime"         // an attempt in the queue of its agent
 	MetricAttemptTime       = "AttemptTime"       // an attempt, from its claim until its end was known
 	MetricStepTime          = "StepTime"          // a step, or its undo, over all its attempts
 	MetricJobTime           = "JobTime"           // a job, from its birth to its end
-	MetricLateness          = "Lateness"          // how long after its time something that was due was acted on
+	MetricLateness          = "Lateness"          // how long after its time a due job was acted on
 	MetricSweepTime         = "SweepTime"         // a sweep of the Supervisor
-	MetricAttemptsSucceeded = "AttemptsSucceeded" // attempts that succeeded, whoever made them
+	MetricAttemptsSucceeded = "AttemptsSucceeded" // attempts that succeeded, by any agent
 	MetricAttemptsFailed    = "AttemptsFailed"    // attempts that failed, as their agents said
-	MetricAttemptsSilent    = "AttemptsSilent"    // attempts of which nobody heard in time
-	MetricAttemptsWaiting   = "AttemptsWaiting"   // attempts after which somebody else completes the step
-	MetricAttemptsWithdrawn = "AttemptsWithdrawn" // attempts that nobody wanted any more
-	MetricAttemptsRefused   = "AttemptsRefused"   // attempts whose task could not be sent
+	MetricAttemptsSilent    = "AttemptsSilent"    // attempts that were silent until their time ran out
+	MetricAttemptsWaiting   = "AttemptsWaiting"   // attempts after which an outside caller completes the step
+	MetricAttemptsWithdrawn = "AttemptsWithdrawn" // attempts that were not wanted any more
+	MetricAttemptsRefused   = "AttemptsRefused"   // attempts with a task that could not be sent
 	MetricJobsSubmitted     = "JobsSubmitted"     // jobs that were stored
 	MetricJobsProcessed     = "JobsProcessed"     // jobs that ended Processed
 	MetricJobsUndone        = "JobsUndone"        // jobs that ended Undone
 	MetricJobsCancelled     = "JobsCancelled"     // jobs that ended Cancelled
-	// Of all of them.
+	// Of all functions.
 	MetricPoison    = "Poison"    // messages put into quarantine
 	MetricLeft      = "Left"      // messages left to a newer release, and the deadlines of its jobs
 	MetricThrottles = "Throttles" // answers of AWS that ask for patience
@@ -109,7 +109,7 @@ type total struct {
 	value int64
 }
 
-// meter writes what totals have grown by, and what was sampled, a line an invocation; with byName a line more for each name.
+// meter writes the growth of totals, and the samples, a line per invocation; with byName a further line per name.
 type meter struct {
 	out          io.Writer
 	log          *slog.Logger
@@ -142,7 +142,7 @@ func (m *meter) totals() (all []total) {
 	return all
 }
 
-// write writes what has happened since it was last called; nothing, if nothing has.
+// write writes the changes since its last call, if there are any.
 func (m *meter) write(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,7 +177,7 @@ func (m *meter) records() (all []emfRecord) {
 	return all
 }
 
-// grown is what totals have grown by.
+// grown is the growth of totals.
 func (m *meter) grown() (all []emfMetric) {
 	for _, t := range m.totals() {
 		if grown := t.value - m.told[t.name]; grown != 0 {
@@ -245,7 +245,7 @@ func supervisorTotals(s supervisor.Stats) []total {
 	}
 }
 
-// alerts counts what an operator was told of.
+// alerts counts the alerts to an operator.
 type alerts struct {
 	notify.Notifier
 	told atomic.Int64
@@ -269,8 +269,8 @@ func (a *alerts) AgentSilent(ctx context.Context, agent string) error {
 	return err
 }
 
-// countThrottles has every try of every request counted that AWS answers by asking for patience: the
-// SDK tries again by itself, and nobody would see it.
+// countThrottles counts every try of every request that AWS answers with throttling: the SDK retries by itself, so
+// these would go unseen.
 func countThrottles(c *aws.Config, throttles *atomic.Int64) {
 	asked := retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
 	count := middleware.FinalizeMiddlewareFunc("CountThrottles", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (

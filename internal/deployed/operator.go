@@ -24,28 +24,28 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// operator does to a stack's jobs what submitters and operators ask: the Scheduler's code on the stack's table
-// and queues. So a request is saved before it is answered, and what it makes due is sent.
+// operator carries out requests of submitters and operators on a stack's jobs: the Scheduler's code on the stack's
+// table and queues. So a request is saved before it is answered, and due work is sent.
 //
-// It tells nobody. What is to be told stays in the job, and the stack's Scheduler tells it within about a
-// minute: only that one knows the addresses, and may use them.
+// It sends no notifications. They stay in the job, and the stack's Scheduler sends them within about a minute: only the
+// Scheduler knows the addresses, and may use them.
 type operator struct {
 	*dynamostore.Store
 	scheduler *scheduler.Scheduler
 	timetable *timetable.Timetable
 	holds     *holds.Keeper
 	published *definitions
-	// seen are those of published that the stack was seen to know: a name that is known stays so.
+	// seen are the names in published that the stack knows: a known name stays known.
 	seen   sync.Map
 	agents []string
 	queues queue.Sender
 }
 
-// currentFor is how old what a function knows of which definition is current may be when a job is submitted.
+// currentFor is the maximum age of a function's knowledge of current definitions when a job is submitted.
 const currentFor = time.Second
 
-// newOperator makes an operator on a stack; published are workflow files
-// that it makes known to a stack in which nobody has done so yet.
+// newOperator makes an operator on a stack; it publishes the workflow files in published to a stack that lacks their
+// names.
 func newOperator(s *stack, c doorConfig, published *definitions) *operator {
 	replies, agents := c.replies, c.agents
 	o := &operator{Store: s.store, published: published, agents: agents, queues: s.queues, scheduler: scheduler.New(scheduler.Config{
@@ -61,7 +61,7 @@ func newOperator(s *stack, c doorConfig, published *definitions) *operator {
 	return o
 }
 
-// parts are the parts of the stack that answer what is asked of its jobs.
+// parts are the parts of the stack that serve requests for its jobs.
 func (o *operator) parts(log *slog.Logger) control.Config {
 	return control.Config{
 		Reading:   control.Reading{Store: o.Store, Workflows: o.Workflows},
@@ -90,9 +90,9 @@ func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s schedul
 	return o.scheduler.SubmitCurrent(ctx, workflow, s)
 }
 
-// Publish makes a definition the current one of its workflow's name, and its schedules those of the stack; jobs that are there keep
-// theirs. When it returns, no function takes the definition before for current. It refuses, with scheduler.ErrInvalid, one with an
-// agent that has no queue.
+// Publish makes a definition the current one of its workflow's name, and its schedules those of the stack; existing
+// jobs keep theirs. When it returns, no function takes the previous definition for current. It refuses, with
+// scheduler.ErrInvalid, one with an agent that has no queue.
 func (o *operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := c.CheckQueues(o.agents); err != nil {
 		return fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
@@ -119,8 +119,7 @@ func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
 	return known, nil
 }
 
-// elsewhere leaves what has changed to the stack's own Scheduler: only that one may put events on the bus. nil: nobody hears
-// of it.
+// elsewhere leaves publishing changes to the stack's own Scheduler: only that may put events on the bus. nil: no bus.
 func elsewhere(bus string) changes.Publisher {
 	if bus == "" {
 		return nil
@@ -128,7 +127,7 @@ func elsewhere(bus string) changes.Publisher {
 	return unpublished{}
 }
 
-// unpublished publishes nothing.
+// unpublished is a publisher that publishes no changes.
 type unpublished struct{}
 
 // Publish answers that another process does: with its next event, or when it is woken for that.
@@ -140,7 +139,7 @@ func (unpublished) Publish(_ context.Context, runs []changes.Run) []error {
 	return errs
 }
 
-// silent leaves what is to be told to the stack's own Scheduler.
+// silent leaves notifications to the stack's own Scheduler.
 type silent struct{}
 
 func (silent) Announce(context.Context, notify.Notice) error { return notify.ErrElsewhere }
@@ -152,7 +151,7 @@ func (silent) AgentSilent(context.Context, string) error {
 	return fmt.Errorf("alert: %w", notify.ErrElsewhere)
 }
 
-// untelling leaves out of a log that somebody was not told, which is as it should be.
+// untelling drops log records about notifications left to the Scheduler, which are expected.
 type untelling struct{ slog.Handler }
 
 // Handle hands on a record that says more than that.
@@ -169,10 +168,10 @@ func (h untelling) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs keeps what this handler leaves out.
+// WithAttrs keeps the filter of this handler.
 func (h untelling) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return untelling{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup keeps what this handler leaves out.
+// WithGroup keeps the filter of this handler.
 func (h untelling) WithGroup(name string) slog.Handler { return untelling{h.Handler.WithGroup(name)} }

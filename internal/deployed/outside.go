@@ -24,10 +24,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 )
 
-// receiveTimeout is how long one try of a request to SQS may take where somebody polls: a long poll, and a request.
+// receiveTimeout is how long one try of a request to SQS may take for a receiver: a long poll, and a request.
 const receiveTimeout = 20*time.Second + requestTimeout
 
-// Queues are those of a stack, for who takes tasks and replies.
+// Queues are the queues of a stack, for receivers of tasks and replies.
 type Queues interface {
 	queue.Sender
 	queue.Receiver
@@ -55,8 +55,8 @@ type OutsideConfig struct {
 	Agent    string
 }
 
-// Outside makes the clients of an agent outside Lambda, and asks its queue and its claims whether it may use them. It
-// makes nothing there, and changes nothing.
+// Outside makes the clients of an agent outside Lambda, and checks its access to its queue and its claims. It creates
+// and changes no resource.
 func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (Place, error) {
 	e := &environment{getenv: getenv}
 	at, kept := e.secrets(VarSecrets), e.outsidePayloads(c.Payloads)
@@ -73,7 +73,7 @@ func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (
 	if _, err := queues.Depth(ctx, TasksQueue(c.Agent)); err != nil {
 		return Place{}, fmt.Errorf("agent %s: %w", c.Agent, err)
 	}
-	// A claim that nobody has: what is found does not matter, that it may be asked does.
+	// A claim that no agent has: the read must be allowed, its result does not matter.
 	now := time.Now()
 	if _, err := table.Look(ctx, store.Slot{Agent: c.Agent, Job: "-", Birth: "-", Step: "-"}, 1, now, now); err != nil {
 		return Place{}, fmt.Errorf("agent %s: its claims in table %s: %w", c.Agent, c.Table, err)
@@ -91,7 +91,7 @@ func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (
 // longestHost is how much of a host's name is in an instance.
 const longestHost = 100
 
-// outsideInstance names this process: the agent, the host, and what distinguishes its processes.
+// outsideInstance names this process: the agent, the host, and a part that distinguishes its processes.
 func outsideInstance(agentName string) string {
 	host, err := os.Hostname()
 	if err != nil {

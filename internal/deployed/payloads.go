@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	// answerTimeout is how long S3 may take to begin its answer: it hashes what it copies. How long a body takes, the
-	// invocation bounds, or the attempt.
+	// answerTimeout is how long S3 may take to begin its answer: it hashes copied objects. The time for a body is bounded
+	// by the invocation, or by the attempt.
 	answerTimeout = 30 * time.Second
 	day           = 24 * time.Hour
 	// expiry is how long a job may still be there after its retention: DynamoDB takes its time, and so does the lifecycle.
 	expiry = 3 * day
-	// renewal is within how long the payloads of every job that goes on must be made young again, at least: half of it may
-	// pass before that begins, the other half is for the audit to come round.
+	// renewal is the longest time between two renewals of the payloads of an open job: half may pass before a renewal is
+	// due, the other half is for the audit to come round.
 	renewal = 14 * day
 )
 
 // large is where a stack keeps large payloads; the zero value: nowhere.
 type large struct {
 	bucket, prefix string
-	// days is after how many the bucket takes what nobody has kept, renew the age at which it is made young; zero: never.
+	// days is after how many days the bucket deletes objects, renew the age at which they are renewed; zero: never.
 	days  int
 	renew time.Duration
 }
 
-// longest is how long what is kept once must stay: what is on its way to a job, and what a job had that has ended.
+// longest is how long an object that is kept once must stay: on its way to a job, or in a job that has ended.
 func longest(retention time.Duration) time.Duration {
 	return max(limits.KeepPayload, retention+expiry)
 }
@@ -57,8 +57,8 @@ func (e *environment) payloads(retention time.Duration) large {
 	return l
 }
 
-// TooFewPayloadDays says why a bucket may not delete payloads after so many days, of a stack that keeps ended jobs for retention days;
-// empty: it may. Zero days: it never does, and jobs are kept for ever.
+// TooFewPayloadDays says why a bucket may not delete payloads after so many days, if the stack keeps ended jobs for
+// retention days; empty: it may. Zero days: it never deletes, and jobs are kept for ever.
 func TooFewPayloadDays(days, retention int) string {
 	least := int((longest(time.Duration(retention)*day) + renewal) / day)
 	switch {
@@ -81,8 +81,8 @@ func (e *environment) bucket(at string) large {
 	return large{bucket: bucket, prefix: prefix}
 }
 
-// outsidePayloads says where an agent outside of Lambda writes and reads: it keeps nothing. A dash is what the output of a stack
-// says that has no bucket.
+// outsidePayloads says where an agent outside of Lambda writes and reads: it renews no payloads. A dash is the output
+// of a stack without a bucket.
 func (e *environment) outsidePayloads(at string) large {
 	if at == "" || at == "-" {
 		return large{}
@@ -97,13 +97,13 @@ func (l large) open(c aws.Config) *s3payload.Store {
 	}
 	c.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerTimeout })
 	client := s3.NewFromConfig(c, func(o *s3.Options) {
-		// What stands in for S3 has one name, and not one for each bucket.
+		// A stand-in for S3 has one host name, and not one for each bucket.
 		o.UsePathStyle = o.BaseEndpoint != nil
 	})
 	return s3payload.New(s3payload.Config{Client: client, Bucket: l.bucket, Prefix: l.prefix, Days: l.days, Renew: l.renew})
 }
 
-// large is the store of a stack for those who write and read; nil: there is none.
+// large is the payload store of a stack; nil: there is none.
 func (s *stack) large() payload.Store {
 	if l := s.payloads.open(s.aws); l != nil {
 		return l

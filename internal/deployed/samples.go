@@ -9,8 +9,8 @@ import (
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
 
-// maxSampled is how many values of one metric wait for the end of an invocation; what comes beyond is not sampled. A batch has ten
-// messages.
+// maxSampled is how many values of one metric are kept until the end of an invocation; further ones are dropped. A
+// batch has ten messages.
 const maxSampled = 1000
 
 // filing is where samples are filed beside the stack: under an agent or a workflow. Zero: under the stack alone.
@@ -19,7 +19,7 @@ type filing struct{ dimension, name string }
 // names bound how many agents and workflows an instance tells apart.
 type names struct{ agents, workflows watch.Names }
 
-// series is what was sampled of a metric: durations one by one, and counts as their sum.
+// series has the samples of a metric: durations one by one, and counts as their sum.
 type series struct {
 	unit   emfUnit
 	sum    float64
@@ -38,8 +38,8 @@ func MetricsByWorkflow() []string {
 	return []string{MetricStepTime, MetricJobTime, MetricJobsSubmitted, MetricJobsProcessed, MetricJobsUndone, MetricJobsCancelled}
 }
 
-// sample keeps a sample for the line of this invocation. What CloudWatch has no metric of ours for is left out: waits, and what the
-// totals count already.
+// sample keeps a sample for the line of this invocation. It drops samples without a metric of ours in CloudWatch:
+// waits, and counts that the totals have already.
 func (m *meter) sample(s watch.Sample) {
 	name, unit := metricOf(s)
 	if name == "" {
@@ -79,7 +79,7 @@ func (m *meter) keep(at filing, name string, unit emfUnit, value float64) {
 	}
 }
 
-// takeSampled returns what was filed there, and forgets it.
+// takeSampled returns the samples filed there, and removes them.
 func (m *meter) takeSampled(at filing) (all []emfMetric) {
 	for _, name := range slices.Sorted(maps.Keys(m.sampled[at])) {
 		of := m.sampled[at][name]

@@ -16,10 +16,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/secret"
 )
 
-// secretsPlace is what stands before the name of a secret in Parameter Store; empty: secrets are in the environment.
+// secretsPlace is the prefix of secret names in Parameter Store; empty: secrets are in the environment.
 type secretsPlace string
 
-// fromSecretsManager is the name under which Parameter Store gives what Secrets Manager keeps.
+// fromSecretsManager is the prefix by which Parameter Store gives secrets of Secrets Manager.
 const fromSecretsManager = "/aws/reference/secretsmanager/"
 
 // secrets reads where secrets are.

@@ -12,8 +12,8 @@ import (
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 )
 
-// holdSpans makes what spans go to, if the variables of OpenTelemetry (OTEL_*) ask for any; nil: they do not. What is wrong with
-// these variables is said and stops no function: a job is worth more than its trace.
+// holdSpans makes the exporter of spans, if the variables of OpenTelemetry (OTEL_*) ask for one; else nil. Mistakes in
+// these variables are logged and stop no function: a job is worth more than its trace.
 func holdSpans(ctx context.Context, p parts, log *slog.Logger) *otlp.Spans {
 	service, err := otlp.Describe(ctx,
 		attribute.String("service.name", p.function), attribute.String("service.namespace", p.stack),
@@ -29,7 +29,7 @@ func holdSpans(ctx context.Context, p parts, log *slog.Logger) *otlp.Spans {
 	return nil
 }
 
-// watch makes what a Scheduler tells of jobs.
+// watch makes the receiver of the Scheduler's reports about jobs.
 func (s *stack) watch() *watch.Watch {
 	var t watch.Providers
 	if s.spans != nil {
@@ -38,15 +38,15 @@ func (s *stack) watch() *watch.Watch {
 	return watch.New(t, s.log).Tally(s.meter.sample)
 }
 
-// sendSpans sends what has ended in this invocation: after it the process may be frozen, and never wake again.
+// sendSpans sends the spans that ended in this invocation: after it the process may be frozen, and never wake again.
 func (s *stack) sendSpans(ctx context.Context) {
 	if s.spans != nil {
 		s.spans.Flush(ctx)
 	}
 }
 
-// lendSpans lets the code of agents have the provider where OpenTelemetry's libraries look for it: what they begin under their
-// task is sent with the rest.
+// lendSpans gives the code of agents the provider where OpenTelemetry's libraries look for it: spans below their task
+// are sent with the rest.
 func (s *stack) lendSpans() {
 	if s.spans != nil {
 		otel.SetTracerProvider(s.spans.Provider)

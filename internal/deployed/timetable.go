@@ -15,8 +15,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// timetable makes what keeps and fires the schedules of a stack. current says why there is no workflow of a name; nil: there
-// is one.
+// timetable makes the service that keeps and fires the schedules of a stack. current returns an error if there is no
+// workflow of a name.
 func (s *stack) timetable(submit submitter, current func(ctx context.Context, workflow string) error) *timetable.Timetable {
 	return timetable.New(timetable.Config{
 		Schedules: s.store, Jobs: s.store, Submit: submit, Stored: s.hint, Logger: s.log,

@@ -20,8 +20,8 @@ const (
 	maxPlain = 512 << 10
 )
 
-// callerOf returns who makes a request, as IAM has told Lambda; empty: nobody was asked. Nothing that the caller
-// wrote is in it.
+// callerOf returns the caller's identity from IAM, as Lambda gives it; empty: IAM was not asked. No part of it is
+// written by the caller.
 func callerOf(e events.LambdaFunctionURLRequest) string {
 	if e.RequestContext.Authorizer == nil || e.RequestContext.Authorizer.IAM == nil {
 		return ""
@@ -29,8 +29,8 @@ func callerOf(e events.LambdaFunctionURLRequest) string {
 	return e.RequestContext.Authorizer.IAM.UserARN
 }
 
-// requestOf makes a request of an event. Of its headers the API reads one; those that guard a server on loopback
-// against the pages of others say nothing behind a signature.
+// requestOf makes a request from an event. The API reads one of its headers; those that guard a server on loopback
+// against other origins are pointless behind a signature.
 func requestOf(ctx context.Context, e events.LambdaFunctionURLRequest) (*http.Request, error) {
 	body := []byte(e.Body)
 	if e.IsBase64Encoded {
@@ -55,7 +55,7 @@ func requestOf(ctx context.Context, e events.LambdaFunctionURLRequest) (*http.Re
 	return r, nil
 }
 
-// written is an answer as it is being written.
+// written is an answer under construction.
 type written struct {
 	header http.Header
 	status int
@@ -64,7 +64,7 @@ type written struct {
 
 func newWritten() *written { return &written{header: http.Header{}, status: http.StatusOK} }
 
-// Header is that of the answer.
+// Header returns the headers of the answer.
 func (w *written) Header() http.Header { return w.header }
 
 // WriteHeader takes the status.

@@ -22,14 +22,14 @@ const addressKept = 5 * time.Minute
 // wrong place.
 var errAddress = errors.New("its value is not an address of http or https")
 
-// parameterReader is what is asked of SSM.
+// parameterReader is the part of SSM in use.
 type parameterReader interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
 
-// keptWebhook alerts at an address that SSM keeps, for it may hold a secret. It asks when there is something to
-// alert of, and not at the start: that the address cannot be had must keep no job from going on. An alert that
-// could not be sent for it is told again, as any other.
+// keptWebhook sends alerts to an address that SSM keeps, since it may hold a secret. It reads the address at the first
+// alert, and not at the start: an unreadable address must not stop jobs. An alert that fails for that reason is
+// retried, as any other.
 type keptWebhook struct {
 	ssm       parameterReader
 	parameter string

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	// ErrInvalid: what was asked for can never be granted. Its text says why.
+	// ErrInvalid: the request can never be granted. Its text says why.
 	ErrInvalid = errors.New("invalid")
 	// ErrNotHeld: it is not paused.
 	ErrNotHeld = errors.New("not paused")
@@ -33,14 +33,14 @@ const (
 	maxCounted = 100_000
 )
 
-// Config is what a Keeper needs. Store, Queue and Events must be set.
+// Config has the settings and dependencies of a Keeper. Store, Queue and Events must be set.
 type Config struct {
 	Store  store.Holds
 	Queue  queue.Sender
 	Events string
-	// Agents are those that there are; empty: nothing is known of them, and any may be paused.
+	// Agents are the known agents; empty: they are not known, and any may be paused.
 	Agents []string
-	// Knows says why there is no workflow of a name; nil: there is one, or, without the function, nothing is known of them.
+	// Knows says why there is no workflow of a name; nil: there is one, or, without the function, workflows are not known.
 	Knows func(ctx context.Context, workflow string) error
 	// Changed, if set, hears of every change that was stored, and when the next jobs go on; zero: none do.
 	Changed func(ctx context.Context, key time.Time)
@@ -51,7 +51,7 @@ type Config struct {
 // Keeper pauses agents and workflows, and resumes them. Its methods may be called by many goroutines at once.
 type Keeper struct{ config Config }
 
-// New makes a Keeper. It panics on a configuration that lacks what must be set.
+// New makes a Keeper. It panics on a configuration without a required field.
 func New(c Config) *Keeper {
 	if c.Store == nil || c.Queue == nil || c.Events == "" {
 		panic("holds: the configuration must have Store, Queue and Events")
@@ -65,8 +65,8 @@ func New(c Config) *Keeper {
 	return &Keeper{config: c}
 }
 
-// Pause pauses an agent or a workflow, and answers after that is stored. One that is paused already stays so, since when
-// and for the reason that it is. ErrInvalid; any other error leaves it unknown.
+// Pause pauses an agent or a workflow, and returns after that is stored. An existing pause stays, with its time and
+// reason. ErrInvalid; after any other error the outcome is unknown.
 func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason, by string) (job.Hold, error) {
 	if err := k.check(ctx, kind, name, reason); err != nil {
 		return job.Hold{}, err
@@ -84,9 +84,9 @@ func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason
 	})
 }
 
-// Resume resumes an agent or a workflow, and answers after that is stored: new work flows from then on, and the jobs that
-// stood still go on little by little. One that is being released already goes on as it does. ErrNotHeld, ErrInvalid; any
-// other error leaves it unknown.
+// Resume resumes an agent or a workflow, and returns after that is stored: new work flows from then on, and the held
+// jobs go on little by little. A release under way goes on. ErrNotHeld, ErrInvalid; after any other error the outcome
+// is unknown.
 func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by string) (job.Hold, error) {
 	if err := domain.CheckHold(kind, name); err != nil {
 		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -103,7 +103,7 @@ func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by st
 	})
 }
 
-// clip keeps of who asked what is kept of it.
+// clip cuts a caller's name to the length that is stored.
 func clip(by string) string {
 	if len(by) <= limits.MaxHoldByBytes {
 		return by
@@ -132,7 +132,7 @@ func (k *Keeper) check(ctx context.Context, kind makegood.HoldKind, name, reason
 	return nil
 }
 
-// change changes one hold, which is the zero value where there is none, until nobody has come between.
+// change changes one hold, or the zero value if there is none. It retries while other writers come between.
 func (k *Keeper) change(ctx context.Context, kind makegood.HoldKind, name string, change func(h *job.Hold, all int) error) (job.Hold, error) {
 	for range maxTries {
 		held, err := k.config.Store.Holds(ctx, true)
@@ -163,7 +163,7 @@ func (k *Keeper) change(ctx context.Context, kind makegood.HoldKind, name string
 	return job.Hold{}, fmt.Errorf("%s: %w, %d times", job.HoldName(kind, name), store.ErrConflict, maxTries)
 }
 
-// put stores holds in the place of the revision seen, and says so.
+// put stores holds in the place of the revision seen, and calls Changed.
 func (k *Keeper) put(ctx context.Context, rev int64, all job.Holds) error {
 	held := store.Held{Rev: rev, Holds: all}
 	if err := k.config.Store.PutHolds(ctx, held); err != nil {
@@ -175,14 +175,14 @@ func (k *Keeper) put(ctx context.Context, rev int64, all job.Holds) error {
 	return nil
 }
 
-// Counted is a hold, and how many jobs stand still because of it; AtLeast, if there may be more.
+// Counted is a hold, and how many jobs it holds; AtLeast, if there may be more.
 type Counted struct {
 	job.Hold
 	Jobs    int
 	AtLeast bool
 }
 
-// List returns what is held, by kind and name.
+// List returns the holds, by kind and name.
 func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
 	held, err := k.config.Store.Holds(ctx, true)
 	if err != nil {
@@ -200,14 +200,14 @@ func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
 	return all, nil
 }
 
-// Count counts the jobs that stand still because of a hold.
+// Count counts the jobs that a hold holds.
 func (k *Keeper) Count(ctx context.Context, h job.Hold) (Counted, error) {
 	n, err := k.config.Store.CountHeld(ctx, h.String(), maxCounted)
 	return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err
 }
 
-// Release lets the next jobs of what is being released go on, where their time has come. It is called with the key that
-// somebody saw, and whoever comes second finds it moved. What it could not do, the next sweep finds.
+// Release lets the next jobs of each release go on, if their time has come. Callers pass on a key that they saw; a
+// second caller finds it moved. The next sweep finds the jobs that it missed.
 func (k *Keeper) Release(ctx context.Context) error {
 	for range maxTries {
 		err := k.release(ctx)
@@ -255,7 +255,7 @@ func (k *Keeper) release(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	// First it is written down that this step was made, so that nobody else makes it.
+	// Store this step first, so that no other process makes it.
 	if err := k.put(ctx, held.Rev, left); err != nil {
 		return err
 	}
@@ -274,14 +274,14 @@ func quota(step int) int {
 	return min(n, limits.MaxResume)
 }
 
-// over reports whether nothing is left to let go on: none was found, some time after it was resumed, for an index may lag
-// and somebody may have held a job who did not know of it yet.
+// over reports whether no jobs are left to release: none was found, some time after the resume, because the index may
+// lag and a process that did not know of the resume may have held a job.
 func over(h job.Hold, found int, now time.Time) bool {
 	return found == 0 && now.Sub(h.ReleasedAt) >= limits.ResumeEvery || now.Sub(h.ReleasedAt) >= limits.MaxRelease
 }
 
-// tell tells the Scheduler of jobs that may go on, spread over the time until the next step. One that could not be told of is
-// found again then.
+// tell tells the Scheduler of jobs that may go on, spread over the time until the next step. If that fails for a job,
+// the next step finds it again.
 func (k *Keeper) tell(ctx context.Context, t told) {
 	messages := make([]queue.Message, 0, len(t.jobs))
 	for i, id := range t.jobs {

@@ -1,19 +1,19 @@
-// Package holds keeps what is paused as a whole: agents and workflows. It pauses, resumes, and lets the jobs that stood
-// still go on little by little, by telling the Scheduler of them. It decides nothing about a job, and writes to none.
+// Package holds keeps the pauses of whole agents and workflows. It pauses, resumes, and lets the held jobs go on little
+// by little, by telling the Scheduler of these. It decides nothing about a job, and writes to none.
 //
-// # Who reads what
+// # Reads
 //
-// Whoever works (the Scheduler, an agent) asks a Reader, which reads the one item of all holds when it is asked and knows
-// nothing newer than limits.HoldsFresh: so an idle process reads nothing, and a pause is known everywhere that long after it
-// was answered. What rests on it that something is held is read surely.
+// Workers (the Scheduler, an agent) ask a Reader, which reads the one item of all holds on request and keeps it for
+// limits.HoldsFresh: so an idle process reads nothing, and a pause is known everywhere that long after it was answered.
+// Decisions to hold a job need a strongly consistent read.
 //
 // # A release
 //
-// Resumed, a hold holds nothing any more: new work flows at once. The jobs that it kept still are told, oldest first:
-// limits.ResumeFirst of them, and each limits.ResumeEvery twice as many. Each step is written down before its jobs are
-// told, so that two never do the same one, and a process that dies over it leaves the next step to others: the jobs that
-// were not told are found again. When none is left, the hold is removed. What was held since by who knew an older state of
-// things goes on by the key of its job, a day later.
+// A resumed hold no longer holds: new work flows at once. The jobs that it held are told, oldest first:
+// limits.ResumeFirst, and each limits.ResumeEvery twice as many. Each step is stored before its jobs are told, so that
+// no two processes make the same one, and if a process dies in between, another makes the next step and finds the jobs
+// that were not told. When none is left, the hold is removed. A job held since, by a process with an older state, goes
+// on by its own key, a day later.
 package holds
 
 import (
@@ -28,24 +28,23 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Source is what a Reader reads; store.Holds says what it returns.
+// Source is the source of a Reader; store.Holds documents its results.
 type Source interface {
 	Holds(ctx context.Context, sure bool) (store.Held, error)
 }
 
-// Reader knows what is held, and reads it again when what it knows is old. Its methods may be called by many goroutines at
-// once.
+// Reader caches the holds, and reads them again when the cache is old. Its methods are safe for concurrent use.
 type Reader struct {
 	source Source
 	now    func() time.Time
 
 	mu    sync.Mutex
 	known job.Holds
-	// until is how long what is known counts as fresh; zero: nothing is known.
+	// until is how long the cache is fresh; zero: it is empty.
 	until time.Time
 }
 
-// NewReader makes a Reader. now says what time it is; nil: time.Now.
+// NewReader makes a Reader. now returns the time; nil: time.Now.
 func NewReader(source Source, now func() time.Time) *Reader {
 	if now == nil {
 		now = time.Now
@@ -53,7 +52,7 @@ func NewReader(source Source, now func() time.Time) *Reader {
 	return &Reader{source: source, now: now}
 }
 
-// Now returns what is held, as it was at most limits.HoldsFresh ago. An error leaves what is known as it is.
+// Now returns the holds, as they were at most limits.HoldsFresh ago. An error leaves the cache as it is.
 func (r *Reader) Now(ctx context.Context) (job.Holds, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,21 +62,21 @@ func (r *Reader) Now(ctx context.Context) (job.Holds, error) {
 	return r.read(ctx, false)
 }
 
-// Surely returns what is held now.
+// Surely returns the holds now, by a strongly consistent read.
 func (r *Reader) Surely(ctx context.Context) (job.Holds, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.read(ctx, true)
 }
 
-// Forget has the next Now read again: something was changed in this process.
+// Forget makes the next Now read again: this process changed a hold.
 func (r *Reader) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until = time.Time{}
 }
 
-// read reads. The lock is held meanwhile, so that of many who ask at once one reads for all.
+// read reads the holds. The lock is held meanwhile, so that one of many concurrent callers reads for all.
 func (r *Reader) read(ctx context.Context, sure bool) (job.Holds, error) {
 	from := r.now()
 	held, err := r.source.Holds(ctx, sure)
@@ -88,8 +87,8 @@ func (r *Reader) read(ctx context.Context, sure bool) (job.Holds, error) {
 	return r.known, nil
 }
 
-// Holds reports whether an agent must not begin a task: it is paused, or the workflow of the task is. That it is rests on a
-// sure read; that it is not, on what is known.
+// Holds reports whether an agent must not begin a task: it is paused, or the workflow of the task is. A yes rests on a
+// strongly consistent read, a no on the cache.
 func (r *Reader) Holds(ctx context.Context, agent, workflow string) (bool, error) {
 	all, err := r.Now(ctx)
 	if err != nil || !holds(all, agent, workflow) {

@@ -21,7 +21,7 @@ const (
 	agentPayloadPattern  = agentPayloadsPattern + "/{sha256}"
 )
 
-// agentPayloadRoutes are those by which agents that run outside write and read what is too large for a message.
+// agentPayloadRoutes are the routes by which outside agents write and read payloads too large for a message.
 func agentPayloadRoutes() []route {
 	refused := func(answers map[int]any, statuses ...int) map[int]any {
 		for _, status := range append(statuses, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusInternalServerError) {
@@ -70,12 +70,12 @@ func (a *handlers) attemptOf(r *http.Request) (agentdoor.Attempt, error) {
 	if err != nil {
 		return agentdoor.Attempt{}, bad("the header %s: %v", agentdoor.HolderHeader, err)
 	}
-	// What follows knows the job as if the path named it.
+	// The handlers below expect the job in the path.
 	r.SetPathValue("id", h.Job)
 	return agentdoor.Attempt{Agent: name, Job: h.Job, Reply: job.Reply{Step: h.Step, Attempt: h.Attempt, Token: h.Token, LockedBy: h.LockedBy}}, nil
 }
 
-// checkHolder says what of an attempt is missing.
+// checkHolder reports the missing parts of a Holder.
 func checkHolder(h agentdoor.Holder) error {
 	switch {
 	case makegood.CheckJobID(h.Job) != nil:
@@ -127,8 +127,8 @@ func (a *handlers) readAgentPayload(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// agentPayloadProblem is payloadProblem, and says whether another attempt would be refused as well: an agent in any language
-// asks for that, and decides nothing.
+// agentPayloadProblem is payloadProblem, plus whether another attempt would be refused too: agents in any language need
+// that.
 func (a *handlers) agentPayloadProblem(r *http.Request, err error) (p *problem) {
 	switch {
 	case errors.Is(err, agentdoor.ErrOver):

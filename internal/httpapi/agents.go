@@ -18,7 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// agentRoutes are those of agents that run outside.
+// agentRoutes are the routes for outside agents.
 func agentRoutes() []route {
 	answers := func(given any) map[int]any {
 		all := map[int]any{http.StatusOK: given}

@@ -20,12 +20,12 @@ import (
 const (
 	// retryAfter is how many seconds a caller is asked to wait when the store fails.
 	retryAfter = 1
-	// retryAfterDeployment is how many where a newer release must decide: more than our client waits because it is asked to. It tries again
-	// at its own pace, and its caller hears why when its patience ends.
+	// retryAfterDeployment is how many where a newer release must decide: longer than our client waits on request. The
+	// client retries at its own pace and reports the reason when its patience ends.
 	retryAfterDeployment = 60
 )
 
-// answer is what a route answers when all went well.
+// answer is the answer of a route on success.
 type answer struct {
 	status   int
 	body     any
@@ -53,15 +53,15 @@ func newProblem(status int, format string, args ...any) *problem {
 	return p
 }
 
-// Error is what is wrong.
+// Error is the message of the problem.
 func (p *problem) Error() string { return p.body.Error }
 
 func bad(format string, args ...any) error { return newProblem(http.StatusBadRequest, format, args...) }
 
-// namePattern is what an id or the name of a request may be.
+// namePattern matches the ids and the names of requests.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-// jobID returns the id in the path. One that no job can have is that of no job, and reaches no store.
+// jobID returns the id in the path. An id that no job can have is answered as unknown, without a read of the store.
 func jobID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !namePattern.MatchString(id) {
@@ -70,8 +70,8 @@ func jobID(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// problemOf translates the errors of all handlers, in this one place. What is not known to be the
-// caller's is logged, and they are told no more than what to do.
+// problemOf translates the errors of all handlers, in this one place. An error that is not known to be the caller's is
+// logged, and the answer says only what to do.
 func (a *handlers) problemOf(r *http.Request, err error) *problem {
 	var p *problem
 	var tooLarge *http.MaxBytesError
@@ -93,9 +93,9 @@ func (a *handlers) problemOf(r *http.Request, err error) *problem {
 	return p
 }
 
-// subject is what a request is about.
+// subject is the subject of a request.
 type subject struct {
-	// what is its kind, name the name in the path, and place where the body of a problem says it; nil: nowhere.
+	// what is the kind, name the name in the path, and place where a problem's body names it; nil: nowhere.
 	what, name string
 	place      func(*Problem) *string
 	asked      string
@@ -158,7 +158,7 @@ func (s subject) full() string {
 	return strings.TrimSpace(s.what + " " + s.name)
 }
 
-// shown is a name in a text: as it is, if it can be a name.
+// shown returns a name for a message: as it is, if it can be a name.
 func shown(name string) string {
 	if namePattern.MatchString(name) {
 		return name
@@ -166,7 +166,7 @@ func shown(name string) string {
 	return fmt.Sprintf("%.140q", name)
 }
 
-// refused says what was refused, and why.
+// refused returns the message that the problem refused this subject.
 func (s subject) refused(p Problem) string {
 	switch {
 	case p.Schedule != "":
@@ -193,7 +193,7 @@ func (a *handlers) refuse(w http.ResponseWriter, p *problem) {
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// A caller who has gone asks again; there is nobody to tell.
+	// A failed write needs no handling: a caller that has gone asks again.
 	if text, done := body.([]byte); done {
 		_, _ = w.Write(text)
 		return

@@ -7,10 +7,10 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// Waking is the body that wakes a job: it says nothing.
+// Waking is the body that wakes a job: an empty object.
 type Waking struct{}
 
-// auditRoutes are those of the audit of all jobs.
+// auditRoutes are the routes of the audit of all jobs.
 func auditRoutes() []route {
 	job, none := makegood.Job{}, Problem{}
 	return []route{
@@ -40,7 +40,7 @@ func (a *handlers) audit(r *http.Request) (answer, error) {
 	return orError(a.Jobs.AuditPage(r.Context(), values.Get("cursor")))
 }
 
-// wake puts back what an audit found.
+// wake wakes a job that an audit found.
 func (a *handlers) wake(r *http.Request) (answer, error) {
 	if err := decode(r, &Waking{}); err != nil {
 		return answer{}, err

@@ -17,19 +17,19 @@ const (
 	changesPath = "/api/changes"
 	// maxFollowers is how many may follow at once.
 	maxFollowers = 100
-	// changesPulse is how often who follows hears that nothing has happened, and changesWithin how long a line may take to be read.
+	// changesPulse is how often an idle stream sends a sign of life, and changesWithin how long a line may take to be read.
 	changesPulse  = 15 * time.Second
 	changesWithin = 10 * time.Second
 )
 
-// followed is a change as it is sent to who follows.
+// followed is a change as followers receive it.
 type followed struct {
 	Job      string `json:"job"`
 	Workflow string `json:"workflow"`
 	makegood.Change
 }
 
-// follower writes changes to somebody who follows.
+// follower writes changes to one follower.
 type follower struct {
 	w             http.ResponseWriter
 	control       *http.ResponseController
@@ -37,9 +37,9 @@ type follower struct {
 	job, workflow string
 }
 
-// follow sends changes as server-sent events until whoever follows goes. The id of an event is the run of this process and its
-// place in it: who comes back with it as Last-Event-ID gets what it has missed, as far as that is remembered, or is told how much
-// is not.
+// follow sends changes as server-sent events until the follower leaves. The id of an event is the run of this process
+// and its place in it: a follower that returns with it as Last-Event-ID gets the changes it missed, as far as they are
+// kept, and is told how many are lost.
 func (a *handlers) follow(w http.ResponseWriter, r *http.Request) {
 	if a.Changes == nil {
 		a.refuse(w, newProblem(http.StatusNotFound, "changes are not kept here: start it with --changes, or Options.Notify.Changes"))
@@ -64,8 +64,8 @@ func (a *handlers) follow(w http.ResponseWriter, r *http.Request) {
 	all, stop := a.Changes.Watch(after)
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // Whatever stands between must not gather what is to be seen now.
-	// The server's own limits are those of a short answer.
+	w.Header().Set("X-Accel-Buffering", "no") // Proxies must not buffer the stream.
+	// The server's own limits are for short answers.
 	_ = f.control.SetReadDeadline(time.Time{})
 	if run != "" && run != a.run && f.missed("", -1) != nil {
 		return

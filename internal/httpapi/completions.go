@@ -50,7 +50,7 @@ type StepSettlement struct {
 	Request string          `json:"request,omitempty"`
 }
 
-// TokenCompletion, TokenFailure and TokenHeartbeat are the bodies of whoever holds the completion token of a step.
+// TokenCompletion, TokenFailure and TokenHeartbeat are the bodies sent by the holder of a step's completion token.
 type (
 	TokenCompletion struct {
 		Completion string          `json:"completion"`
@@ -70,7 +70,7 @@ type (
 	}
 )
 
-// Failure is why a step failed, as whoever completes it says.
+// Failure is the reason for a step's failure, as its completer gives it.
 type Failure struct {
 	Message   string           `json:"message"`
 	Kind      string           `json:"kind,omitempty"`
@@ -82,11 +82,11 @@ func (f Failure) error() *makegood.StepError {
 	return &makegood.StepError{Message: f.Message, Kind: f.Kind, Retryable: f.Retryable, Applied: f.Applied}
 }
 
-// keep is what early says where an answer is kept for a step that does not wait yet.
+// keep is the value of early that stores an answer for a step that does not wait yet.
 const keep = "keep"
 
-// completionRoutes are those of steps that wait or are settled: by their address for whoever operates the jobs, by their completion token
-// for whoever holds that.
+// completionRoutes are the routes of steps that wait or are settled: by address for operators, by completion token for
+// the holder of the token.
 func completionRoutes() []route {
 	job := makegood.Job{}
 	addressed := func() map[int]any {

@@ -35,8 +35,8 @@ func decode(r *http.Request, into any) error {
 	return decodeObject(body, reflect.ValueOf(into).Elem(), "")
 }
 
-// decodeObject reads an object into a struct, and those in it into theirs. at is its name with a dot behind; that of the
-// body is empty.
+// decodeObject reads an object into a struct, and nested objects into nested structs. at is the object's name with a
+// dot behind; the body's is empty.
 func decodeObject(body []byte, target reflect.Value, at string) error {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(body, &given); err != nil || given == nil {

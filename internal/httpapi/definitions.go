@@ -6,7 +6,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// definitionRoute is that of what a hash stands for.
+// definitionRoute is the route of a definition by its hash.
 func definitionRoute() route {
 	return route{
 		method: "GET", path: "/api/definitions/{hash}", name: "definition", door: Read, handle: (*handlers).definition,

@@ -14,21 +14,20 @@ type Door string
 const (
 	// Submit takes submissions.
 	Submit Door = "submit"
-	// Read shows jobs and workflows, and changes nothing.
+	// Read shows jobs and workflows, and changes neither.
 	Read Door = "read"
 	// Operate takes the verbs, and workflow files.
 	Operate Door = "operate"
-	// Complete takes what is said under the completion token of a step, of whoever holds it.
+	// Complete takes the answers of the holder of a step's completion token.
 	Complete Door = "complete"
-	// Agents gives agents that run outside of an engine their tasks, takes what they reply, and carries their payloads. No function
-	// serves it.
+	// Agents gives outside agents their tasks, takes their replies, and carries their payloads. No function serves it.
 	Agents Door = "agents"
 )
 
-// Doors are those of a deployed stack.
+// Doors are the doors of a deployed stack.
 func Doors() []Door { return []Door{Submit, Read, Operate} }
 
-// Patterns are those of http.ServeMux, a method and a path, of the routes of a door; of Complete with the page of a link.
+// Patterns returns the patterns of a door's routes for http.ServeMux; Complete includes the page of a link.
 func Patterns(door Door) []string {
 	var all []string
 	for _, r := range routes() {
@@ -42,13 +41,13 @@ func Patterns(door Door) []string {
 	return all
 }
 
-// HealthPatterns are those of health and readiness, which say nothing that is secret.
+// HealthPatterns returns the patterns of health and readiness, whose answers hold no secret.
 func HealthPatterns() []string { return []string{"GET " + healthPath, "GET " + readyPath} }
 
-// Local is who makes a request where nobody can know better.
+// Local is the caller's name where the name cannot be known.
 const Local = "local"
 
-// claimed takes callers at their word, where nobody knows who they are.
+// claimed takes the name that callers give, where no login identifies them.
 func claimed(unknown string) func(*http.Request) string {
 	return func(r *http.Request) string { return cmp.Or(r.Header.Get(protocol.WhoHeader), unknown) }
 }

@@ -12,7 +12,7 @@ import (
 func (a *handlers) guard(next http.Handler) http.Handler {
 	return origin.Rules{
 		Host: a.Host, Names: a.Names,
-		// Whoever knows the token of a link may answer, from wherever they come; nobody else can, whatever their browser sends.
+		// The token of a link authorizes an answer from any origin; without it, no request succeeds.
 		Bypass: []string{linkPattern},
 		Refuse: func(w http.ResponseWriter, _ *http.Request, status int, text string) {
 			a.refuse(w, newProblem(status, "%s", text))
@@ -30,7 +30,7 @@ func mustBeJSON(r *http.Request) *problem {
 	return nil
 }
 
-// strangers answers what no route answers, in JSON as all else.
+// strangers answers requests without a route, in JSON as all others.
 func (a *handlers) strangers(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {

@@ -12,15 +12,15 @@ import (
 const (
 	healthPath = "/healthz"
 	readyPath  = "/readyz"
-	// readyFor is the time for which an answer about readiness is given again: each look flushes a write of the store, and callers
-	// need no login.
+	// readyFor is how long an answer about readiness is reused: each check flushes a write of the store, and callers need
+	// no login.
 	readyFor = time.Second
 	// readyWithin is how long a look may take; a store that takes longer is not ready.
 	readyWithin = 5 * time.Second
 )
 
-// health says that the process lives, and nothing of its store where readiness speaks of that: whoever restarts what is not healthy
-// must not restart an engine that waits for room on its disk.
+// health says that the process lives. It leaves the store out where readiness covers it: a supervisor that restarts
+// unhealthy processes must not restart an engine that waits for room on its disk.
 func (a *handlers) health(r *http.Request) (answer, error) {
 	if a.Ready != nil {
 		return ok(Health{Status: "ok"})
@@ -53,7 +53,7 @@ func (r *readiness) ask(ctx context.Context) error {
 	return r.is
 }
 
-// serveReady answers 200 or 503. The reason stands in the log alone, since the route needs no login.
+// serveReady answers 200 or 503. Only the log has the reason, since the route needs no login.
 func (a *handlers) serveReady(r *readiness) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if err := r.ask(req.Context()); err != nil {

@@ -14,15 +14,15 @@ type HoldAsking struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ReleaseAsking is the body that resumes one. It says no more.
+// ReleaseAsking is the body that resumes an agent or a workflow: an empty object.
 type ReleaseAsking struct{}
 
-// HoldList is what is paused as a whole.
+// HoldList is the list of all pauses of whole agents and workflows.
 type HoldList struct {
 	Holds []makegood.Hold `json:"holds"`
 }
 
-// holdRoutes are those of agents and workflows that are paused as a whole.
+// holdRoutes are the routes of paused agents and workflows.
 func holdRoutes() []route {
 	all := []route{{
 		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: (*handlers).listHolds,

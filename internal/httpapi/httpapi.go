@@ -1,13 +1,13 @@
-// Package httpapi serves jobs over HTTP: submit, look, list, and ask for cancel, undo, resubmit, pause
-// and resume; all of it, or what belongs to one door. Document describes it, and is made of the same table that serves it.
+// Package httpapi serves jobs over HTTP: submit, look, list, and ask for cancel, undo, resubmit, pause and resume; the
+// whole API, or the routes of one door. Document describes the API, and is made from the table that serves it.
 //
-// It turns requests into calls of a control.Service, and what that returns into answers: it holds no rule about jobs, keeps nothing, and
-// logs no payload.
+// It turns requests into calls of a control.Service, and results into answers: it holds no rule about jobs, keeps no
+// state, and logs no payload.
 //
-// It has no users and no passwords: whoever reaches it may do everything that it serves, under the name that
-// Config.Caller gives them. So it is made for loopback, or to stand behind what knows its callers,
-// and refuses what a web page that somebody reads on the same machine could send: names of hosts that
-// are not its own, bodies that are not declared as JSON, requests from another origin.
+// It has no users and no passwords: any client that reaches it may do everything that it serves, under the name that
+// Config.Caller gives it. So it is made for loopback, or to stand behind a proxy that knows its callers, and refuses
+// the requests that a web page on the same machine could send: host names that are not its own, bodies that are not
+// declared as JSON, requests from another origin.
 package httpapi
 
 import (
@@ -37,11 +37,11 @@ import (
 )
 
 const (
-	// maxOverhead is what a body may have beside an input: names, white space, an id.
+	// maxOverhead is the room in a body beside an input: names, white space, an id.
 	maxOverhead = 16 << 10
 	// maxBody is how large the body of a submission may be, in bytes.
 	maxBody = makegood.MaxPayloadBytes + maxOverhead
-	// maxPublication is that of a workflow file: as JSON each of its quotes and ends of lines is two bytes.
+	// maxPublication is the limit of a workflow file: as JSON each quote and each end of line is two bytes.
 	maxPublication = 2*workflowfile.MaxSourceBytes + maxOverhead
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 32 << 10
@@ -49,21 +49,21 @@ const (
 	// DefaultLimit and MaxLimit are how many jobs a page of a list has.
 	DefaultLimit = 50
 	MaxLimit     = 200
-	// MaxDetails is how many jobs a page has whose jobs come with all their steps.
+	// MaxDetails is the maximum number of jobs on a page that includes all their steps.
 	MaxDetails = 50
 
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second
 	writeTimeout      = time.Minute
 	idleTimeout       = 2 * time.Minute
-	// handleTimeout is how long the store may take; longer than limits.MaxTaskWait, so that who waits for tasks may.
+	// handleTimeout is how long the store may take; longer than limits.MaxTaskWait, so that agents can wait for tasks.
 	handleTimeout = 30 * time.Second
 	// stopTimeout is how long requests that run may take after Serve was told to stop.
 	stopTimeout = 5 * time.Second
 )
 
-// Outside is where agents that run in other processes get their tasks, and reply: an agentdoor.Door, whose methods say
-// what they do and which errors they give.
+// Outside gives tasks to agents that run in other processes, and takes their replies: an agentdoor.Door, whose methods
+// document their effects and errors.
 type Outside interface {
 	Allow(agent, token string) error
 	Take(ctx context.Context, agent string, ask agentdoor.Ask) ([]agentdoor.Task, error)
@@ -75,17 +75,17 @@ type Outside interface {
 
 var _ Outside = (*agentdoor.Door)(nil)
 
-// Config is what an API is made of.
+// Config has the settings and dependencies of an API.
 type Config struct {
-	// Jobs answers what is asked of jobs, and of all that belongs to them. Nil: there are none.
+	// Jobs serves jobs and everything that belongs to them. Nil: there are none.
 	Jobs *control.Service
 	// Doors says where large payloads are written and read instead, where this process can carry none; nil: nowhere.
 	Doors payload.Doors
 	// Scrape answers GET /metrics; nil: there is no such page.
 	Scrape http.Handler
-	// Changes shows what changes to those who follow; nil: nothing is kept of it here.
+	// Changes is the source for followers of changes; nil: this process keeps no changes.
 	Changes *changes.Hub
-	// Ready says why this process cannot work on jobs now, such as a store that cannot be written; nil: there is no /readyz here.
+	// Ready says why this process cannot work on jobs now, such as an unwritable store; nil: there is no /readyz here.
 	Ready func(ctx context.Context) error
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
 	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
@@ -94,12 +94,12 @@ type Config struct {
 	Names []string
 	// Outside serves agents that run in other processes. Nil: there are none.
 	Outside Outside
-	// Door is the part of the API that is served here. Empty: all of it.
+	// Door is the part of the API that is served here. Empty: the whole API.
 	Door Door
-	// Caller knows who makes a request, for what is kept of it. Nil: nobody does, and it is what they say of themselves
-	// (protocol.WhoHeader), or Unknown.
+	// Caller names the caller of a request, for the record. Nil: callers name themselves (protocol.WhoHeader), or are
+	// Unknown.
 	Caller func(*http.Request) string
-	// Unknown is who makes a request that does not say so; empty: Local.
+	// Unknown is the name of callers that give none; empty: Local.
 	Unknown string
 	Logger  *slog.Logger
 	// Now defaults to time.Now.
@@ -110,13 +110,13 @@ type Config struct {
 type handlers struct {
 	Config
 	document []byte
-	// link is the page of a link, linkPolicy what a browser lets it do.
+	// link is the page of a link, linkPolicy its content security policy.
 	link       *template.Template
 	linkPolicy string
-	// run distinguishes the places of changes in this process from those in another, followers are those who follow.
+	// run distinguishes the places of changes in this process from those in another; followers are the open streams.
 	run       string
 	followers chan struct{}
-	// uploads has room for as many payloads as those who submit may write at once.
+	// uploads has room for as many payloads as submitters may write at once.
 	uploads chan struct{}
 }
 

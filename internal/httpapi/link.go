@@ -25,8 +25,7 @@ import (
 )
 
 const (
-	// linkPattern is where the link of a completion token leads. It shows on GET, and answers on POST only: whoever scans
-	// mail opens links.
+	// linkPattern is where the link of a completion token leads. GET shows it, only POST answers: mail scanners open links.
 	linkPattern = "/complete/{token}"
 	// maxForm is how large the form of a link may be, in bytes: each byte of an output may become three.
 	maxForm = 3*makegood.MaxPayloadBytes + maxOverhead
@@ -35,7 +34,7 @@ const (
 // LinkPath is the path of the link of a completion token, below where the API is.
 func LinkPath(token string) string { return strings.Replace(linkPattern, "{token}", token, 1) }
 
-// WithoutToken is a path for a log: without what stands behind that of links.
+// WithoutToken returns a path for a log, without the token of a link.
 func WithoutToken(path string) string {
 	if before := strings.TrimSuffix(linkPattern, "{token}"); strings.HasPrefix(path, before) {
 		return linkPattern
@@ -49,15 +48,15 @@ var linkSource string
 //go:embed link.css
 var linkStyle string
 
-// linkPage is what a link shows.
+// linkPage is the data of a link's page.
 type linkPage struct {
 	control.StepLook
-	// Found: the token is that of a step. Open: it takes an answer.
+	// Found: a step has this token. Open: it takes an answer.
 	Found, Open bool
-	// Said is what became of an answer; Wrong: it was not taken.
+	// Said is the result of an answer; Wrong: it was not taken.
 	Said  string
 	Wrong bool
-	// Output and Reason are what was filled in before.
+	// Output and Reason are the values that the person filled in before.
 	Output, Reason, Name, Why string
 	// Request names the answer: a button that is pressed twice is one.
 	Request string
@@ -71,7 +70,7 @@ func parseLink() *template.Template {
 	}).Parse(linkSource))
 }
 
-// linkPolicy lets the page load nothing but its own style, send its form nowhere else, and stand in no other page.
+// linkPolicy lets the page load only its own style, send its form only home, and stand in no other page.
 func linkPolicy() string {
 	sum := sha256.Sum256([]byte(linkStyle))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
@@ -92,7 +91,7 @@ func (a *handlers) showLink(w http.ResponseWriter, r *http.Request) {
 	a.showStep(w, r, http.StatusOK, linkPage{})
 }
 
-// showStep shows how the step of a link stands now, with what became of an answer.
+// showStep shows the state of a link's step, with the result of an answer.
 func (a *handlers) showStep(w http.ResponseWriter, r *http.Request, status int, p linkPage) {
 	look, err := a.Jobs.LookByToken(r.Context(), r.PathValue("token"))
 	if err != nil {
@@ -131,7 +130,7 @@ func (a *handlers) answerLink(w http.ResponseWriter, r *http.Request) {
 	a.showStep(w, r, http.StatusOK, linkPage{Said: "Your answer is stored. Thank you."})
 }
 
-// formError is what is wrong with a form that could not be read.
+// formError returns the error for a form that could not be read.
 func formError(err error) error {
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		return err
@@ -139,8 +138,8 @@ func formError(err error) error {
 	return bad("the form cannot be read")
 }
 
-// readForm reads the answer in a form: that of a button, an output, or a reason why it failed. Each answer on a page has a
-// name of its own: pressed twice it is one, and another button is another.
+// readForm reads the answer in a form: a button, an output, or a reason for a failure. Each answer on a page has its
+// own name: a button pressed twice counts once, and another button is another answer.
 func readForm(r *http.Request) (said control.Answer, err error) {
 	form := r.PostForm
 	name := form.Get("request")
@@ -163,14 +162,14 @@ func readForm(r *http.Request) (said control.Answer, err error) {
 		return said, bad("press one of the buttons")
 	}
 	if name != "" {
-		// As much of it as leaves room for what it answers.
+		// The name is cut to leave room for the hash of the content.
 		content := slices.Concat(said.Output, []byte(form.Get("reason")))
 		said.Request = name[:min(len(name), limits.MaxRequestBytes/2)] + "." + job.ShortHash(form.Get("do")+"\n"+string(content))
 	}
 	return said, nil
 }
 
-// linkProblem is what a person is told who opened a link.
+// linkProblem is the problem shown to a person that opened a link.
 func (a *handlers) linkProblem(r *http.Request, err error) *problem {
 	refused, invalid := new(api.RefusedError), new(api.InvalidError)
 	switch p := a.problemOf(r, err); {
@@ -196,7 +195,7 @@ func (a *handlers) writeLink(w http.ResponseWriter, status int, p linkPage) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(page.Len()))
-	// The address is what lets one answer: no other page may hear of it, and no index.
+	// The address authorizes an answer: keep it from other pages and from indexes.
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("X-Frame-Options", "DENY")
@@ -205,5 +204,5 @@ func (a *handlers) writeLink(w http.ResponseWriter, status int, p linkPage) {
 		h.Set("Retry-After", strconv.Itoa(retryAfterDeployment))
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // Whoever has gone opens it again.
+	_, _ = w.Write(page.Bytes()) // A person that has left opens the link again.
 }

@@ -119,7 +119,7 @@ func (a *handlers) errors(r *http.Request) (answer, error) {
 	return orError(a.Jobs.Errors(r.Context(), values.Get("cursor")))
 }
 
-// listing is what a list is to show.
+// listing has the parameters of a list.
 type listing struct {
 	filter api.Filter
 	cursor string
@@ -128,7 +128,7 @@ type listing struct {
 	detail bool
 }
 
-// listQuery reads what a list is to show.
+// listQuery reads the parameters of a list.
 func listQuery(r *http.Request) (listing, error) {
 	values, err := query(r, listParameters("limit", "cursor", "detail")...)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 //go:generate go test . -run TestTheAPIIsWhatIsWrittenDown -rewrite
 
-// documentVersion is the version of the API, raised when what it answers changes its meaning.
+// documentVersion is the version of the API, raised when the meaning of an answer changes.
 const documentVersion = "1"
 
 // object is a JSON object; encoding/json sorts its keys, so the document is always the same.

@@ -31,17 +31,18 @@ const (
 // PayloadParameter is the parameter of a stack's template that gives it a payload store.
 const PayloadParameter = "PayloadBucket"
 
-// Upload is the body that asks where a payload is written. An API that takes the bytes itself needs no hash and no length of them.
+// Upload is the body that asks where a payload is written. An API that takes the bytes itself needs neither hash nor
+// length.
 type Upload struct {
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
 	Type   string `json:"type,omitempty"`
 }
 
-// PayloadDoor is one request that whoever has it may make, for a while: a payload.Door. No credential goes with it, and the URL
+// PayloadDoor is one request that its holder may make, for a while: a payload.Door. It needs no credential, so the URL
 // is a secret.
 type PayloadDoor struct {
-	// Method is empty where there is nothing to do: the bytes are there.
+	// Method is empty where no request is needed: the bytes are there.
 	Method string `json:"method"`
 	// URL is where to; empty: the very URL that was asked.
 	URL     string            `json:"url"`
@@ -51,10 +52,10 @@ type PayloadDoor struct {
 	Payload *makegood.Payload `json:"payload,omitempty"`
 }
 
-// payloadBytes stands for bytes of anything in the table of routes.
+// payloadBytes stands for bytes of any type in the table of routes.
 type payloadBytes struct{}
 
-// payloadRoutes are those of what is too large for an input or an output.
+// payloadRoutes are the routes for values too large for an input or an output.
 func payloadRoutes() []route {
 	none := Problem{}
 	refused := func(answers map[int]any, statuses ...int) map[int]any {
@@ -102,7 +103,7 @@ func slowly(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWrit
 	serve(w, r.WithContext(ctx))
 }
 
-// noPayloads is said where there is no payload store.
+// noPayloads is the error where there is no payload store.
 func noPayloads() *problem {
 	return newProblem(http.StatusNotFound, "there is no payload store here, and an input or an output has at most %d bytes; the parameter %s of a stack's template makes one", makegood.MaxPayloadBytes, PayloadParameter)
 }
@@ -143,11 +144,11 @@ func (a *handlers) writeDoor(r *http.Request) (answer, error) {
 	return ok(said)
 }
 
-// doorOf is a door as it is answered.
+// doorOf is the JSON form of a door.
 func doorOf(d payload.Door) PayloadDoor {
 	said := PayloadDoor{Method: d.Method, URL: d.URL, Headers: map[string]string{}, Ends: d.Ends.UTC()}
 	for name, values := range d.Header {
-		// Whoever makes the request sets Host by its URL.
+		// The HTTP client sets Host from the URL.
 		if len(values) > 0 && !strings.EqualFold(name, "Host") {
 			said.Headers[name] = values[0]
 		}
@@ -155,10 +156,10 @@ func doorOf(d payload.Door) PayloadDoor {
 	return said
 }
 
-// anyType is the type of bytes of which nobody has said what they are.
+// anyType is the type of bytes without a declared type.
 const anyType = "application/octet-stream"
 
-// typeOf returns what a payload is, as its reference says it.
+// typeOf returns the media type of a payload, as its reference has it.
 func typeOf(mediaType string) (string, error) {
 	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
 		mediaType = ""
@@ -176,7 +177,7 @@ func (a *handlers) writePayload(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusCreated, p)
 }
 
-// refuseBody refuses a request of whose body what is left is not read.
+// refuseBody refuses a request and leaves the rest of its body unread.
 func (a *handlers) refuseBody(w http.ResponseWriter, p *problem) {
 	w.Header().Set("Connection", "close")
 	a.refuse(w, p)
@@ -216,7 +217,7 @@ var errBrokeOff = errors.New("the body broke off, and nothing is stored")
 // sent is the body of a request.
 type sent struct{ io.Reader }
 
-// Read reads on. What goes wrong is the sender's, or the line's.
+// Read reads on. Its errors are those of the sender, or of the line.
 func (s sent) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -225,7 +226,8 @@ func (s sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// announcedType returns what a body is that is a payload. One that says itself that it is too large is refused unread.
+// announcedType returns the type of a body that is a payload. One with a Content-Length over the limit is refused
+// unread.
 func announcedType(r *http.Request) (string, error) {
 	mediaType, err := typeOf(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -284,7 +286,7 @@ func referenceOf(r *http.Request) (p makegood.Payload, err error) {
 	return p, nil
 }
 
-// referenceParameters are what referenceOf reads of the query.
+// referenceParameters are the query parameters that referenceOf reads.
 func referenceParameters() []parameter {
 	return []parameter{
 		{name: "bytes", says: "how many bytes its reference says"},
@@ -302,11 +304,11 @@ func (a *handlers) leadToPayload(w http.ResponseWriter, r *http.Request, id stri
 		return
 	}
 	said := doorOf(door)
-	// Whoever follows sends no header of ours, so a door that wants one can only be read.
+	// A redirected client sends no header of ours, so this works only for a door without headers.
 	if len(said.Headers) == 0 {
 		w.Header().Set("Location", door.URL)
 	}
-	// The URL is a secret: nobody keeps it, and where it leads is not told where it was found.
+	// The URL is a secret: caches must not keep it, and its target must not learn where it was found.
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	write(w, http.StatusSeeOther, said)
@@ -316,14 +318,14 @@ func (a *handlers) leadToPayload(w http.ResponseWriter, r *http.Request, id stri
 type sending struct {
 	job     string
 	payload makegood.Payload
-	// open opens a part of it; a negative n: all. problem translates what it says.
+	// open opens n bytes at offset; a negative n: all. problem translates its errors.
 	open    func(offset, n int64) (io.ReadCloser, error)
 	problem func(*http.Request, error) *problem
 }
 
-// sendPayload answers with the bytes, or the part that is asked for. They are for a program or a file: no browser shows them as
-// a page of this origin. What turns out to be altered on the way ends the connection before its time; who reads on from there is
-// told why.
+// sendPayload answers with the bytes, or the requested part. They are for a program or a file: no browser shows them as
+// a page of this origin. If the bytes turn out to be altered, the connection ends early; a client that reads on from
+// there is told why.
 func (a *handlers) sendPayload(w http.ResponseWriter, r *http.Request, s sending) {
 	offset, n, err := partOf(r.Header.Get("Range"), s.payload.Bytes)
 	if err != nil {
@@ -346,13 +348,13 @@ func (a *handlers) sendPayload(w http.ResponseWriter, r *http.Request, s sending
 	s.answer(w, offset, n)
 	if _, err := io.Copy(w, begun); err != nil {
 		a.Logger.WarnContext(r.Context(), "a payload could not be read to its end", "job", s.job, "error", err)
-		// What was read goes out first, so that whoever reads on does so from where it failed.
+		// Flush the bytes read so far, so that a client can resume where reading failed.
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// answer writes the header of the answer that has a part of it; a negative n: all.
+// answer writes the header of an answer with n bytes at offset; a negative n: all.
 func (s sending) answer(w http.ResponseWriter, offset, n int64) {
 	status, length := http.StatusOK, s.payload.Bytes
 	if n >= 0 {
@@ -369,8 +371,8 @@ func (s sending) answer(w http.ResponseWriter, offset, n int64) {
 	w.WriteHeader(status)
 }
 
-// partOf returns what a header Range asks for of so many bytes; a negative n: all of it, as with a header that this API does not
-// know, which it may pass by.
+// partOf returns the part that a Range header asks for; a negative n: all, as for a header that this API does not know
+// and may ignore.
 func partOf(header string, bytes int64) (offset, n int64, err error) {
 	first, last, ranged := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
 	if !ranged || !strings.HasPrefix(header, "bytes=") || first == "" {
@@ -390,7 +392,7 @@ func partOf(header string, bytes int64) (offset, n int64, err error) {
 	return offset, min(end, bytes-1) - offset + 1, nil
 }
 
-// payloadProblem translates what a payload store says.
+// payloadProblem translates the errors of a payload store.
 func (a *handlers) payloadProblem(r *http.Request, err error) *problem {
 	switch {
 	case errors.Is(err, errBrokeOff):

@@ -9,13 +9,13 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// QuarantineAsking is the body of a request about a message in quarantine that says no more.
+// QuarantineAsking is the body of a request about a message in quarantine: an empty object.
 type QuarantineAsking struct{}
 
 // Dropped says that a message is gone.
 type Dropped struct{}
 
-// quarantineRoutes are those of what is in quarantine.
+// quarantineRoutes are the routes of quarantined messages.
 func quarantineRoutes() []route {
 	none := Problem{}
 	asked := func(body any) map[int]any {

@@ -24,7 +24,7 @@ type Submission struct {
 	Input    json.RawMessage `json:"input"`
 	StartAt  time.Time       `json:"startAt,omitzero"`
 	ReplyTo  string          `json:"replyTo,omitempty"`
-	// Tenant is whom the job is for, Labels say more about it.
+	// Tenant is the customer of the job, Labels say more about it.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	// Traceparent is the span under which the job is submitted; the header of that name, where it is left out.
@@ -40,7 +40,7 @@ type Asking struct {
 // Requested is a job after a request for a verb.
 type Requested struct {
 	makegood.Job
-	// Existed: it was so already, or this very request was granted before, and nothing has changed.
+	// Existed: the state was so already, or this very request was granted before; the request changed no job.
 	Existed bool `json:"existed"`
 }
 
@@ -97,12 +97,12 @@ type route struct {
 	// answers are zero values of the types of the answers, by status.
 	answers map[int]any
 	handle  func(a *handlers, r *http.Request) (answer, error)
-	// stream serves what is no JSON, and as large as a payload, in place of handle.
+	// stream serves answers that are not JSON, and as large as a payload, in place of handle.
 	stream func(a *handlers, w http.ResponseWriter, r *http.Request)
 }
 
-// mayBeEmpty reports whether a request says nothing, where there need be nothing to say. It need not be declared as JSON
-// then: nothing is read of it, and a page of another origin is kept out by what its browser says of it.
+// mayBeEmpty reports whether a request has an empty body, where the route allows one. It need not be declared as JSON
+// then: no body is read, and the browser's own headers keep out a page of another origin.
 func (r route) mayBeEmpty(req *http.Request) bool {
 	return (r.limit == 0 || r.optional) && req.ContentLength == 0 && req.Header.Get("Content-Type") == ""
 }
@@ -203,7 +203,7 @@ func routes() []route {
 	return append(all, verbRoutes()...)
 }
 
-// verbRoutes are those of the verbs that the table has.
+// verbRoutes are the routes of the verbs in the table.
 func verbRoutes() (all []route) {
 	job, none := Requested{}, Problem{}
 	for _, verb := range domain.Verbs() {
@@ -230,7 +230,7 @@ func verbRoutes() (all []route) {
 	return all
 }
 
-// planRoute is that of what a resubmit would do.
+// planRoute is the route of a resubmit's plan.
 func planRoute() route {
 	return route{
 		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*handlers).plan,
@@ -318,7 +318,7 @@ func (a *handlers) reschedule(r *http.Request) (answer, error) {
 	return a.ask(r, api.Request{Verb: makegood.VerbReschedule, Reason: asking.Reason, Name: asking.Request, StartAt: asking.StartAt})
 }
 
-// resubmission reads what a resubmit asks for.
+// resubmission reads the body of a resubmit.
 func resubmission(r *http.Request) (api.Request, error) {
 	var asking Resubmission
 	if err := decode(r, &asking); err != nil {
@@ -338,7 +338,7 @@ func (a *handlers) resubmit(r *http.Request) (answer, error) {
 	return a.ask(r, asked)
 }
 
-// plan says what a resubmit would do.
+// plan answers with the plan of a resubmit.
 func (a *handlers) plan(r *http.Request) (answer, error) {
 	asked, err := resubmission(r)
 	if err != nil {
@@ -381,7 +381,7 @@ func orError[T any](body T, err error) (answer, error) {
 	return ok(body)
 }
 
-// offersRoute is that of what may be asked of a job.
+// offersRoute is the route of the requests that a job allows.
 func offersRoute() route {
 	return route{
 		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: (*handlers).offers,
@@ -390,7 +390,7 @@ func offersRoute() route {
 	}
 }
 
-// offers says what may be asked of a job.
+// offers answers with the requests that a job allows.
 func (a *handlers) offers(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
@@ -398,7 +398,7 @@ func (a *handlers) offers(r *http.Request) (answer, error) {
 	return orError(a.Jobs.Offers(r.Context(), r.PathValue("id")))
 }
 
-// workflows lists what can be submitted to.
+// workflows lists the workflows that accept jobs.
 func (a *handlers) workflows(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err

@@ -27,7 +27,7 @@ type ScheduleRun struct {
 	Request string `json:"request,omitempty"`
 }
 
-// ScheduleAsking is the body of a request that says no more.
+// ScheduleAsking is the body of a request about a schedule: an empty object.
 type ScheduleAsking struct{}
 
 // ScheduleList is all schedules.
@@ -48,7 +48,7 @@ type ScheduleJob struct {
 // Removed says that a schedule was removed.
 type Removed struct{}
 
-// scheduleRoutes are those of the schedules.
+// scheduleRoutes are the routes of the schedules.
 func scheduleRoutes() []route {
 	s, none := api.Scheduled{}, Problem{}
 	read := func(body any, more ...int) map[int]any {

@@ -11,7 +11,7 @@ type AgentList struct {
 	Agents []api.Agent `json:"agents"`
 }
 
-// standingRoute is that of how agents stand. Those that agents themselves ask are in agents.go.
+// standingRoute is the route of the agents' state. The routes that agents use are in agents.go.
 func standingRoute() route {
 	return route{
 		method: "GET", path: "/api/agents", name: "agents", door: Read, handle: (*handlers).agents,

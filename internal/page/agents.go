@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// oldTask is how long a task may wait before its agent is in trouble, and badShare how much of what ended may have failed, where
-	// at least fewEnded have.
+	// oldTask is how long a task may wait before its agent is in trouble; badShare is the share of ended attempts that may
+	// have failed, from fewEnded attempts on.
 	oldTask  = time.Minute
 	badShare = 0.1
 	fewEnded = 5
@@ -36,7 +36,7 @@ func agentsViews() []view {
 // agentsData is how the agents stand.
 type agentsData struct {
 	Agents []agentRow
-	// Holds are what is paused as a whole, or is being released.
+	// Holds are the pauses of whole agents and workflows, with those that are being released.
 	Holds []makegood.Hold
 	// Workflows can be paused, too.
 	Workflows []string
@@ -47,7 +47,7 @@ type agentsData struct {
 // agentRow is an agent in the list.
 type agentRow struct {
 	api.Agent
-	// Errors is how many jobs wait for a person at a step of it.
+	// Errors is how many jobs wait for a person at a step of this agent.
 	Errors int
 	Now    time.Time
 }
@@ -67,10 +67,10 @@ func (a agentRow) Mark() mark {
 	return mark{Name: "works", Shape: "processed"}
 }
 
-// Paused reports whether nothing new is sent to it.
+// Paused reports whether the agent gets no new tasks.
 func (a agentRow) Paused() bool { return a.Hold != nil && a.Hold.ReleasedAt == nil }
 
-// trouble says what is wrong with it; empty: nothing that is seen.
+// trouble describes the agent's trouble; empty: none is seen.
 func (a agentRow) trouble() string {
 	switch {
 	case a.Problem != "":
@@ -121,7 +121,7 @@ func (a agentRow) Says() string {
 	return strings.TrimSpace(cmp.Or("by "+a.Hold.By, "") + ": " + a.Hold.Reason)
 }
 
-// jobsStill is how many jobs stand still because of a hold.
+// jobsStill is how many jobs a hold holds.
 func jobsStill(h makegood.Hold) string {
 	text := count(h.Jobs)
 	if h.AtLeast {
@@ -135,7 +135,7 @@ func (a agentRow) Old() bool {
 	return a.OldestAt != nil && a.Now.Sub(*a.OldestAt) > oldTask && !a.Paused()
 }
 
-// Ended and Failures are how many attempts ended in the last minutes, and how many of them badly.
+// Ended is how many attempts ended in the last minutes, and Failures how many of these failed.
 func (a agentRow) Ended() int {
 	if a.Lately == nil {
 		return 0
@@ -153,13 +153,13 @@ func (a agentRow) Failures() int {
 
 func (a agentRow) share() float64 { return float64(a.Failures()) / float64(max(1, a.Ended())) }
 
-// Share is how much of what ended failed, in per cent; Bar is as much of a bar of 96.
+// Share is the share of ended attempts that failed, in per cent; Bar is the same of a bar of 96.
 func (a agentRow) Share() int { return int(100*a.share() + 0.5) }
 
 // Bar is as much of a bar of 96 as failed.
 func (a agentRow) Bar() int { return int(96 * a.share()) }
 
-// rank puts what is in trouble first, then what is paused.
+// rank puts agents in trouble first, then paused ones.
 func (a agentRow) rank() int {
 	switch {
 	case a.Hold == nil && a.trouble() != "":
@@ -205,7 +205,8 @@ func (p *Page) agents(r *http.Request) (any, error) {
 	return d, nil
 }
 
-// absentAgents says of which agents outside nobody asks for the tasks, where a task of a job waits for one. On a stack there are none.
+// absentAgents describes the outside agents that do not poll while a task of the job waits for them. On a stack there
+// are none.
 func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) map[string]string {
 	sent := slices.ContainsFunc(activitiesOf(j), func(a activity) bool { return a.State == makegood.StepDispatched })
 	if p.Scans || !sent {
@@ -213,7 +214,7 @@ func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) 
 	}
 	all, err := p.Jobs.ListAgents(ctx)
 	if err != nil {
-		return nil // It is said beside the job, and the job is shown without it.
+		return nil // The job is shown without the note.
 	}
 	absent := map[string]string{}
 	for _, a := range all {
@@ -232,7 +233,7 @@ func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// errorsByAgent counts the jobs that wait for a person by the agent at whose step they stand.
+// errorsByAgent counts the jobs that wait for a person by the agent of the step that stopped.
 func (p *Page) errorsByAgent(ctx context.Context) (map[string]int, error) {
 	groups, _, err := p.alike(ctx, api.Filter{State: makegood.JobError}, api.ByAgent)
 	by := map[string]int{}
@@ -242,11 +243,11 @@ func (p *Page) errorsByAgent(ctx context.Context) (map[string]int, error) {
 	return by, err
 }
 
-// pauseData is what is to be paused.
+// pauseData is the agent or workflow to pause.
 type pauseData struct {
 	Kind makegood.HoldKind
 	Name string
-	// Fresh is how long it takes until everybody knows.
+	// Fresh is how long it takes until every process knows.
 	Fresh time.Duration
 	Jobs  int
 }
@@ -254,7 +255,7 @@ type pauseData struct {
 // Title names the window.
 func (d pauseData) Title() string { return "Pause " + string(d.Kind) + " " + d.Name }
 
-// askPause asks why something is to be paused, and says what that does.
+// askPause asks for the reason of a pause, and explains its effect.
 func (p *Page) askPause(r *http.Request) (any, error) {
 	d := pauseData{Kind: makegood.HoldKind(r.PathValue("kind")), Name: r.PathValue("name"), Fresh: limits.HoldsFresh}
 	if err := domain.CheckHold(d.Kind, d.Name); err != nil {

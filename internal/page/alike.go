@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// fewAlike is up to how many jobs are counted anew for each view, which takes some milliseconds. Of more, a view shows what was
-	// counted last, and when.
+	// fewAlike is up to how many jobs are counted anew for each view, which takes some milliseconds. Above it, a view shows
+	// the last count, and its time.
 	fewAlike = 1000
-	// maxAlike is how many counts are kept. What is beyond that is counted anew for each view.
+	// maxAlike is how many counts are kept. Further ones are counted anew for each view.
 	maxAlike = 64
 )
 
-// alikes are the counts of jobs by what they are alike in, of those that are too many to be counted for each view.
+// alikes caches counts of jobs that are too many to be counted for each view.
 type alikes struct {
 	mu sync.Mutex
-	// by are they by what is counted.
+	// by has the counts by the key of the query.
 	by map[string]*alike
 }
 
-// alike is one of them.
+// alike is one count.
 type alike struct {
 	groups api.Groups
 	at     time.Time
-	// next is when it may be counted again; counting: somebody does.
+	// next is when it may be counted again; counting: a count is running.
 	next     time.Time
 	counting bool
 }
 
-// alike counts the jobs of a list by facets, to the end. Where there are many it returns what was counted last, and when that was; the
-// zero time: just now. Who gets the groups changes nothing in them.
+// alike counts the jobs of a list by facets, to the end. For many jobs it returns the last count and its time; the zero
+// time: just now. Callers must not change the groups.
 func (p *Page) alike(ctx context.Context, filter api.Filter, by ...api.Facet) (api.Groups, time.Time, error) {
 	key := alikeKey(filter, by)
 	if last, known := p.alikes.last(key); known {
@@ -51,7 +51,7 @@ func (p *Page) alike(ctx context.Context, filter api.Filter, by ...api.Facet) (a
 	return groups, time.Time{}, err
 }
 
-// alikeKey is the text of what is counted.
+// alikeKey is the text of a count's filter and facets.
 func alikeKey(filter api.Filter, by []api.Facet) string {
 	var key strings.Builder
 	key.WriteString(protocol.FilterValues(filter).Encode())
@@ -61,7 +61,7 @@ func alikeKey(filter api.Filter, by []api.Facet) string {
 	return key.String()
 }
 
-// last returns what was counted last; false: it is to be counted now.
+// last returns the last count; false: count now.
 func (a *alikes) last(key string) (alike, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (a *alikes) last(key string) (alike, bool) {
 	return *of, true
 }
 
-// again has it counted beside the views, where it is time and nobody does. What cannot be counted stays as it was.
+// again counts in the background, if a count is due and none is running. If it fails, the last count stays.
 func (a *alikes) again(ctx context.Context, p *Page, key string, count func(context.Context) (api.Groups, error)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +95,7 @@ func (a *alikes) again(ctx context.Context, p *Page, key string, count func(cont
 	}()
 }
 
-// keep notes what was counted at a time, which took so long. What has become few is counted for each view from now on.
+// keep notes a count, its time, and how long it took. A count that has become small is made for each view from now on.
 func (a *alikes) keep(key string, groups api.Groups, at time.Time, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,7 +24,7 @@ type asset struct {
 	body                []byte
 }
 
-// assets are all of them, by name.
+// assets are all assets, by name.
 type assets map[string]asset
 
 func readAssets() assets {

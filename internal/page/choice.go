@@ -19,27 +19,27 @@ import (
 	"github.com/makegood-dev/makegood/internal/repair"
 )
 
-// choice is a set of jobs and a request for each of them: the parameters of a dry run.
+// choice is a set of jobs and a request to make of each: the parameters of a dry run.
 type choice struct {
 	// Ask is a verb, or domain.AskSettleDone or AskSettleSkipped of Step or its Undo.
 	Ask    string
 	Filter api.Filter
 	// IDs are the jobs that were selected one by one, at most maxSelected; nil: those that the filter finds.
 	IDs []string
-	// NoStep and NoKind leave out the jobs that stand at a step, or whose error has a kind.
+	// NoStep and NoKind leave out the jobs that stand at a step, or that have an error kind.
 	NoStep, NoKind bool
 	Step           string
 	Undo           bool
-	// Answer is what Step is answered, of askAnswer.
+	// Answer is the answer to Step, with askAnswer.
 	Answer string
 	// Current: by the definition that is current.
 	Current bool
 }
 
-// bulkAsks are what may be asked of many jobs here, and what each is called.
+// bulkAsks are the requests that may be made of many jobs here, with their labels.
 var bulkAsks = slices.Concat(bulkVerbs, bulkSettles, []order{{askAnswer, "Answer"}})
 
-// bulkVerbs are those that are verbs of the job, bulkSettles those of a step.
+// bulkVerbs are the verbs of jobs, bulkSettles the requests for steps.
 var (
 	bulkVerbs = []order{
 		{string(makegood.VerbResubmit), "Resubmit"},
@@ -59,7 +59,7 @@ var (
 // askAnswer gives an approval an answer.
 const askAnswer = "answer"
 
-// maxSelected is how many jobs may be selected one by one: what one view of the list can show, and an address can name.
+// maxSelected is how many jobs may be selected one by one: as many as one view shows and an address can name.
 const maxSelected = 200
 
 // Verb is the label of the request.
@@ -83,7 +83,7 @@ func (c choice) Settles() bool {
 // filter is the query of the list of these jobs.
 func (c choice) filter() url.Values { return protocol.FilterValues(c.Filter) }
 
-// query is that of the dry run.
+// query is the query of the dry run.
 func (c choice) query() url.Values {
 	q := c.filter()
 	q.Set("ask", c.Ask)
@@ -178,8 +178,8 @@ func selected(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// jobs returns the chosen jobs that had stopped by a moment: the person has not seen later ones. More: there are more than one
-// repair takes.
+// jobs returns the chosen jobs that had stopped by a moment: the person has not seen later ones. More: the set exceeds
+// one repair.
 func (c choice) jobs(ctx context.Context, jobs api.Reader, seen time.Time) (found []api.Listed, more bool, err error) {
 	for _, id := range c.IDs {
 		found = append(found, api.Listed{ID: id})

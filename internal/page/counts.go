@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// recountRest is how many times as long as counting took nobody counts again; Config.Interval at least.
+	// recountRest is the pause between counts, as a multiple of the time that counting took; Config.Interval at least.
 	recountRest = 20
 	// recountWait is how long a view waits for the first count; those after it are taken as they come.
 	recountWait = 30 * time.Millisecond
@@ -40,7 +40,7 @@ type stateCount struct {
 	Current bool
 }
 
-// tally is what is counted beside, now and then: in a file of a million jobs it takes longer than a view may.
+// tally holds the counts made in the background: in a file of a million jobs they take longer than a view may.
 type tally struct {
 	// Errors wait for a person, the first since Oldest; Late are late.
 	Errors, Late int
@@ -65,7 +65,7 @@ func (p *Page) counts(ctx context.Context, shown api.Filter) counts {
 	return c
 }
 
-// waiting returns how many jobs wait for a person. Where counting is paid for, it is what a view that counts found last.
+// waiting returns how many jobs wait for a person. Where counting costs money, it is the last count that a view made.
 func (p *Page) waiting(ctx context.Context) int {
 	if p.Scans {
 		return p.recount.known().persons()
@@ -80,12 +80,12 @@ func (t tally) persons() int { return t.Errors + t.Questions }
 type recount struct {
 	mu   sync.Mutex
 	last tally
-	// next is when it may be counted again, under way what is closed when that is done; nil: nobody counts.
+	// next is when the next count may begin; underWay is closed when the running count ends; nil: none runs.
 	next     time.Time
 	underWay chan struct{}
 }
 
-// latest returns what was counted last, and has it counted again where it is time.
+// latest returns the last count, and starts a new one if it is due.
 func (c *recount) latest(ctx context.Context, p *Page) tally {
 	c.mu.Lock()
 	first := c.next.IsZero()
@@ -107,7 +107,7 @@ func (c *recount) latest(ctx context.Context, p *Page) tally {
 	return c.last
 }
 
-// known returns what was counted last, and has nobody count.
+// known returns the last count, and starts none.
 func (c *recount) known() tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *recount) count(ctx context.Context, p *Page, done chan struct{}) {
 	close(done)
 }
 
-// tallied counts by indexes alone, what must be read as far as one request goes.
+// tallied counts with indexes alone, or by reading as far as one request goes.
 func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 	count := func(f api.Filter) (api.Groups, error) {
 		return p.Jobs.Count(ctx, f, []api.Facet{api.ByState}, "")
@@ -159,7 +159,7 @@ func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 	return t, err
 }
 
-// byState counts the jobs by state; where nobody knows how many there are, those that have not ended.
+// byState counts the jobs by state; where the total is unknown, only those that have not ended.
 func (p *Page) byState(ctx context.Context, t *tally) (err error) {
 	t.by, err = p.Jobs.Totals(ctx)
 	invalid, is := errors.AsType[*api.InvalidError](err)

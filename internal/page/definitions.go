@@ -8,16 +8,17 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// maxDefinitions is how many definitions are kept. Reading one compiles it, which takes milliseconds, and a list of workflows has one each.
+// maxDefinitions is how many definitions are cached. Reading one compiles it, in milliseconds, and a list needs one per
+// workflow.
 const maxDefinitions = 256
 
-// definitions are those that were read: one never changes under its hash.
+// definitions caches definitions: one never changes under its hash.
 type definitions struct {
 	mu     sync.Mutex
 	byHash map[string]api.Definition
 }
 
-// definition reads a definition by its hash. Who gets it changes nothing in it. Errors: api.ErrNoDefinition.
+// definition reads a definition by its hash. Callers must not change it. Errors: api.ErrNoDefinition.
 func (p *Page) definition(ctx context.Context, hash string) (api.Definition, error) {
 	p.definitions.mu.Lock()
 	known, there := p.definitions.byHash[hash]

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// feeds are the views that somebody looks at. All who look at the same one are served by one look at the API.
+// feeds are the views that browsers have open. All streams of the same view share one look at the API.
 type feeds struct {
 	page *Page
 	mu   sync.Mutex
@@ -28,8 +28,8 @@ type feed struct {
 	changed chan struct{}
 }
 
-// join returns the feed of a view, which has been looked at once. Who joins must leave. errNoView: there is no such view; the
-// error of ctx: whoever asked has gone.
+// join returns the feed of a view, after one look at it. The caller must leave. errNoView: there is no such view; the
+// error of ctx: the caller has gone.
 func (fs *feeds) join(ctx context.Context, path *url.URL) (*feed, error) {
 	key := path.RequestURI()
 	fs.mu.Lock()
@@ -111,12 +111,12 @@ func (p *Page) takeTurn(ctx context.Context) bool {
 	}
 }
 
-// publish tells who follows, if anything has changed.
+// publish tells the followers, if the view has changed.
 func (f *feed) publish(next update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if next.Problem != "" {
-		// What was seen last stands.
+		// On an error the last regions stay.
 		next.Regions, next.stills = f.now.Regions, f.now.stills
 	}
 	same := next.Problem == f.now.Problem && maps.Equal(next.stills, f.now.stills)
@@ -127,7 +127,7 @@ func (f *feed) publish(next update) {
 	}
 }
 
-// latest returns how the view was at the last look, and what is closed when it has changed.
+// latest returns the view at the last look, and a channel that is closed when it has changed.
 func (f *feed) latest() (update, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,17 +16,17 @@ import (
 
 // search is the search of a person: filters and free words.
 type search struct {
-	// Words are as they were written; Free are those of them that are no filter.
+	// Words is the search as written; Free are the words that are no filter.
 	Words  string
 	Free   []string
 	Filter api.Filter
 	Cursor string
-	// values are those of the filter, without the words.
+	// values has the filter's parameters, without the words.
 	values url.Values
 }
 
-// readSearch reads a search: filters as the API has them, and words, each NAME:VALUE of a filter, or free. A word wins over the
-// parameter of its name. A parameter that is no filter and none of the page's own is refused.
+// readSearch reads a search: filters as the API has them, and words, each NAME:VALUE of a filter, or free. A word wins
+// over the parameter of its name. A parameter that is neither a filter nor the page's own is refused.
 func readSearch(r *http.Request, now time.Time) (s search, err error) {
 	query := r.URL.Query()
 	s.Words, s.Cursor = strings.TrimSpace(query.Get("q")), query.Get("cursor")
@@ -58,7 +58,8 @@ func readSearch(r *http.Request, now time.Time) (s search, err error) {
 	return s, err
 }
 
-// ownParameters are those of the list of jobs that are no filters: the words, the cursor, and the rows that a browser keeps.
+// ownParameters are the list's parameters that are no filters: the words, the cursor, and the rows that a browser
+// keeps.
 var ownParameters = []string{"q", "cursor", "row"}
 
 // add takes one value, and leaves out an empty one.

@@ -26,23 +26,23 @@ func parse(name string) shell {
 type frame struct {
 	// Root leads from this page to where the page is mounted: "./", "../".
 	Root string
-	// Title is that of the window, Where what is shown and acted upon.
+	// Title is the title of the window, Where the engine or stack that is shown.
 	Title, Where string
 	Navigation   []link
 	Visitor      Visitor
 	// Waiting is how many jobs wait for a person, as far as that is known.
 	Waiting int
-	// Path is that of the view, with its query: what live updates are asked for with. Regions: there are any.
+	// Path is the path of the view, with its query, for live updates. Regions: there are any.
 	Path    string
 	Regions bool
 	// Style, Script and Icon are the names of the assets, with their versions.
 	Style, Script, Icon string
 	Now                 time.Time
-	// View is what the view's load returned.
+	// View is the result of the view's load.
 	View any
 }
 
-// frame puts around what a view shows what all have.
+// frame adds the parts that all views share.
 func (p *Page) frame(r *http.Request, v view, data any) *frame {
 	f := &frame{
 		Root: rootOf(r.URL.Path), Title: v.title, Where: p.Where, Navigation: navigationOf(v.nav), Visitor: p.Visitor(r), Waiting: p.waiting(r.Context()),

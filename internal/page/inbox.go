@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxGroups is how many groups are shown, of which the first maxLooked are looked into.
+	// maxGroups is how many groups are shown; the first maxLooked get a closer look.
 	maxGroups = 100
 	maxLooked = 30
 	// lookedAtOnce is how many jobs are looked at at once.
@@ -35,7 +35,7 @@ func inboxViews() []view {
 	}
 }
 
-// inboxData is what waits for a person.
+// inboxData is the list of everything that waits for a person.
 type inboxData struct {
 	Groups []inboxGroup
 	// Asked are the questions that wait for an answer, by workflow and step.
@@ -45,7 +45,7 @@ type inboxData struct {
 	Oldest      *time.Time
 	// AsOf is when they were counted; zero: just now.
 	AsOf time.Time
-	// Words and By are what was looked for, and in which order.
+	// Words is the search, and By the order.
 	Words, By string
 	Orders    []order
 	Repairs   []repairView
@@ -57,9 +57,9 @@ type order struct{ Value, Says string }
 
 var inboxOrders = []order{{"newest", "Newest trouble first"}, {"most", "Most jobs first"}, {"oldest", "Oldest first"}}
 
-// aside is what no job took.
+// aside has the messages in quarantine.
 type aside struct {
-	// Messages are the first of them. More: there are more. Elsewhere: they are not here, and how to see them.
+	// Messages are the first messages. More: there are more. Elsewhere: they are not here, and how to see them.
 	Messages  []api.PutAway
 	More      bool
 	Elsewhere string
@@ -73,16 +73,16 @@ type inboxGroup struct {
 	Undo, Final bool
 	// Definition is the newest's, where it is not the current one any more; Same is the current one.
 	Definition string
-	// Hold is what keeps its agent or its workflow; nil: nothing does.
+	// Hold is the pause of its agent or its workflow; nil: none.
 	Hold *makegood.Hold
-	// Repair is what is being done to it; nil: nothing.
+	// Repair is the repair under way; nil: none.
 	Repair *repairView
 }
 
-// ID is that of its element.
+// ID is the id of its element.
 func (g inboxGroup) ID() string { return "g-" + strings.Join(g.Values, "--") }
 
-// What is where it stopped, in a few words.
+// What describes in a few words where it stopped.
 func (g inboxGroup) What() string {
 	step := g.Step
 	switch {
@@ -97,7 +97,7 @@ func (g inboxGroup) What() string {
 	return g.Workflow + " · " + step + " · " + g.Kind
 }
 
-// Advice is what it is, and what may be done, in a sentence.
+// Advice explains the group and the possible next steps, in a sentence.
 func (g inboxGroup) Advice() string {
 	switch {
 	case g.Step == "":
@@ -112,7 +112,7 @@ func (g inboxGroup) Advice() string {
 	return "Its attempts are used up. Resubmitted, it goes on from what failed, forwards, under the same idempotency key."
 }
 
-// Settles reports whether settling is what is proposed.
+// Settles reports whether settling is proposed.
 func (g inboxGroup) Settles() bool { return g.Step != "" && g.Final }
 
 // See is the query of the list of its jobs.
@@ -128,17 +128,17 @@ func (g inboxGroup) choice(ask string) choice {
 	}
 }
 
-// TryCurrent is that of a resubmit by the current definition.
+// TryCurrent is the query of a resubmit by the current definition.
 func (g inboxGroup) TryCurrent() template.URL {
 	c := g.choice(string(makegood.VerbResubmit))
 	c.Current = true
 	return encoded(c.query())
 }
 
-// encoded is a query within an address; a template leaves it as it is.
+// encoded is a query for an address; a template does not escape it.
 func encoded(query url.Values) template.URL { return template.URL(query.Encode()) }
 
-// Bars are those of the last hours: how high each is, in pixels of 20.
+// Bars are the bars of the last hours: their heights, in pixels of 20.
 func (g inboxGroup) Bars() []bar {
 	return barsOf(g.Hours)
 }
@@ -163,7 +163,7 @@ func barsOf(counts []int) []bar {
 	return bars
 }
 
-// inbox loads what waits for a person.
+// inbox loads everything that waits for a person.
 func (p *Page) inbox(r *http.Request) (any, error) {
 	d := inboxData{Words: strings.TrimSpace(r.FormValue("q")), By: r.FormValue("by"), Orders: inboxOrders}
 	all, asOf, err := p.alike(r.Context(), api.Filter{State: makegood.JobError}, api.ByWorkflow, api.ByStep, api.ByReason)
@@ -198,7 +198,7 @@ func (p *Page) inbox(r *http.Request) (any, error) {
 	return d, err
 }
 
-// has reports whether a group is one of those looked for: each word is in what it says, or names its workflow, step or kind.
+// has reports whether a group matches a search: each word is in its text, or names its workflow, step or kind.
 func (g inboxGroup) has(words string) bool {
 	for word := range strings.FieldsSeq(words) {
 		name, value, named := strings.Cut(word, ":")
@@ -255,7 +255,7 @@ func (p *Page) lookInto(ctx context.Context, groups []inboxGroup) error {
 	return context.Cause(ctx)
 }
 
-// learn takes from a job of the group what the group does not say.
+// learn takes from a job of the group the values that the group lacks.
 func (g *inboxGroup) learn(job makegood.Job, current []api.Workflow) {
 	for _, s := range job.Steps {
 		if s.Name != g.Step {
@@ -274,7 +274,7 @@ func (g *inboxGroup) learn(job makegood.Job, current []api.Workflow) {
 	}
 }
 
-// heldGroups says of each group what is paused that its jobs would have to do with.
+// heldGroups attaches to each group the pause that would affect its jobs.
 func (p *Page) heldGroups(ctx context.Context, groups []inboxGroup) error {
 	holds, err := p.Jobs.ListHolds(ctx)
 	if err != nil {
@@ -303,7 +303,7 @@ func (p *Page) heldGroups(ctx context.Context, groups []inboxGroup) error {
 	return nil
 }
 
-// repairsOf puts what is being repaired beside its group, and all of it below.
+// repairsOf puts each group's repair beside the group, and all repairs below.
 func (p *Page) repairsOf(d *inboxData) {
 	for _, done := range p.repairs.List() {
 		if !done.Goes() && p.Now().Sub(done.EndedAt) > repairShown {
@@ -319,7 +319,7 @@ func (p *Page) repairsOf(d *inboxData) {
 	}
 }
 
-// aside reads what no job took.
+// aside reads the messages in quarantine.
 func (p *Page) aside(ctx context.Context) (aside, error) {
 	page, err := p.Jobs.Quarantine(ctx, "")
 	if invalid, is := asInvalid(err); is && invalid.Status == http.StatusNotFound {

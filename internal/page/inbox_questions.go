@@ -22,7 +22,7 @@ type askedGroup struct {
 	Choices  []string
 }
 
-// ID is that of its element.
+// ID is the id of its element.
 func (g askedGroup) ID() string { return "q-" + g.Workflow + "--" + g.Step }
 
 // See is the query of the list of its jobs.
@@ -36,7 +36,7 @@ func (g askedGroup) Try(answer string) template.URL {
 	return encoded(c.query())
 }
 
-// asked groups the jobs that wait for an answer by their workflow and step, of those that words look for. A job that asks two
+// asked groups the jobs that wait for an answer by workflow and step, if they match the words. A job that asks two
 // questions is in two groups.
 func (p *Page) asked(ctx context.Context, words string) ([]askedGroup, error) {
 	counted, _, err := p.alike(ctx, api.Filter{State: api.JobWaiting}, api.ByWorkflow, api.ByStep)
@@ -65,7 +65,7 @@ func (p *Page) asked(ctx context.Context, words string) ([]askedGroup, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	// Where a job asks one question, another step of it may be under way: that is no question.
+	// Where a job asks one question, another step may be under way, which is no question.
 	return slices.DeleteFunc(groups, func(g askedGroup) bool { return g.Choices != nil && len(g.Choices) == 0 }), nil
 }
 

@@ -21,7 +21,7 @@ const (
 	historyPage = 30
 	// maxWell is how many of the things that simply went well stand between them.
 	maxWell = 40
-	// settles is how many steps may be proposed to be settled beside the verbs of the job; of all others that is asked in their place.
+	// settles is how many steps may be proposed for settling beside the job's verbs; the others offer it at their place.
 	settles = 3
 )
 
@@ -36,7 +36,7 @@ func jobViews() []view {
 	}
 }
 
-// jobData is what is shown of a job.
+// jobData is the view of a job.
 type jobData struct {
 	Job makegood.Job
 	mark
@@ -53,35 +53,35 @@ type jobData struct {
 	Time     timeData
 	Steps    []stepData
 	History  historyData
-	// SentAside: what its steps were asked is a click away.
+	// SentAside: the inputs of its tasks are a click away.
 	SentAside bool
-	// Unknown is why it is not known what may be asked; empty: it is.
+	// Unknown is why the allowed actions are not known; empty: they are.
 	Unknown string
 }
 
-// Title is that of the window.
+// Title names the window.
 func (d jobData) Title() string { return d.Job.ID + ", " + d.Job.Workflow + ", " + d.Name }
 
-// seen is a job as it was read, with what is needed to say something of it.
+// seen is a job as it was read, with everything needed to describe it.
 type seen struct {
 	job    makegood.Job
 	offers makegood.Offers
-	// workflow is the definition that it has; nil: it cannot be read. current is the hash of the one that new jobs get; empty: that is
+	// workflow is the job's definition; nil: it cannot be read. current is the hash of the definition for new jobs; empty:
 	// not known.
 	workflow *makegood.Workflow
 	current  string
 	now      time.Time
-	// sent are what its steps were asked, as far as that was asked for.
+	// sent are the inputs of its tasks, if they were requested.
 	sent []makegood.SentInput
-	// absent says of agents outside that nobody asks for their tasks, by their names.
+	// absent has a note for each outside agent that does not poll, by name.
 	absent map[string]string
-	// nodes are its steps as they look, by their names; order and edges are what is drawn.
+	// nodes are the job's steps as they look, by name; order and edges are the drawn graph.
 	nodes map[string]graph.Node
 	order []graph.Node
 	edges []graph.Edge
 }
 
-// look notes how the steps of the job look. Without their definition it is not known what leads where.
+// look notes how the steps of the job look. Without the definition the edges are not known.
 func (s *seen) look() {
 	of := s.workflow
 	if of == nil {
@@ -107,7 +107,7 @@ func (p *Page) job(r *http.Request) (any, error) {
 	if !p.Scans { // Of a stack it would be paid for with each look; its JSON is a click away.
 		if all, err := p.Jobs.SentInputs(r.Context(), s.job.ID, ""); err == nil {
 			s.sent = all.Inputs
-		} // What cannot be evaluated leaves the job as it is shown.
+		} // A failed evaluation leaves the job as it is shown.
 	}
 	d := jobData{Job: s.job, SentAside: p.Scans, Why: whyOf(s), Questions: questionsOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input), Payloads: payloadsIn(s.job.ID, s.job.Input)}
 	d.mark = markOf(s.job.ProcessState, s.job.Paused, waits(s.job))
@@ -123,7 +123,7 @@ func (p *Page) job(r *http.Request) (any, error) {
 	return d, err
 }
 
-// see reads a job and what may be asked of it. Where only the latter cannot be said, why not.
+// see reads a job and its allowed actions. If only the latter cannot be read, unknown says why.
 func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	s.now = p.Now().UTC()
@@ -176,7 +176,7 @@ func onUndo(j makegood.Job, s makegood.JobStep) bool {
 	return back(j) && s.State != makegood.StepDispatched && s.State != makegood.StepClaimed
 }
 
-// graphOf draws the steps; nothing where the definition is not known.
+// graphOf draws the steps; empty where the definition is not known.
 func graphOf(s seen) template.HTML {
 	if s.workflow == nil {
 		return ""
@@ -192,17 +192,17 @@ func graphOf(s seen) template.HTML {
 	return template.HTML(b.String()) // graph escapes every text, and the links are made of names of steps.
 }
 
-// facts are what there is to know of a job in a few words.
+// facts are the key figures of a job.
 type facts struct {
 	// Current: new jobs get the same definition.
 	Current bool
-	// Took is how long it took, or takes so far; Worked how long somebody was at work on it.
+	// Took is how long the job took, or takes so far; Worked how long agents worked.
 	Took, Worked time.Duration
 	// Late is how much later than its workflow expects it is; zero: it is not.
 	Late time.Duration
 	// Attempts is how many were made.
 	Attempts int
-	// Cost is what it has cost on AWS so far; nil: that is not known.
+	// Cost is its cost on AWS so far; nil: not known.
 	Cost *costData
 	// Commands are the same by command.
 	Commands []string
@@ -235,7 +235,7 @@ func factsOf(s seen, line timeline) facts {
 	return f
 }
 
-// commandsOf are the commands that show and do what stands here.
+// commandsOf are the commands that show the job and carry out its verbs.
 func commandsOf(s seen, flags string) []string {
 	all := []string{"makegood get " + s.job.ID, "makegood watch " + s.job.ID}
 	for _, o := range s.offers.Verbs {
@@ -255,16 +255,16 @@ func commandsOf(s seen, flags string) []string {
 	return all
 }
 
-// stand is what is left of a step of a job that was turned round, or stopped.
+// stand is the remaining effect of a step of a job that was turned round, or stopped.
 type stand struct {
 	Step, Shape, Says string
-	// Stands: it does, or may; Output is what it gave.
+	// Stands: the effect remains, or may; Output is the step's output.
 	Stands bool
 	Output string
 	At     *time.Time
 }
 
-// standsOf says of a job that stopped or is undone what stands still, first, and what was undone.
+// standsOf lists the effects that remain of a job that stopped or is undone, first, and the undone ones.
 func standsOf(s seen) []stand {
 	if s.job.ProcessState != makegood.JobError && !back(s.job) {
 		return nil
@@ -288,7 +288,7 @@ func boolRank(b bool) int {
 	return 0
 }
 
-// standOf says what is left of one step; any is false where nothing was done of it.
+// standOf returns the remaining effect of one step; any is false if the step never ran.
 func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 	is = stand{Step: step.Name}
 	mayBe := step.State == makegood.StepFailed && step.Error != nil && step.Error.Applied != makegood.AppliedNo || step.State == makegood.StepWithdrawn && step.StartedAt != nil
@@ -318,7 +318,7 @@ func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 	return is, true
 }
 
-// hasNoUndo reports whether nothing can be undone of a step.
+// hasNoUndo reports whether a step cannot be undone at all.
 func hasNoUndo(s seen, step makegood.JobStep) bool {
 	if step.Undo != nil && (step.Undo.State == makegood.StepIrreversible || step.Undo.State == makegood.StepSkipped) {
 		return true

@@ -16,10 +16,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// askSettle is what is asked for of a step that a person has dealt with; as what is asked for with it.
+// askSettle is the request to settle a step that a person has dealt with; as is the outcome requested with it.
 const askSettle = "settle"
 
-// asking is the page between a verb and its doing: what it would do, and what it takes to be asked for.
+// asking is the page between choosing a verb and doing it: its effect, and the values that it needs.
 type asking struct {
 	Job   makegood.Job
 	Ask   string
@@ -33,25 +33,25 @@ type asking struct {
 	Choices  []string
 	// Refused is why it would be refused; empty: it would not.
 	Refused string
-	// Effect is what it would do, Undoes and Keeps the steps that it would undo, or that cannot be.
+	// Effect describes the effect; Undoes and Keeps are the steps that it would undo, and those that cannot be undone.
 	Effect        string
 	Undoes, Keeps []string
-	// Done, Skipped and NotDone: it can be settled as that.
+	// Done, Skipped and NotDone: the step can be settled with this outcome.
 	Done, Skipped, NotDone bool
-	// Plan is what a resubmit with Definition and Input would do; nil: nobody has asked yet.
+	// Plan is the plan of a resubmit with Definition and Input; nil: none was requested yet.
 	Plan              *makegood.Plan
 	Definition, Input string
 	// Request names the asking, so that a form that is sent twice asks once.
 	Request string
 }
 
-// Title is that of the window.
+// Title names the window.
 func (a asking) Title() string { return a.Head }
 
 // Back is where the job is shown.
 func (a asking) Back() string { return "jobs/" + a.Job.ID }
 
-// Planned says of a step what would become of it, in words.
+// Planned describes in words what a plan does to a step.
 func (asking) Planned(s makegood.PlannedStep) string {
 	says := map[makegood.StepFate]string{
 		makegood.FateStays: "stays as it is", makegood.FateAgain: "is tried again", makegood.FateAhead: "begins when it is its turn",
@@ -63,7 +63,7 @@ func (asking) Planned(s makegood.PlannedStep) string {
 	return says
 }
 
-// ask loads the page on which a verb is asked for.
+// ask loads the page of a verb.
 func (p *Page) ask(r *http.Request) (any, error) {
 	s, unknown, err := p.see(r)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Page) ask(r *http.Request) (any, error) {
 	return a, nil
 }
 
-// inputToEdit is the input of a job as it stands in a form: laid out, and whole.
+// inputToEdit is the input of a job for a form: indented, and whole.
 func (p *Page) inputToEdit(ctx context.Context, j makegood.Job) (string, error) {
 	if given(j.Input) || j.InputBytes == 0 {
 		return pretty(j.Input), nil
@@ -104,7 +104,7 @@ func (p *Page) inputToEdit(ctx context.Context, j makegood.Job) (string, error) 
 	return pretty(whole.Input), err
 }
 
-// askingOf is what there is to say of a verb before it is asked for.
+// askingOf is the page of a verb.
 func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	a := asking{Job: s.job, Ask: ask, Step: step, Undo: undo, Round: s.job.Round, Request: rand.Text()}
 	for _, is := range s.job.Steps {
@@ -151,7 +151,7 @@ func turned(j makegood.Job) makegood.Job {
 	return j
 }
 
-// stepAsking is what there is to say of what is asked for of a step.
+// stepAsking fills in the description of a request for a step.
 func stepAsking(a *asking, s seen) error {
 	o, known := domain.OffersOfStep(s.offers, a.Step, a.Undo)
 	if !known {
@@ -188,7 +188,7 @@ func stepAsking(a *asking, s seen) error {
 	return nil
 }
 
-// askFor does what is asked for, or, where a plan is asked for, shows that.
+// askFor carries out a request, or shows a plan if one is requested.
 func (p *Page) askFor(r *http.Request) (any, error) {
 	if r.FormValue("then") == "plan" {
 		return p.ask(r)
@@ -214,7 +214,7 @@ func (p *Page) askFor(r *http.Request) (any, error) {
 	return goTo("jobs/" + id), nil
 }
 
-// requestOf reads what a form asks for.
+// requestOf reads the request in a form.
 func requestOf(r *http.Request, ask string) (api.Request, error) {
 	q := api.Request{Verb: makegood.Verb(ask), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
 	var err error
@@ -255,7 +255,7 @@ func jsonOf(r *http.Request, field string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// askForStep does what is asked for of a step.
+// askForStep carries out a request for a step.
 func (p *Page) askForStep(r *http.Request, id, ask string) error {
 	round, err := strconv.Atoi(oneOf(r.FormValue("round"), "0"))
 	if err != nil {
@@ -284,7 +284,7 @@ func (p *Page) askForStep(r *http.Request, id, ask string) error {
 	return err
 }
 
-// failureOf reads why a step failed, as somebody says.
+// failureOf reads the reason for a failure that a person gave.
 func failureOf(r *http.Request) makegood.StepError {
 	failure := makegood.StepError{Message: r.FormValue("reason"), Retryable: r.FormValue("retryable") == "true", Applied: makegood.AppliedUnknown}
 	if r.FormValue("applied") == string(makegood.AppliedNo) {
@@ -299,7 +299,7 @@ func (p *Page) settle(ctx context.Context, r *http.Request, id string, at api.St
 	s := api.SettleOptions{Skipped: as == makegood.StepSkipped, NotDone: as == makegood.StepNotDone, Reason: r.FormValue("reason"), Name: r.FormValue("request")}
 	switch {
 	case s.NotDone:
-		// What was looked at is all that they speak of.
+		// The answer applies only to the attempt that the person saw.
 		if s.Attempt, err = strconv.Atoi(r.FormValue("attempt")); err != nil {
 			return &api.InvalidError{Message: "attempt: want which attempt of the step you looked at"}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// costData is what a job has cost: Dollars at list prices, and what that consists of.
+// costData is the cost of a job: Dollars at list prices, and their parts.
 type costData struct{ Dollars, Of string }
 
 func costOf(s makegood.Spent) *costData {

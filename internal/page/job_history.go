@@ -18,11 +18,11 @@ type historyData struct {
 	// Older is the number before which the next page begins; 0: there is none. Newer: there is a page before this one.
 	Older int
 	Newer bool
-	// Folded is how many of what went well are not among the entries.
+	// Folded is how many successes are left out of the entries.
 	Folded int
 }
 
-// entryData is an entry, or, with N 0, a gap, or, with Well, what simply went well: no history keeps that, the steps say it.
+// entryData is an entry; with N 0, a gap; with Well, a success: no history keeps those, the steps say them.
 type entryData struct {
 	N                  int
 	Well               bool
@@ -63,7 +63,7 @@ func historyOf(j makegood.Job, before string) (historyData, error) {
 	return d.withWell(j, limit), nil
 }
 
-// withWell adds what went well between the entries of a page that ends before the entry limit.
+// withWell adds the successes between the entries of a page that ends before the entry limit.
 func (d historyData) withWell(j makegood.Job, limit int) historyData {
 	var from, until time.Time
 	if d.Older > 0 {
@@ -91,7 +91,7 @@ func (d historyData) withWell(j makegood.Job, limit int) historyData {
 	return d
 }
 
-// wellOf is what simply went well of a job, the newest first, as its steps have it: a history keeps none of that.
+// wellOf are the successes of a job, the newest first, from its steps: a history has none.
 func wellOf(j makegood.Job) []entryData {
 	all := []entryData{{Well: true, At: j.CreatedAt, Shape: "pending", Head: "Submitted"}}
 	for _, s := range j.Steps {
@@ -108,7 +108,7 @@ func wellOf(j makegood.Job) []entryData {
 	return all
 }
 
-// wellOfSide is the end of a step, or of its undo, that nobody had to settle, and the start of one that is at work.
+// wellOfSide is the end of a step, or of its undo, that no person settled, and the start of a running one.
 func wellOfSide(step, shape, word string, a makegood.Activity) []entryData {
 	switch {
 	case a.State == makegood.StepDone && a.FinishedAt != nil && a.Settled == nil && a.CompletedBy == nil:
@@ -128,7 +128,7 @@ func entryOf(e makegood.Entry) entryData {
 	return entryData{N: e.N, At: e.At, Shape: shape, Head: head, Small: entrySmall(e)}
 }
 
-// entryHead says what happened.
+// entryHead returns the headline of an entry.
 func entryHead(e makegood.Entry) (shape, head string) {
 	what := e.Step
 	if e.Undo {
@@ -174,7 +174,7 @@ func entryHead(e makegood.Entry) (shape, head string) {
 	}
 }
 
-// entrySmall says by whom, why, and what else there is to say.
+// entrySmall returns the details of an entry: by whom, why, and more.
 func entrySmall(e makegood.Entry) string {
 	var parts []string
 	add := func(format string, value string) {

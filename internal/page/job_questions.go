@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// question is what an approval of a job asks, which stands first on its page.
+// question is the question of an approval, which stands first on the job's page.
 type question struct {
 	Step, Question string
 	Undo           bool
@@ -17,7 +17,7 @@ type question struct {
 	// Of names the receivers of the question, as the workflow has them; empty: none.
 	Of           string
 	Since, Until *time.Time
-	// Else describes what follows without an answer in time.
+	// Else describes the outcome without an answer in time.
 	Else    string
 	Answers []order
 	// WhyFor are the answers that must say why.

@@ -20,26 +20,26 @@ type stepData struct {
 	makegood.JobStep
 	Shape, Word string
 	Says        string
-	// Open: it stands open, since it is where somebody is needed or something happens.
+	// Open: it stands open, since it needs a person or is under way.
 	Open     bool
 	Attempts []attemptData
-	// Agent and Action say who does what, Undo how it is undone, With what its task gets; of a step whose definition is not known all are
-	// empty.
+	// Agent and Action say who does what, UndoneBy how it is undone, With what its task gets; all empty if the step's
+	// definition is not known.
 	Agent, Action, UndoneBy, With string
 	// Key is its idempotency key in this round.
 	Key string
 	// Inputs are the evaluated inputs of the step and its undo.
 	Inputs []outputData
-	// Outputs are what it and its undo gave, and Errors why their last attempts failed.
+	// Outputs are the outputs of the step and its undo, and Errors the failures of their last attempts.
 	Outputs []outputData
 	Errors  []errorData
 	Asks    []askData
 }
 
-// outputData is something that was given, or leads to it.
+// outputData is an output, or a link to it.
 type outputData struct {
 	Title, Value, Href, Size string
-	// Says is what there is to say of it beside its size.
+	// Says is a remark beside its size.
 	Says string
 	// Payloads are the large ones that it refers to.
 	Payloads []payloadLink
@@ -61,17 +61,17 @@ type attemptData struct {
 	Shape, Says string
 }
 
-// askData is what may be asked of a side of a step that waits, or is to be settled.
+// askData is a request allowed for a side of a step that waits, or is to be settled.
 type askData struct {
 	Title, Question string
 	Choices         []string
 	Undo            bool
 	Round           int
-	// Buttons lead to the pages on which it is asked for.
+	// Buttons lead to the pages of the requests.
 	Buttons []verb
 }
 
-// stepsOf are the steps, those that need somebody first.
+// stepsOf are the steps, those that need a person first.
 func stepsOf(s seen, l timeline) []stepData {
 	all := make([]stepData, len(s.job.Steps))
 	for i, step := range s.job.Steps {
@@ -85,7 +85,7 @@ func stepsOf(s seen, l timeline) []stepData {
 	return all
 }
 
-// rank orders steps: what failed, what waits, what is under way, what was undone, what is done, what is passed by, what is not reached.
+// rank orders steps: failed, waiting, under way, undone, done, passed by, not reached.
 func rank(shape string) int {
 	order := []graph.State{graph.Error, graph.Waiting, graph.Processing, graph.Undoing, graph.Pending, graph.Cancelled, graph.Undone, graph.Processed, graph.Skipped}
 	if at := slices.Index(order, graph.State(shape)); at >= 0 {
@@ -132,7 +132,7 @@ func stepDataOf(s seen, step makegood.JobStep, row line.Row) stepData {
 	return d
 }
 
-// outputOf is what a side gave: itself, or, of what is large, a way there.
+// outputOf is the output of a side: the value itself, or a link to a large one.
 func outputOf(id, title, step string, a makegood.Activity, undo bool) []outputData {
 	if a.OutputBytes == 0 {
 		return nil
@@ -246,7 +246,7 @@ func oneOf(text, instead string) string {
 	return text
 }
 
-// notReached says what a step waits for.
+// notReached describes what a step waits for.
 func notReached(s seen, name string) string {
 	def := stepOf(s, name)
 	if def == nil || s.workflow == nil {
@@ -303,7 +303,8 @@ func attemptShape(b line.Bar) string {
 	}
 }
 
-// asksOf are what may be asked of a side of a step: answers of one that waits, and how it can be dealt with by hand where it failed.
+// asksOf are the requests allowed for a side of a step: answers if it waits, and ways to settle it by hand if it
+// failed.
 func asksOf(s seen, o makegood.StepOffers) []askData {
 	d := askData{Undo: o.Undo, Round: s.job.Round, Question: o.Question}
 	what := "it"
@@ -349,7 +350,7 @@ func settleOf(s seen, o makegood.StepOffers, label string) verb {
 	return v
 }
 
-// failedSides are those that have failed in the direction in which the job goes.
+// failedSides are the sides that failed in the direction of the job.
 func failedSides(s seen) (all []makegood.StepOffers) {
 	for _, o := range s.offers.Steps {
 		for _, step := range s.job.Steps {

@@ -11,11 +11,11 @@ import (
 	line "github.com/makegood-dev/makegood/internal/timeline"
 )
 
-// timeline is when what was done of a job.
+// timeline is the times of a job's work.
 type timeline = line.Line
 
-// lineOf returns the time line of a job. While nothing of it is under way it moves on by minutes: what waits for a person does not
-// have to be sent anew each second.
+// lineOf returns the time line of a job. While none of its steps is under way it moves on by minutes: a job that waits
+// for a person need not be sent anew each second.
 func lineOf(s seen, whole bool) timeline {
 	now := s.now
 	if !slices.ContainsFunc(s.job.Steps, func(step makegood.JobStep) bool {
@@ -34,14 +34,14 @@ func lineOf(s seen, whole bool) timeline {
 	return line.Of(s.job, before, outside, now, whole)
 }
 
-// timeData is a time line as it is drawn.
+// timeData is a time line for the template.
 type timeData struct {
 	Worked time.Duration
 	Folds  []foldData
 	Ticks  []tickData
 	Turns  []string
 	Rows   []timeRow
-	// Folded: something is; Whole: it is drawn to scale, though something could be.
+	// Folded: parts are folded; Whole: it is drawn to scale, though parts could be folded.
 	Folded, Whole bool
 }
 
@@ -55,7 +55,7 @@ type tickData struct{ X, Says, Anchor, At string }
 type timeRow struct {
 	Step, Shape, Word string
 	Bars              []barData
-	// Says is all of it in words, and Note what stands beside the last bar, at NoteX.
+	// Says is the whole line in words, and Note the text beside the last bar, at NoteX.
 	Says, Note, NoteX string
 	Took              time.Duration
 }
@@ -110,7 +110,7 @@ func timeRowOf(s seen, l timeline, r line.Row) timeRow {
 	return row
 }
 
-// note is what is said beside the last bar: why it failed, or that it was long in the queue.
+// note is the text beside the last bar: the reason for a failure, or a long time in the queue.
 func note(bars []line.Bar) string {
 	last := bars[len(bars)-1]
 	if last.Kind == line.Person && len(bars) > 1 {
@@ -165,13 +165,13 @@ func barOf(l timeline, b line.Bar) barData {
 	return d
 }
 
-// kinds say what a bar is, in words.
+// kinds are the names of the kinds of bars.
 var kinds = map[line.Kind]string{
 	line.Queue: "in the queue", line.Work: "done", line.Going: "at work", line.Failed: "failed", line.Final: "failed for good",
 	line.Backoff: "backoff", line.Wait: "waits to be completed", line.Person: "waits for a person", line.Passed: "passed by",
 }
 
-// barWords say what a bar is, and how long it took.
+// barWords describe a bar, and its duration.
 func barWords(b line.Bar) string {
 	text := kinds[b.Kind]
 	if b.Attempt > 0 {

@@ -8,29 +8,29 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// verb is something that can be asked for, with what it would do; or why it would be refused.
+// verb is a possible request, with its effect, or the reason for its refusal.
 type verb struct {
 	Label, ID string
-	// Href is the page on which it is asked for; empty: it is asked for at once, by a form to Post.
+	// Href is the page of the verb; empty: a form to Post requests it at once.
 	Href, Post string
-	// Says is what it would do, or why it is refused.
+	// Says is the effect, or the reason for the refusal.
 	Says    string
 	Refused bool
-	// Proposed: it is what is most likely wanted.
+	// Proposed: it is the most likely choice.
 	Proposed bool
 }
 
-// labels are what verbs are called on a button. One with dots leads to a page on which it is asked for.
+// labels are the texts of buttons. One with dots leads to a page.
 var labels = map[string]string{
 	string(makegood.VerbCancel): "Cancel…", string(makegood.VerbUndo): "Undo…", string(makegood.VerbResubmit): "Resubmit…", string(makegood.VerbPause): "Pause",
 	string(makegood.VerbResume): "Resume", string(makegood.VerbReschedule): "Reschedule…", string(makegood.VerbEdit): "Edit timeout…",
 	string(makegood.VerbRedo): "Undo and begin again…", string(makegood.VerbForward): "Go forward again…", domain.AskWake: "Wake",
 }
 
-// atOnce are the verbs that are asked for by one click: each can be taken back, or does what would be done anyhow.
+// atOnce are the verbs of one click: each can be reverted, or does what would be done anyhow.
 var atOnce = []string{string(makegood.VerbPause), string(makegood.VerbResume), domain.AskWake}
 
-// verbsOf are all verbs of a job: those that would be granted first, and one of them proposed.
+// verbsOf are all verbs of a job: the allowed ones first, and one proposed.
 func verbsOf(s seen) []verb {
 	var granted, refused []verb
 	for i, o := range failedSides(s) {
@@ -58,7 +58,8 @@ func verbsOf(s seen) []verb {
 	return append(granted, refused...)
 }
 
-// withEditedInput are the forms that hold the job's input, to be edited: of a resubmit, where one is granted, and of a new job like it.
+// withEditedInput are the forms that hold the job's input for editing: of a resubmit, if allowed, and of a new similar
+// job.
 func withEditedInput(s seen) (all []verb) {
 	if resubmit, _ := domain.OfferOf(s.offers, string(makegood.VerbResubmit)); resubmit.Granted() {
 		all = append(all, verb{
@@ -89,8 +90,8 @@ func verbOf(s seen, o makegood.Offer) verb {
 	return v
 }
 
-// propose marks what is most likely wanted of a job that waits for a person: to settle what was refused for good on the way back, or
-// else to resubmit; and to resume one that is paused.
+// propose marks the most likely choice for a job that waits for a person: to settle a final failure of an undo, or else
+// to resubmit; and to resume one that is paused.
 func propose(s seen, granted []verb) {
 	want := ""
 	switch {
@@ -113,7 +114,7 @@ func propose(s seen, granted []verb) {
 // Granted are the verbs of a job that would be granted, the one that is proposed first.
 func (d jobData) Granted() []verb { return verbsWhere(d.Verbs, false) }
 
-// RefusedVerbs are those that would be refused, each with the reason.
+// RefusedVerbs are the refused verbs, with their reasons.
 func (d jobData) RefusedVerbs() []verb { return verbsWhere(d.Verbs, true) }
 
 func verbsWhere(all []verb, refused bool) []verb {
@@ -123,5 +124,5 @@ func verbsWhere(all []verb, refused bool) []verb {
 // Granted are the buttons of a side that would be granted.
 func (d askData) Granted() []verb { return verbsWhere(d.Buttons, false) }
 
-// Refused are those that would be refused, each with the reason.
+// Refused are the refused requests, with their reasons.
 func (d askData) Refused() []verb { return verbsWhere(d.Buttons, true) }

@@ -9,12 +9,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// why is the first thing that is said of a job: why it stands where it stands, and what to do.
+// why is the first text about a job: the reason for its state, and what to do.
 type why struct {
 	Head string
-	// Quote is what an agent said, or the reason that is kept; First is the first reason of the round, where that is another.
+	// Quote is the agent's message, or the recorded reason; First is the first reason of the round, if it differs.
 	Quote, First string
-	// Says is what follows from that, and Todo what to do.
+	// Says is the consequence, and Todo what to do.
 	Says, Todo string
 	// Tone is a class: error, waiting, or that of the state.
 	Tone string
@@ -53,7 +53,7 @@ func standsWhy(s seen) why {
 	return w
 }
 
-// in says when something comes, as seen now.
+// in says when an event comes, as seen now.
 func in(at, now time.Time) string {
 	if at.After(now) {
 		return "in " + span(at.Sub(now)) + ", at " + moment(at)
@@ -61,7 +61,7 @@ func in(at, now time.Time) string {
 	return "at once"
 }
 
-// stopped says why a job waits for a person.
+// stopped explains why a job waits for a person.
 func stopped(s seen) why {
 	w := why{Tone: "error", Head: "It waits for a person.", Quote: s.job.Reason}
 	for _, step := range s.job.Steps {
@@ -130,7 +130,7 @@ func ended(s seen) why {
 	return w
 }
 
-// goesOn says what a job does now: of the steps that are open, the ones that need somebody first.
+// goesOn describes what a job does now: of the open steps, those that need a person first.
 func goesOn(s seen) why {
 	w := why{Tone: lower(s.job.ProcessState)}
 	var said []string
@@ -158,7 +158,7 @@ func goesOn(s seen) why {
 	return w
 }
 
-// does says what an open step does.
+// does describes an open step.
 func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 	what := "step " + step.Name
 	if onUndo(s.job, step) {
@@ -204,7 +204,7 @@ func stepOf(s seen, name string) *makegood.Step {
 	return nil
 }
 
-// agentOf names who does a step, or its undo.
+// agentOf names the agent of a step, or of its undo.
 func agentOf(s seen, name string, undo bool) string {
 	def := stepOf(s, name)
 	switch {

@@ -16,12 +16,14 @@ import (
 )
 
 const (
-	// firstErrors, firstOpen and firstEnded are how many jobs the first view shows of each, and foundRows a page of a search.
+	// firstErrors, firstOpen and firstEnded are how many jobs of each kind the first view shows, and foundRows is the size
+	// of a page of a search.
 	firstErrors, firstOpen, firstEnded = 5, 25, 15
 	foundRows                          = 40
 	// foundPages is how many pages of the API one view of a search reads until its rows are full.
 	foundPages = 10
-	// allDue is as far ahead as any key can be: what is due within it is all that has not ended, in the order of its keys.
+	// allDue reaches further ahead than any key: a list of everything due within it has all open jobs, in the order of
+	// their keys.
 	allDue = 10 * 366 * 24 * time.Hour
 )
 
@@ -31,18 +33,18 @@ func jobsViews() []view {
 	}
 }
 
-// jobsData is what the list of jobs shows.
+// jobsData is the data of the list of jobs.
 type jobsData struct {
 	Search    search
 	Counts    counts
 	Workflows []api.Workflow
 	Holds     []makegood.Hold
 	Sections  []section
-	// EndedAside: what has ended is not shown unasked, since that reads everything.
+	// EndedAside: ended jobs are shown on request only, since listing them reads everything.
 	EndedAside bool
 }
 
-// Empty reports whether there is nothing to show.
+// Empty reports whether there are no jobs to show.
 func (d jobsData) Empty() bool {
 	return !slices.ContainsFunc(d.Sections, func(s section) bool { return len(s.Rows) > 0 })
 }
@@ -55,7 +57,7 @@ func (d jobsData) ByID() bool {
 	return len(d.Sections) > 0 && d.Sections[0].ID == "found" && d.Sections[0].byID
 }
 
-// Older is the query that leads on from what was found; empty: it is all.
+// Older is the query for the next results; empty: there are none.
 func (d jobsData) Older() template.URL {
 	if len(d.Sections) == 0 {
 		return ""
@@ -67,14 +69,14 @@ func (d jobsData) Older() template.URL {
 type section struct {
 	ID, Title, Says string
 	Rows            []row
-	// All is the query that leads to all of them, Older that of the next page; empty: there is none.
+	// All is the query for all jobs of the section, Older for the next page; empty: there is none.
 	All, Older template.URL
 	Scanned    bool
 	// byID: its jobs were found by the beginning of their ids.
 	byID bool
 }
 
-// jobs loads the list of jobs: of all, what needs somebody first; of a search, what was found.
+// jobs loads the list of jobs: without a search, those that need a person first; with one, its results.
 func (p *Page) jobs(r *http.Request) (any, error) {
 	now, ctx := p.Now().UTC(), r.Context()
 	if id := strings.TrimSpace(r.URL.Query().Get("q")); makegood.CheckJobID(id) == nil {
@@ -102,7 +104,7 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 	case len(wanted.Free) > 0 && !p.Scans:
 		d.Sections, err = p.foundByWords(ctx, wanted, now)
 	case len(wanted.Free) > 0:
-		// No index leads to either: what it would cost is offered, and not spent unasked.
+		// No index serves these: the view offers the read with its cost, and does not start it.
 	case wanted.Any() || wanted.Cursor != "":
 		d.Sections, err = p.found(ctx, wanted, now)
 	default:
@@ -114,7 +116,7 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 	return d, err
 }
 
-// holds returns what is paused as a whole and not resumed; where that cannot be done, nothing.
+// holds returns the pauses of whole agents and workflows that are not resumed; none if they cannot be read.
 func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
 	holds, err := p.Jobs.ListHolds(ctx)
 	if invalid, is := errors.AsType[*api.InvalidError](err); is && invalid.Status == http.StatusNotFound {
@@ -123,8 +125,8 @@ func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
 	return slices.DeleteFunc(holds, func(h makegood.Hold) bool { return h.ReleasedAt != nil }), err
 }
 
-// foundByWords returns what was found by free words: by one the jobs whose id begins with it, and by several, or where no id
-// does, the jobs whose reason has them all.
+// foundByWords returns the results for free words: for one word the jobs with that id prefix; for several, or if no id
+// matches, the jobs with all words in their reason.
 func (p *Page) foundByWords(ctx context.Context, s search, now time.Time) ([]section, error) {
 	if makegood.CheckJobID(s.Free[0]) == nil && len(s.Free) == 1 && s.Filter.IDPrefix == "" {
 		sections, err := p.found(ctx, s.by("id-prefix"), now)
@@ -135,7 +137,7 @@ func (p *Page) foundByWords(ctx context.Context, s search, now time.Time) ([]sec
 	return p.found(ctx, s.by("words"), now)
 }
 
-// found returns a page of what was found. Where nothing leads to the jobs, it reads on until the rows are full, or it has
+// found returns a page of results. Where no index serves the search, it reads on until the rows are full, or it has
 // read foundPages pages.
 func (p *Page) found(ctx context.Context, s search, now time.Time) (_ []section, err error) {
 	if s.Filter, err = protocol.ReadFilter(s.values); err != nil {
@@ -159,7 +161,7 @@ func (p *Page) found(ctx context.Context, s search, now time.Time) (_ []section,
 	return []section{found}, nil
 }
 
-// says is what was searched by a word: ids, or reasons.
+// says is the field that a word searched: ids, or reasons.
 func (s search) says() string {
 	switch {
 	case s.Filter.Words != "":
@@ -170,7 +172,7 @@ func (s search) says() string {
 	return ""
 }
 
-// overview returns what the first view shows: what waits for a person, what is under way, what has ended.
+// overview returns the first view: jobs that wait for a person, open jobs, ended jobs.
 func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
 	errored, err := p.Jobs.Details(ctx, api.Filter{State: makegood.JobError}, "", firstErrors)
 	if err != nil {
@@ -213,7 +215,7 @@ func more(page api.Page, query template.URL) template.URL {
 	return query
 }
 
-// endedLast returns those jobs of which has ended that were born last. Each state has an index of its own, and all that has ended none.
+// endedLast returns the youngest of the ended jobs. Each ended state has an index of its own; there is none for all.
 func (p *Page) endedLast(ctx context.Context, now time.Time) (section, error) {
 	ended := section{ID: "ended", Title: "Ended", Says: "newest first"}
 	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {

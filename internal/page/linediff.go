@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// maxCompared is how many lines of each of two texts are compared one by one, without those that they begin and end with in
-// common. Longer ones are shown as replaced.
+// maxCompared is how many lines of each of two texts are compared one by one, without their common start and end.
+// Longer ones are shown as replaced.
 const maxCompared = 2000
 
-// diffLine is a line of two texts that were compared: Mark is "+" where the second alone has it, "-" where the first alone does,
-// and " " where both do.
+// diffLine is a line of two compared texts: Mark is "+" if only the second has it, "-" if only the first does, and " "
+// if both do.
 type diffLine struct{ Mark, Text string }
 
 // Class is the class of the line.
@@ -87,8 +87,7 @@ func longestCommon(a, b []string) []diffLine {
 	return slices.Concat(all, replaced(a[i:], b[j:]))
 }
 
-// folded leaves out of a comparison the lines that both have and that are more than three from one that differs; a line "…" stands for
-// them.
+// folded replaces common lines that are more than three away from a difference with a line "…".
 func folded(lines []diffLine) []diffLine {
 	const around = 3
 	near := make([]bool, len(lines))

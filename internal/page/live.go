@@ -17,35 +17,35 @@ import (
 )
 
 const (
-	// maxStreams is how many streams are open at once, of all browsers together. One more is answered with 503, and tries again.
+	// maxStreams is how many streams are open at once, of all browsers together. One more gets 503, and tries again.
 	maxStreams = 64
 	// maxRows is how many rows a browser may have kept up to date that the view itself does not show any more.
 	maxRows = 100
 	// liveInterval is how far apart a view is looked at for its streams, where the API is in this process.
 	liveInterval = 250 * time.Millisecond
-	// restFactor bounds what looking costs: a view rests this many times as long as the look took.
+	// restFactor bounds the cost of looks: a view rests this many times as long as its look took.
 	restFactor = 4
-	// looksAtOnce is how many views are looked at at once for all streams together: however many are open, jobs have the rest
-	// of the machine, and one that is slow to answer holds up nobody.
+	// looksAtOnce is how many views are read at once for all streams together: however many are open, jobs have the rest of
+	// the machine, and one slow view does not block the others.
 	looksAtOnce = 2
-	// pulse is how often a stream says that it lives, though nothing has changed; a browser gives up on it after three of them.
+	// pulse is how often a stream without changes sends a sign of life; a browser gives up after three missed ones.
 	pulse = 5 * time.Second
 	// sendTimeout is how long a browser may take to receive an update.
 	sendTimeout = 10 * time.Second
 )
 
-// update is what a stream sends: the regions that have changed since the one before, by their ids; the first has all.
+// update is a message of a stream: the regions that have changed since the last one, by id; the first has all.
 type update struct {
 	// At is when the view was read.
 	At      time.Time         `json:"at"`
 	Regions map[string]string `json:"regions,omitempty"`
-	// Problem says why the view cannot be shown now; what was sent before stands as it was then.
+	// Problem says why the view cannot be shown now; the regions sent before stay as they were.
 	Problem string `json:"problem,omitempty"`
-	// stills are the regions without what only counts on: two that are the same there have nothing new to show.
+	// stills are the regions without their running times: two with equal stills need no update.
 	stills map[string]string
 }
 
-// loaded is what a view's load returned for a stream.
+// loaded is the result of a view's load for a stream.
 type loaded struct {
 	view  view
 	found bool
@@ -55,7 +55,7 @@ type loaded struct {
 
 type loadedKey struct{}
 
-// loaders returns what finds the view of a path, and loads it.
+// loaders returns a mux that finds the view of a path, and loads it.
 func (p *Page) loaders() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, v := range views() {
@@ -71,7 +71,7 @@ func (p *Page) loaders() *http.ServeMux {
 	return mux
 }
 
-// unread is an answer of which nothing is kept.
+// unread is a response writer that discards the body.
 type unread struct{ header http.Header }
 
 func (u unread) Header() http.Header { return u.header }
@@ -122,14 +122,14 @@ var frameRegions = []string{"nav-errors"}
 // errNoView: there is no view with regions at the path.
 var errNoView = errors.New("there is no view at this path that has anything live")
 
-// counting is what page.js writes anew each second, which is no change.
+// counting matches the times that page.js rewrites each second, which are no change.
 var counting = regexp.MustCompile(`(<time [^>]*data-(?:since|until)[^>]*>)[^<]*`)
 
-// still is a region without what only counts on.
+// still is a region without its running times.
 func still(region string) string { return counting.ReplaceAllString(region, "$1") }
 
-// stream sends the regions of a view as they change, until the browser goes or the page is closed; or once, to a browser that has as many
-// streams as it can.
+// stream sends the regions of a view as they change, until the browser goes or the page is closed; or once, to a
+// browser that has as many streams as it can.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	path, err := url.ParseRequestURI(r.URL.Query().Get("view"))
 	if err != nil || path.Host != "" || len(path.Query()["row"]) > maxRows {
@@ -158,20 +158,20 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	defer p.feeds.leave(feed)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	// Whatever stands between must not gather what is to be seen now.
+	// Proxies must not buffer the stream.
 	h.Set("X-Accel-Buffering", "no")
 	out := &sender{w: w, control: http.NewResponseController(w), sent: map[string]string{}}
-	// The server's own limits are those of a short answer.
+	// The server's own limits are for short answers.
 	_ = out.control.SetReadDeadline(time.Time{})
 	if r.URL.Query().Has("once") {
 		latest, _ := feed.latest()
-		_ = out.send(latest) // Whoever has gone asks again.
+		_ = out.send(latest) // A browser that has gone asks again.
 		return
 	}
 	p.follow(r.Context(), feed, out)
 }
 
-// follow sends what a feed has, until somebody goes.
+// follow sends the updates of a feed, until the browser goes.
 func (p *Page) follow(ctx context.Context, f *feed, out *sender) {
 	alive := time.NewTicker(pulse)
 	defer alive.Stop()
@@ -195,11 +195,11 @@ func (p *Page) follow(ctx context.Context, f *feed, out *sender) {
 type sender struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	// sent are the regions as they were sent last, without what counts on.
+	// sent are the regions as last sent, without their running times.
 	sent map[string]string
 }
 
-// send writes what of an update the browser does not have. The error means that it has gone.
+// send writes the parts of an update that the browser lacks. The error means that it has gone.
 func (s *sender) send(u update) error {
 	news := update{At: u.At, Problem: u.Problem, Regions: map[string]string{}}
 	for id, text := range u.Regions {
@@ -209,7 +209,7 @@ func (s *sender) send(u update) error {
 	}
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
-	// HTML as it is: each < would be six bytes.
+	// HTML unescaped: each < would be six bytes.
 	e.SetEscapeHTML(false)
 	if err := e.Encode(news); err != nil {
 		panic(fmt.Sprintf("page: an update cannot be written: %v", err))

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// packedFrom is how large a text is at least that is packed, in bytes: below it a packet of the network is sent either way.
+// packedFrom is the size of the smallest text that is compressed, in bytes: a smaller one fits in one packet anyway.
 const packedFrom = 1400
 
-// writeText answers with a text, packed where the browser takes that. Streams never come here: what is packed waits for more.
+// writeText answers with a text, compressed if the browser takes that. Streams must not use it: compression buffers.
 func writeText(w http.ResponseWriter, r *http.Request, status int, text []byte) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
@@ -21,7 +21,7 @@ func writeText(w http.ResponseWriter, r *http.Request, status int, text []byte) 
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // Whoever has gone asks again.
+	_, _ = w.Write(text) // A browser that has gone asks again.
 }
 
 // takesGzip reports whether a browser says that it takes gzip.

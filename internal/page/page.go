@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// loadTimeout is how long a view may take to read what it shows, and a verb until it is answered.
+	// loadTimeout is how long a view may take to read its data, and a verb to be answered.
 	loadTimeout = 30 * time.Second
 	// maxForm is how large a form may be, in bytes: each byte of an input may become three.
 	maxForm = 3*makegood.MaxPayloadBytes + 16<<10
-	// policy lets the page load nothing but its own style and script, talk and send forms nowhere else, and stand in no other.
+	// policy lets the page load only its own style and script, talk and send forms only home, and stand in no other page.
 	policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-// Jobs is what the page asks: a control.Service, or a *client.Client.
+// Jobs serves the page's requests: a control.Service, or a *client.Client.
 type Jobs interface {
 	api.Jobs
 	api.Schedules
@@ -38,63 +38,63 @@ type Jobs interface {
 	Wake(ctx context.Context, id string) (makegood.Job, error)
 }
 
-// Config is what a page is made of.
+// Config has the settings and dependencies of a page.
 type Config struct {
 	// Jobs are the jobs that are shown: in this process, or those of a client.
 	Jobs Jobs
 	// API answers the paths of the API beside those of the page. Nil: they are not here.
 	API http.Handler
-	// Where says what is shown and acted upon, in a few words: "on this machine, folder data", "stack makegood-prod".
+	// Where names the engine or stack in a few words: "on this machine, folder data", "stack makegood-prod".
 	Where string
-	// Interval is how far apart a view that somebody has open is looked at. Zero: a quarter of a second.
+	// Interval is the time between two looks at an open view. Zero: a quarter of a second.
 	Interval time.Duration
-	// Scans: a list of what has ended reads everything, and is paid for, so it is shown to who asks for it.
+	// Scans: a list of ended jobs reads everything, for money, so it is shown on request only.
 	Scans bool
-	// Repairs carries out what is asked of many jobs; Close closes it. Nil: one that keeps nothing.
+	// Repairs carries out requests for many jobs; Close closes it. Nil: one without storage.
 	Repairs *repair.Keeper
-	// Visitor says who looks at the page, and what they may. Nil: nobody has signed in, and everybody may do everything.
+	// Visitor returns the visitor and their rights. Nil: there is no login, and every visitor may do everything.
 	Visitor func(*http.Request) Visitor
-	// Caller returns the author of a request, for what is kept of it. Nil, and empty: the author is not known.
+	// Caller returns the author of a request, for the record. Nil, and empty: the author is not known.
 	Caller func(*http.Request) string
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
 	Names []string
-	// Flags have a command of the page ask what the page asks, such as "--addr 127.0.0.1:5000"; empty: it does by itself.
+	// Flags point a command at the same engine or stack, such as "--addr 127.0.0.1:5000"; empty: that is the default.
 	Flags string
-	// Tour is what whoever has no jobs yet is offered at /welcome. Nil: commands for what is served.
+	// Tour is the offer at /welcome for a visitor without jobs. Nil: commands for this server.
 	Tour *Tour
-	// Logger hears of what goes wrong. Nil: slog.Default().
+	// Logger logs errors. Nil: slog.Default().
 	Logger *slog.Logger
 	// Now defaults to time.Now.
 	Now func() time.Time
 }
 
-// Visitor is who looks at the page.
+// Visitor is a person that looks at the page.
 type Visitor struct {
-	// Name is shown; empty: nothing is.
+	// Name is shown; empty: no name is.
 	Name string
-	// ReadOnly: no verb is shown. Whatever stands before the page refuses them.
+	// ReadOnly: no verb is shown. The proxy before the page must refuse them.
 	ReadOnly bool
 	// SignsOut: a POST to /logout, beside the page, signs them out.
 	SignsOut bool
 }
 
-// apiPaths are those that belong to Config.API.
+// apiPaths are the paths of Config.API.
 var apiPaths = []string{"/api/", "/healthz", "/readyz", "/complete/", "/metrics"}
 
-// Page answers requests of browsers, and passes those of the API on. Its methods may be called by many goroutines at once.
+// Page answers requests of browsers, and passes those of the API on. Its methods are safe for concurrent use.
 type Page struct {
 	Config
 	repairs *repair.Keeper
 	handler http.Handler
-	// shells are parsed when they are first shown: two megabytes that an engine whose page nobody opens need not keep.
+	// shells are parsed when they are first shown: two megabytes that an engine without readers of its page need not keep.
 	shells map[string]func() shell
 	assets assets
-	// views find the view of a path, and load it; feeds are those that somebody has open, streams one for each who has.
+	// views finds and loads the view of a path; feeds are the open views, streams has one token per open stream.
 	views   *http.ServeMux
 	feeds   feeds
 	streams chan struct{}
-	// looks are the turns of those who look at views for streams.
+	// looks limits how many views are read at once for streams.
 	looks       chan struct{}
 	recount     recount
 	alikes      alikes
@@ -147,9 +147,9 @@ func New(c Config) *Page {
 // ServeHTTP answers a request. Strip the prefix under which the page is mounted.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
 
-// Close ends the streams that are open, and those that are opened later at once, so that a server can be shut down without
-// waiting for them, and waits for the jobs that a repair is asking; the rest of it goes on with the next page, if it is kept. Everything
-// else is answered as before.
+// Close ends the open streams, and later ones at once, so that a server can shut down without waiting for them. It
+// waits for the jobs that a repair is asking; the rest of the repair goes on with the next page, if it is stored. All
+// other requests are answered as before.
 func (p *Page) Close() {
 	p.end.Do(func() {
 		close(p.ended)
@@ -159,7 +159,7 @@ func (p *Page) Close() {
 	})
 }
 
-// besideAPI passes the API what is its.
+// besideAPI passes requests for the API to the API.
 func (p *Page) besideAPI(page http.Handler) http.Handler {
 	if p.API == nil {
 		return page
@@ -172,7 +172,7 @@ func (p *Page) besideAPI(page http.Handler) http.Handler {
 	return mux
 }
 
-// secured says what a browser may do with an answer.
+// secured sets the security headers of an answer.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -205,7 +205,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, v view) {
 	p.write(w, r, http.StatusOK, p.shells[v.pattern](), p.frame(r, v, data))
 }
 
-// goTo is what a verb returns: the path, below where the page is mounted, of what is shown next.
+// goTo is the result of a verb: the path of the next view, below where the page is mounted.
 type goTo string
 
 // authored returns the context of a request with its author, if the author is known.

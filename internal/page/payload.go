@@ -18,11 +18,11 @@ const payloadTimeout = 20 * time.Minute
 
 // payloadLink leads to a large payload.
 type payloadLink struct {
-	// Says is what it is, in a few words.
+	// Says describes the payload in a few words.
 	Says, Href string
 }
 
-// payloadsIn are those that a value refers to. One that is no reference after all leads nowhere.
+// payloadsIn are the payloads that a value refers to. A value that only looks like a reference gives a dead link.
 func payloadsIn(id string, value json.RawMessage) (links []payloadLink) {
 	found, err := domain.FindPayloads(value)
 	if err != nil {
@@ -38,8 +38,8 @@ func payloadsIn(id string, value json.RawMessage) (links []payloadLink) {
 	return links
 }
 
-// download answers with a large payload, as a file: the API's own answer where it is in this process, and else what its client
-// reads, which is led past it without the browser. So nobody's page is left, and no way in stands in a history.
+// download answers with a large payload, as a file: with the API's own answer if the API is in this process, else with
+// the bytes that its client reads, so that the browser stays on the page and no presigned URL is in its history.
 func (p *Page) download(w http.ResponseWriter, r *http.Request) {
 	if p.API != nil {
 		inner := r.Clone(r.Context())
@@ -74,7 +74,7 @@ func (p *Page) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// payloadOf is what is shown of an input or an output.
+// payloadOf is the view of an input or an output.
 func payloadOf(id, of string, value json.RawMessage, bytes int) payloadData {
 	return payloadData{Job: id, Of: of, Value: pretty(value), Bytes: bytes, Payloads: payloadsIn(id, value)}
 }
@@ -88,10 +88,10 @@ type payloadData struct {
 	Payloads []payloadLink
 }
 
-// Title is that of the window.
+// Title names the window.
 func (d payloadData) Title() string { return d.Of + " of " + d.Job }
 
-// askedWith loads what a step, or its undo, was asked with, whole.
+// askedWith loads the whole input of a step's task, or of its undo's.
 func (p *Page) askedWith(r *http.Request) (any, error) {
 	id, step, undo := r.PathValue("id"), r.FormValue("step"), r.FormValue("undo") == "true"
 	all, err := p.Jobs.SentInputs(r.Context(), id, step)
@@ -107,7 +107,7 @@ func (p *Page) askedWith(r *http.Request) (any, error) {
 	return nil, &problem{status: http.StatusNotFound, Head: "There is no such input", Text: "Nobody was asked for that."}
 }
 
-// payload loads the input of a job, or the output of a step or its undo: what is too large for the view of the job.
+// payload loads the input of a job, or the output of a step or its undo, if it is too large for the view of the job.
 func (p *Page) payload(r *http.Request) (any, error) {
 	if r.FormValue("asked") == "true" {
 		return p.askedWith(r)

@@ -7,23 +7,23 @@ import (
 	"github.com/makegood-dev/makegood/api"
 )
 
-// problem is an error on its way to a browser. As an error it is returned by a load that knows better than the API what to say.
+// problem is an error on its way to a browser. A load returns one if it can explain the error better than the API.
 type problem struct {
 	status int
-	// Head is what is wrong, in a few words; Text says it whole.
+	// Head is a short title of the error; Text is the full text.
 	Head, Text string
 }
 
-// Error is what is wrong.
+// Error returns the full text.
 func (p *problem) Error() string { return p.Text }
 
-// Title is that of the window.
+// Title names the window.
 func (p *problem) Title() string { return p.Head }
 
 // problemView is how an error is shown.
 var problemView = view{template: "problem.html"}
 
-// nothingHere is said of a path without a view.
+// nothingHere is the problem of a path without a view.
 func nothingHere(r *http.Request) *problem {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return &problem{status: http.StatusMethodNotAllowed, Head: "This cannot be done here", Text: "There is no form that sends to this address."}

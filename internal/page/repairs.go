@@ -30,17 +30,17 @@ const (
 // rates are how many jobs a second a repair may ask.
 var rates = []int{1, 10, repair.DefaultPerSecond, 200, repair.MaxPerSecond}
 
-// dryRunData is what would come of asking something of many jobs.
+// dryRunData is the expected outcome of a request to many jobs.
 type dryRunData struct {
 	Choice choice
-	// Jobs is how many are meant, Tried how many of them were asked what would come of it. More: there are more than one repair takes.
+	// Jobs is how many are chosen, Tried how many were asked for their outcome. More: the set exceeds one repair.
 	Jobs, Tried int
 	More        bool
-	// Would are the answers: what would be done, the most frequent first, then the refusals.
+	// Would are the outcomes: the most frequent effect first, then the refusals.
 	Would, Refused []wouldBe
-	// Others are what may be chosen in place of what is asked.
+	// Others are the requests that may be chosen instead.
 	Others []order
-	// Name is that of the repair that would begin, Seen when this was looked at.
+	// Name is the name of the repair that would begin, Seen the time of this look.
 	Name string
 	Seen time.Time
 	// Kept: it goes on when this process was killed and is back.
@@ -59,7 +59,7 @@ type wouldBe struct {
 	IDs  []string
 }
 
-// dryRun says what would come of asking something of many jobs, and changes nothing.
+// dryRun shows the expected outcome of a request to many jobs, and changes none.
 func (p *Page) dryRun(r *http.Request) (any, error) {
 	c, err := readChoice(r.URL.Query())
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 	return d, context.Cause(r.Context())
 }
 
-// tried is what would come of asking a job.
+// tried is the expected outcome for a job.
 type tried struct {
 	id, says string
 	refused  bool
@@ -109,7 +109,7 @@ func addAnswer(list []wouldBe, a tried) []wouldBe {
 	return list
 }
 
-// tryAll asks jobs what would come of it, some at once.
+// tryAll asks jobs for the expected outcome, some at once.
 func (p *Page) tryAll(ctx context.Context, c choice, jobs []api.Listed) []tried {
 	answers := make([]tried, len(jobs))
 	var asking sync.WaitGroup
@@ -125,7 +125,7 @@ func (p *Page) tryAll(ctx context.Context, c choice, jobs []api.Listed) []tried 
 	return answers
 }
 
-// try asks a job what would come of it.
+// try asks a job for the expected outcome.
 func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Current {
 		plan, err := p.Jobs.Plan(ctx, id, api.Request{Verb: makegood.VerbResubmit, Definition: api.CurrentDefinition})
@@ -161,7 +161,7 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	return tried{id: id, says: offer.Effect}
 }
 
-// tryAnswer says what would come of answering a step.
+// tryAnswer returns the expected outcome of an answer to a step.
 func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
 	step, _ := domain.OffersOfStep(offers, c.Step, c.Undo)
 	offer, there := domain.StepOffer(step, domain.AskComplete)
@@ -174,7 +174,7 @@ func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
 	return tried{id: id, says: step.Question + " " + offer.Effect}
 }
 
-// beginRepair begins what a dry run has shown, of the jobs that had stopped by then.
+// beginRepair begins the repair of a dry run, for the jobs that had stopped by then.
 func (p *Page) beginRepair(r *http.Request) (any, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 	return goTo("repairs/" + begun.Name), nil
 }
 
-// order is what is to be carried out.
+// order is the repair to carry out.
 func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed) repair.Order {
 	o := repair.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond}
 	if c.Ask == askAnswer {
@@ -234,7 +234,7 @@ func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed)
 	return o
 }
 
-// fitting is who asks, as far as that can be said in a request.
+// fitting is the name of the author without the characters and the length that a request may not have.
 func fitting(who string) string {
 	who = strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if limits.CheckWho(string(r)) != nil {
@@ -258,13 +258,13 @@ func (d progressData) Title() string { return d.Verb() + ": " + d.Says }
 // Shown is the repair alone.
 func (d progressData) Shown() repairView { return d.repairView }
 
-// repairView is a repair, as it is shown.
+// repairView is a repair for the template.
 type repairView struct {
 	repair.Progress
 	Now time.Time
 }
 
-// Verb is what is asked.
+// Verb is the label of the request.
 func (v repairView) Verb() string {
 	switch {
 	case v.Answer != "":
@@ -279,7 +279,7 @@ func (v repairView) Verb() string {
 	return choice{Ask: string(v.Progress.Verb)}.Verb()
 }
 
-// Percent is how much of it is asked.
+// Percent is the share of jobs asked so far.
 func (v repairView) Percent() string {
 	return strconv.FormatFloat(100*float64(v.Asked)/float64(max(1, v.Total())), 'f', 1, 64)
 }
@@ -304,7 +304,7 @@ func (p *Page) repairing(r *http.Request) (any, error) {
 	return progressData{repairView{progress, p.Now().UTC()}}, nil
 }
 
-// stopRepair begins nothing more of a repair.
+// stopRepair lets a repair begin no more jobs.
 func (p *Page) stopRepair(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	err := p.repairs.Stop(name)

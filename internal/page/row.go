@@ -16,7 +16,7 @@ const (
 	// maxPips is how many of a job's steps are drawn in its row, and pipWidth how far apart, in pixels.
 	maxPips  = 12
 	pipWidth = 13
-	// maxRowProgress is how much of what an attempt reported a row has, in characters.
+	// maxRowProgress is how many characters of an attempt's reported progress a row has.
 	maxRowProgress = 60
 )
 
@@ -29,17 +29,17 @@ type row struct {
 	Started      time.Time
 	// Took is how long it was under way. Zero: it still is.
 	Took time.Duration
-	// Due is when it is expected to be done, or its own timeout passes, or, where something of it is overdue, since when; nil: neither.
+	// Due is when the job should be done, or its own timeout passes, or since when a part is overdue; nil: none applies.
 	Due  *time.Time
 	Late bool
-	// Open: it has not ended. Kept: the list does not show it any more, but somebody's screen does.
+	// Open: it has not ended. Kept: it has left the list, but a screen still shows it.
 	Open, Kept bool
 }
 
-// doing is what a job does now, or why it stopped.
+// doing describes the current work of a job, or why it stopped.
 type doing struct {
 	Step string
-	// Why is what is wrong, Text what is right, Quiet what may be passed over. Until and At are when that changes.
+	// Why is a problem, Text a good state, Quiet a minor remark. Until and At are when that changes.
 	Why, Text, Quiet string
 	Until            *time.Time
 }
@@ -47,7 +47,7 @@ type doing struct {
 // pips are the steps of a job as small shapes.
 type pips struct {
 	Shapes []pip
-	// More is how many there are beside them, Says what they are, in words.
+	// More is how many further ones there are, Says all of the pips in words.
 	More int
 	Says string
 }
@@ -58,7 +58,7 @@ type pip struct {
 	X     int
 }
 
-// Width is that of all of them, in pixels.
+// Width is the width of all pips, in pixels.
 func (p pips) Width() int { return pipWidth*len(p.Shapes) - 2 }
 
 // rowOf returns the row of a job: l as a list has it, with the job itself.
@@ -90,7 +90,7 @@ func earliest(a, b *time.Time) *time.Time {
 	return a
 }
 
-// waits reports whether all that a job has under way waits for somebody outside.
+// waits reports whether all open steps of a job wait for an outside answer.
 func waits(j makegood.Job) bool {
 	open := underWay(j)
 	return len(open) > 0 && !slices.ContainsFunc(open, func(a activity) bool { return a.State != makegood.StepWaiting })
@@ -123,14 +123,14 @@ func activitiesOf(j makegood.Job) []activity {
 	return all
 }
 
-// underWay returns what a job has sent, or is to try again, or waits for.
+// underWay returns the activities of a job that are sent, will be retried, or wait.
 func underWay(j makegood.Job) []activity {
 	return slices.DeleteFunc(activitiesOf(j), func(a activity) bool {
 		return !slices.Contains([]makegood.StepState{makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff}, a.State)
 	})
 }
 
-// doingOf says what a job does now, or why it stopped.
+// doingOf describes the current work of a job, or why it stopped.
 func doingOf(l api.Listed, j makegood.Job, now time.Time) doing {
 	open := underWay(j)
 	switch {
@@ -183,7 +183,7 @@ func without(reason, step string) string {
 	return reason
 }
 
-// doingNow says how what is under way stands.
+// doingNow describes the progress of an activity.
 func doingNow(a activity) doing {
 	d := doing{Step: a.Says()}
 	switch a.State {
@@ -197,7 +197,7 @@ func doingNow(a activity) doing {
 	case makegood.StepClaimed:
 		d.Text = fmt.Sprintf("attempt %d, under way", a.Attempt)
 		if a.Progress != nil {
-			// How far it is says more than what went wrong before.
+			// The progress says more than an earlier failure.
 			d.Text += ", reported " + cut(string(a.Progress.Value), maxRowProgress)
 			return d
 		}
@@ -210,7 +210,7 @@ func doingNow(a activity) doing {
 	return d
 }
 
-// wentWell says of a job that is Processed what was not as simple as it may be.
+// wentWell describes the complications of a job that is Processed.
 func wentWell(j makegood.Job) string {
 	worst := slices.MaxFunc(activitiesOf(j), func(a, b activity) int { return a.FailureCount - b.FailureCount })
 	if worst.FailureCount > 0 {
@@ -265,7 +265,7 @@ func pipsOf(steps []makegood.JobStep) pips {
 	return p
 }
 
-// shapeOf returns the shape of a step, and what it means. What became of its undo counts, where there is one.
+// shapeOf returns the shape of a step, and its meaning. The state of its undo counts, if there is one.
 func shapeOf(s makegood.JobStep) (shape, says string) {
 	if s.Undo != nil {
 		switch s.Undo.State {

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// maxDrawn is how many schedules have their day drawn and their last job looked at, those that fire next; maxFires how many fires of each
-	// are drawn.
+	// maxDrawn is how many schedules have their day drawn and their last job read, those that fire next; maxFires is how
+	// many fires of each are drawn.
 	maxDrawn = 50
 	maxFires = 200
-	// aDay is what is drawn of a schedule.
+	// aDay is the drawn span of a schedule.
 	aDay = 24 * time.Hour
 )
 
@@ -44,7 +44,8 @@ func schedulesViews() []view {
 // schedulesData is all schedules, the one that fires next first.
 type schedulesData struct {
 	Schedules []scheduleRow
-	// Next is the one that fires next; nil: none does. Wrong are those whose last job waits for a person, or whose last fire made none.
+	// Next is the one that fires next; nil: none does. Wrong are those with a last job that waits for a person, or a last
+	// fire that made no job.
 	Next  *scheduleRow
 	Wrong []scheduleRow
 	Full  bool
@@ -53,7 +54,7 @@ type schedulesData struct {
 // scheduleRow is a schedule in the list.
 type scheduleRow struct {
 	api.Scheduled
-	// Fires are the next ones within a day, as parts of it in per cent. Drawn: they were asked for.
+	// Fires are the next fires within a day, as percentages of it. Drawn: they were asked for.
 	Fires []string
 	Drawn bool
 	// Job is the last job; nil: there is none, or it is not there any more.
@@ -61,7 +62,7 @@ type scheduleRow struct {
 	Now time.Time
 }
 
-// When is what it says of its times.
+// When describes its times.
 func (s scheduleRow) When() string {
 	if s.Every != 0 {
 		return "every " + s.Every.String()
@@ -89,7 +90,7 @@ func (s scheduleRow) Took() time.Duration {
 	return end.Sub(s.Job.CreatedAt)
 }
 
-// wrong reports whether it needs somebody.
+// wrong reports whether it needs a person.
 func (s scheduleRow) wrong() bool {
 	return s.Problem != "" || s.Job != nil && s.Job.ProcessState == makegood.JobError
 }
@@ -97,7 +98,7 @@ func (s scheduleRow) wrong() bool {
 // SkippedFires is how many fires were left out.
 func (s scheduleRow) SkippedFires() int { return int(s.Skipped) }
 
-// MissedSays is what becomes of missed fires.
+// MissedSays describes the treatment of missed fires.
 func (s scheduleRow) MissedSays() string {
 	if s.Missed == makegood.MissedAll {
 		return fmt.Sprintf("all, at most %d", s.AtMost)
@@ -129,7 +130,7 @@ func (p *Page) schedules(r *http.Request) (any, error) {
 	return d, context.Cause(r.Context())
 }
 
-// compareFires puts the earlier first, and what does not fire last.
+// compareFires puts the earlier first, and schedules that do not fire last.
 func compareFires(a, b *time.Time) int {
 	switch {
 	case a == nil && b == nil:
@@ -156,7 +157,7 @@ func (p *Page) draw(ctx context.Context, rows []scheduleRow) {
 	asking.Wait()
 }
 
-// drawOne leaves out what cannot be had: the row says the rest all the same.
+// drawOne leaves out values that cannot be read: the row shows the others all the same.
 func (p *Page) drawOne(ctx context.Context, row *scheduleRow) {
 	if row.PausedAt == nil {
 		fires, err := p.Jobs.NextFires(ctx, row.Name, maxFires)
@@ -178,7 +179,8 @@ func (p *Page) drawOne(ctx context.Context, row *scheduleRow) {
 // scheduleForm is a schedule to be made or changed.
 type scheduleForm struct {
 	makegood.Schedule
-	// Rev is that of the one that is changed; 0: it is new. From is the workflow whose file has it.
+	// Rev is the revision of the schedule that is changed; 0: it is new. From is the workflow with the schedule in its
+	// file.
 	Rev       int64
 	From      string
 	Text      string
@@ -261,7 +263,7 @@ func (p *Page) changeSchedule(r *http.Request) (any, error) {
 	return goTo("schedules"), err
 }
 
-// runSchedule makes a job of it now, and shows that.
+// runSchedule makes a job of the schedule now, and shows the job.
 func (p *Page) runSchedule(r *http.Request) (any, error) {
 	job, err := p.Jobs.RunSchedule(r.Context(), r.PathValue("name"))
 	return goTo("jobs/" + job), err

@@ -27,18 +27,18 @@ func submitViews() []view {
 	}
 }
 
-// submitData is a form for a job: empty, or as somebody has sent it and why it was not taken.
+// submitData is a form for a job: empty, or as sent, with the reason for its refusal.
 type submitData struct {
 	Workflow api.Workflow
 	// Reads names the members of the input that the expressions of the workflow read.
 	Reads []string
 	// ID is made when the form is: so the same form sent twice is one job.
 	ID, Input, Tenant, Labels, StartAt string
-	// Fields are those of the input, if its workflow says what it is; ByFields says that they are shown, and not the JSON.
+	// Fields are the fields of the input, if its workflow has a schema; ByFields: the form shows them instead of JSON.
 	Fields   []*field
 	ByFields bool
-	// Wrong says why the form was not taken; empty: nobody has sent it. Misfits are what is wrong with the input, beside what
-	// stands at its field. Note says why the input is still shown as JSON.
+	// Wrong says why the form was refused; empty: it was not sent. Misfits are the errors in the input that are not shown
+	// at a field. Note says why the input is still shown as JSON.
 	Wrong   string
 	Misfits []makegood.Misfit
 	Note    string
@@ -67,7 +67,7 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 	return d, nil
 }
 
-// fillLike fills a form in with what a job was submitted with, but for its id and its start.
+// fillLike fills a form in with the submission of a job, but for its id and its start.
 func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
 	j, err := p.Jobs.Get(ctx, like)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
 	return nil
 }
 
-// chooseWorkflow lists what a job can be submitted to.
+// chooseWorkflow lists the workflows that accept jobs.
 func (p *Page) chooseWorkflow(r *http.Request) (any, error) {
 	known, err := p.Jobs.Workflows(r.Context())
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Page) chooseWorkflow(r *http.Request) (any, error) {
 // chooseData is the choice of a workflow.
 type chooseData struct{ Workflows []api.Workflow }
 
-// fromFields is the input that the fields hold, as it is shown.
+// fromFields is the input in the fields, as it is shown.
 func (d submitData) fromFields() string {
 	object, _ := inputOf(d.Fields)
 	text, err := json.MarshalIndent(object, "", "  ")
@@ -126,7 +126,7 @@ func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
 	return d, nil
 }
 
-// readsInput finds what an expression reads of the input, where it says so in plain words.
+// readsInput finds the paths of the input that an expression names literally.
 var readsInput = regexp.MustCompile(`\.input\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // inputsRead names the members of the input that a workflow reads, as far as its expressions name them.
@@ -138,7 +138,7 @@ func inputsRead(source string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// example is an input with what the workflow reads, to be filled in.
+// example is an input with the members that the workflow reads, to be filled in.
 func (d submitData) example() string {
 	if len(d.Reads) == 0 {
 		return "{}"
@@ -150,7 +150,7 @@ func (d submitData) example() string {
 	return "{\n" + strings.Join(lines, ",\n") + "\n}"
 }
 
-// submit submits a job, and leads to it; what is wrong with the form is said above it, with all that was written.
+// submit submits a job, and leads to it; errors are shown above the form, which keeps its values.
 func (p *Page) submit(r *http.Request) (any, error) {
 	d, err := p.blankSubmission(r)
 	if err != nil {
@@ -182,8 +182,8 @@ func (p *Page) submit(r *http.Request) (any, error) {
 	return goTo("jobs/" + job.ID), nil
 }
 
-// read takes over the input as it was sent: by fields, or as JSON. It reports whether it is to be submitted: not if it was to be shown
-// in the other way, or cannot be read.
+// read takes over the input as it was sent: by fields, or as JSON. It reports whether to submit it: not if the person
+// switched the form, or if it cannot be read.
 func (d *submitData) read(r *http.Request) (submits bool) {
 	d.ByFields = len(d.Fields) > 0 && r.FormValue("by") == "fields"
 	readable := true
@@ -208,7 +208,7 @@ func (d *submitData) read(r *http.Request) (submits bool) {
 	return readable
 }
 
-// misfit says what is wrong with a submission: at the fields of the input, or above the form.
+// misfit shows the errors of a submission: at the fields of the input, or above the form.
 func (d *submitData) misfit(invalid *api.InvalidError) {
 	d.Wrong, d.Misfits = invalid.Message, invalid.Misfits
 	if len(invalid.Misfits) == 0 {
@@ -220,7 +220,7 @@ func (d *submitData) misfit(invalid *api.InvalidError) {
 	}
 }
 
-// submission is what a form asks for.
+// submission is the submission in a form.
 func (d submitData) submission() (makegood.Submission, error) {
 	s := makegood.Submission{Workflow: d.Workflow.Name, ID: d.ID, Tenant: d.Tenant}
 	input := strings.TrimSpace(d.Input)
@@ -241,7 +241,7 @@ func (d submitData) submission() (makegood.Submission, error) {
 	if d.StartAt == "" {
 		return s, nil
 	}
-	// A browser says no seconds where there are none.
+	// A browser leaves out seconds of zero.
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if at, err := time.Parse(layout, d.StartAt); err == nil {
 			s.StartAt = at

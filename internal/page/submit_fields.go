@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxFieldDepth is how deep objects of an input are fieldsets within each other; what is deeper is written as JSON.
+	// maxFieldDepth is how deep objects of an input are nested fieldsets; deeper ones are written as JSON.
 	maxFieldDepth = 4
 	// maxFields is how many fields a form has; an input of more is written as JSON.
 	maxFields = 200
@@ -31,14 +31,14 @@ type field struct {
 	Required bool
 	// Kind is text, number, choice, json, or group.
 	Kind string
-	// Type is that of an HTML input.
+	// Type is the type of the HTML input.
 	Type string
 	// Attributes of the input: as HTML has them.
 	Min, Max, Step, Pattern, Placeholder string
 	MinLength, MaxLength                 string
 	Options                              []option
 	Fields                               []*field
-	// Value is as it is in the form; Wrong says why it was not taken.
+	// Value is the value in the form; Wrong says why it was refused.
 	Value string
 	Wrong []string
 
@@ -70,8 +70,8 @@ func fieldsOf(schema json.RawMessage) []*field {
 	return fields
 }
 
-// membersOf are the fields of the members of an object: those that it must have first, in the order of required. It ends where there
-// is no room: a schema that refers to itself has more at each depth.
+// membersOf are the fields of the members of an object: required ones first, in the order of required. It ends when
+// room is used up: a schema that refers to itself has more at each depth.
 func membersOf(n *inputschema.Node, at string, needed bool, depth int, room *int) (fields []*field) {
 	required := n.Required()
 	names := slices.Clone(required)
@@ -102,7 +102,7 @@ func membersOf(n *inputschema.Node, at string, needed bool, depth int, room *int
 
 func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
-// describe takes over what a schema says to people.
+// describe takes over the title and description of a schema.
 func (f *field) describe(n *inputschema.Node, name string) {
 	f.Title = name
 	if title, is := n.Says("title").(string); is && title != "" {
@@ -117,7 +117,7 @@ func (f *field) describe(n *inputschema.Node, name string) {
 	}
 }
 
-// shape chooses what kind of field a place is.
+// shape chooses the kind of field for a place.
 func (f *field) shape(n *inputschema.Node, depth int, room *int) {
 	values, _ := n.Says("enum").([]any)
 	if c := n.Says("const"); c != nil {
@@ -186,7 +186,7 @@ func (f *field) text(n *inputschema.Node) {
 	}
 }
 
-// htmlPattern is a pattern as HTML takes it: of the whole text. One that is not written so for both ends is left to the server.
+// htmlPattern is a pattern anchored at both ends, as HTML takes it. Any other is left to the server.
 func htmlPattern(v any) string {
 	text, _ := v.(string)
 	if !strings.HasPrefix(text, "^") || !strings.HasSuffix(text, "$") || strings.ContainsAny(text, `|\`) {
@@ -231,15 +231,15 @@ func flat(fields []*field) (all []*field) {
 	return all
 }
 
-// fill takes over what was sent.
+// fill takes over the sent values.
 func fill(fields []*field, sent url.Values) {
 	for _, f := range flat(fields) {
 		f.Value = sent.Get(f.Name)
 	}
 }
 
-// inputOf is what the fields say, as JSON. What is no value of its field stays a text, for the schema to refuse; what is no JSON
-// is noted, and then ok is false.
+// inputOf returns the values of the fields as JSON. A value that does not fit its field stays a text, for the schema to
+// refuse; invalid JSON is noted, and then ok is false.
 func inputOf(fields []*field) (object map[string]any, ok bool) {
 	object, ok = map[string]any{}, true
 	for _, f := range fields {
@@ -263,13 +263,13 @@ func inputOf(fields []*field) (object map[string]any, ok bool) {
 	return object, ok
 }
 
-// value is what a field says.
+// value is the value of a field.
 func (f *field) value() (any, error) {
 	text := strings.TrimSpace(f.Value)
 	switch {
 	case f.Kind == "text" && f.utc:
 		if len(text) == len("2006-01-02T15:04") {
-			text += ":00" // A browser says no seconds where there are none.
+			text += ":00" // A browser leaves out seconds of zero.
 		}
 		return text + "Z", nil
 	case f.Kind == "text":
@@ -283,7 +283,7 @@ func (f *field) value() (any, error) {
 	}
 }
 
-// spread writes an input into the fields, and reports whether they hold all of it.
+// spread writes an input into the fields, and reports whether they hold the whole input.
 func spread(fields []*field, input string) bool {
 	whole, is := decoded([]byte(input)).(map[string]any)
 	if !is {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// view is a row of the table of what the page answers: see the package comment.
+// view is a row of the table of routes: see the package comment.
 type view struct {
-	// pattern is that of http.ServeMux: a method and a path.
+	// pattern is a pattern of http.ServeMux: a method and a path.
 	pattern string
-	// nav is the name of the entry of the navigation that it stands below; title that of the window, if load says no other.
+	// nav is the entry of the navigation above it; title names the window, unless load names it.
 	nav, title string
 	// template is its file in templates/; empty: load returns a goTo, always.
 	template string
@@ -35,7 +35,7 @@ func views() []view {
 	)
 }
 
-// navigation are the entries of the navigation, and their paths. One whose view is not there is not shown.
+// navigation are the entries of the navigation, and their paths. An entry without a view is not shown.
 var navigation = []link{
 	{Name: "Jobs", Path: ""},
 	{Name: "Errors", Path: "errors"},

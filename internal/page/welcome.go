@@ -12,14 +12,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
-// Tour is what whoever has no jobs yet is offered to begin with.
+// Tour is the first offer to a visitor without jobs.
 type Tour struct {
 	// Workflow is the name of the one that is drawn, and About a sentence about it.
 	Workflow, About string
-	// First is what the button submits that runs one, and Many what the other does.
+	// First is the submission of the button for one job, and Many that of the other.
 	First makegood.Submission
 	Many  []makegood.Submission
-	// Commands are what to type next.
+	// Commands are the commands to type next.
 	Commands []Command
 }
 
@@ -33,7 +33,7 @@ func welcomeViews() []view {
 	}
 }
 
-// welcomeData is what the first page shows.
+// welcomeData is the data of the first page.
 type welcomeData struct {
 	Workflows []api.Workflow
 	// Drawn is the workflow that is drawn, Graph its picture; empty: there is none.
@@ -44,13 +44,13 @@ type welcomeData struct {
 	States   []explained
 }
 
-// explained is a state, and what it means in a few words.
+// explained is a state, and its meaning in a few words.
 type explained struct {
 	Mark  mark
 	Means string
 }
 
-// welcome loads what somebody sees who has no jobs yet.
+// welcome loads the view for a visitor without jobs.
 func (p *Page) welcome(r *http.Request) (any, error) {
 	ctx := r.Context()
 	workflows, err := p.Jobs.Workflows(ctx)
@@ -92,7 +92,7 @@ func (p *Page) drawn(ctx context.Context, w api.Workflow) (template.HTML, error)
 	return template.HTML(b.String()), nil // graph.SVG escapes texts
 }
 
-// commandsFor are what to type where no tour says it.
+// commandsFor are the commands to type without a tour.
 func commandsFor(workflows []api.Workflow) []Command {
 	name := "WORKFLOW"
 	if len(workflows) > 0 {
@@ -116,7 +116,7 @@ func statesExplained() []explained {
 	}
 }
 
-// begin submits what the tour offers: the first job, or many. The same again is the same jobs.
+// begin submits the jobs of the tour: the first one, or many. Submitted again, they are the same jobs.
 func (p *Page) begin(r *http.Request) (any, error) {
 	if p.Tour == nil {
 		return nil, nothingHere(r)

@@ -11,7 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// words are what templates can say.
+// words are the functions of templates.
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
@@ -117,7 +117,8 @@ func clock(at any, now time.Time) string {
 	return t.Format("2 Jan 2006 15:04")
 }
 
-// A moment within a sentence stands between these two, until prose makes an element of it that the script can write in local time.
+// A moment within a sentence stands between these two, until prose makes an element that the script can show in local
+// time.
 const momentFrom, momentTo = "\x02", "\x03"
 
 // moment writes a time within a sentence that a template writes by prose.
@@ -126,7 +127,7 @@ func moment(at any) string { return momentFrom + stamp(at) + momentTo }
 // moments finds moments within a sentence.
 var moments = regexp.MustCompile(momentFrom + `[0-9TZ:.+-]{1,40}` + momentTo)
 
-// prose writes a sentence as HTML, its moments as elements. What only looks like one, in the words of others, is written as it is.
+// prose writes a sentence as HTML, its moments as elements. Quoted text that only looks like a moment stays as it is.
 func prose(text string, now time.Time) template.HTML {
 	var b strings.Builder
 	rest := text
@@ -167,7 +168,7 @@ func deref(text *string) string {
 	return *text
 }
 
-// pretty lays JSON out; what is none stays as it is.
+// pretty indents JSON; other text stays as it is.
 func pretty(value json.RawMessage) string {
 	var out strings.Builder
 	e := json.NewEncoder(&out)
@@ -182,7 +183,7 @@ func pretty(value json.RawMessage) string {
 // mark is how a state is shown: its name, and the shape and colour, which are a class and a symbol of that name.
 type mark struct{ Name, Shape string }
 
-// markOf returns the mark of a job: Paused and Waiting are shown in place of what is under them.
+// markOf returns the mark of a job: Paused and Waiting are shown in place of the state below.
 func markOf(state makegood.ProcessState, paused, waits bool) mark {
 	switch {
 	case state.Finished() || state == makegood.JobError:

@@ -31,11 +31,11 @@ func workflowsViews() []view {
 type running struct {
 	Jobs   int
 	States []stateCount
-	// Errors of them wait for a person.
+	// Errors is how many of the jobs wait for a person.
 	Errors int
 }
 
-// workflowsData is what the list of workflows shows.
+// workflowsData is the data of the list of workflows.
 type workflowsData struct {
 	Workflows []workflowRow
 	// AsOf is when their jobs were counted; zero: just now.
@@ -83,8 +83,8 @@ func agentsOf(w makegood.Workflow) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// underWay counts the jobs that have not ended, by a facet: with an index, so that it does not take longer the more have. asOf is when that was
-// done; zero: just now.
+// underWay counts the jobs that have not ended, by a facet, with an index, so that the time does not grow with ended
+// jobs. asOf is when they were counted; zero: just now.
 func (p *Page) underWay(ctx context.Context, filter api.Filter, by api.Facet) (all map[string]running, asOf time.Time, err error) {
 	filter.DueWithin = allDue
 	groups, asOf, err := p.alike(ctx, filter, by, api.ByState)
@@ -95,7 +95,7 @@ func (p *Page) underWay(ctx context.Context, filter api.Filter, by api.Facet) (a
 	for _, g := range groups.Groups {
 		what, state := g.Values[0], makegood.ProcessState(g.Values[1])
 		if state.Finished() {
-			continue // of these somebody is still to be told
+			continue // it has ended, only its notification is due
 		}
 		of := all[what]
 		of.Jobs += g.Jobs
@@ -108,10 +108,10 @@ func (p *Page) underWay(ctx context.Context, filter api.Filter, by api.Facet) (a
 	return all, asOf, nil
 }
 
-// workflowData is what the view of a workflow shows: one of its definitions, and in what two differ.
+// workflowData is the data of a workflow's view: one of its definitions, and the differences of two.
 type workflowData struct {
 	api.Definition
-	// Current: it is that of the jobs that are submitted now. CurrentHash is that one; empty: there is none.
+	// Current: new jobs get this definition. CurrentHash is the hash of the current one; empty: there is none.
 	Current     bool
 	CurrentHash string
 	Versions    []version
@@ -188,7 +188,7 @@ func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (api.Def
 	return d, err
 }
 
-// versions lists the definitions of a workflow that jobs run on, and the current one; the current one first, then those with the most jobs.
+// versions lists the definitions in use, and the current one: the current one first, then those with the most jobs.
 func (p *Page) versions(ctx context.Context, d workflowData) (all []version, asOf time.Time, err error) {
 	under, asOf, err := p.underWay(ctx, api.Filter{Workflow: d.Name}, api.ByDefinition)
 	if err != nil {
@@ -230,7 +230,7 @@ func drawnWorkflow(w makegood.Workflow) (template.HTML, error) {
 	if err := graph.SVG(&svg, drawing, graph.SVGOptions{Title: "The steps of " + w.Name}); err != nil {
 		return "", err
 	}
-	return template.HTML(svg.String()), nil // graph.SVG escapes what is in it
+	return template.HTML(svg.String()), nil // graph.SVG escapes its texts.
 }
 
 func stepRows(w makegood.Workflow) []stepRow {
@@ -258,11 +258,11 @@ func stepRows(w makegood.Workflow) []stepRow {
 	return rows
 }
 
-// difference is in what a definition differs from another.
+// difference lists the differences of two definitions.
 type difference struct {
 	// From and To are the hashes.
 	From, To string
-	// Fields are those of the workflow itself that differ.
+	// Fields are the fields of the workflow itself that differ.
 	Fields                  []string
 	Added, Removed, Changed []stepDifference
 	Lines                   []diffLine
@@ -274,7 +274,7 @@ type stepDifference struct {
 	Fields string
 }
 
-// differ compares two definitions: what to has that from has not.
+// differ compares two definitions: the changes that lead from one to the other.
 func differ(from, to api.Definition) *difference {
 	d := &difference{From: from.Definition, To: to.Definition, Lines: folded(diffLines(from.Source, to.Source))}
 	before, after := from.Workflow, to.Workflow

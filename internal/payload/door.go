@@ -9,29 +9,29 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Doors lets whoever may write or read a payload do so at the store itself, with no byte through the process that allows
-// it: a function's request and response have at most 6 MB.
+// Doors allow writing and reading a payload at the store itself, with no byte through the process that allows it: a
+// function's request and response have at most 6 MB.
 type Doors interface {
-	// WriteDoor allows one upload of exactly these bytes to a place, for a while. The store, and not whoever uploads, refuses
-	// other bytes. Nothing is stored by it, and a door that nobody goes through costs nothing. Where the same bytes are there
-	// already the door's Method is empty: there is nothing to upload, and they stay as with Keep. ErrTooLarge, ErrDenied.
+	// WriteDoor allows one upload of exactly these bytes to a place, for a while. The store, and not the uploader, refuses
+	// other bytes. It stores no bytes, and an unused door is free. If the same bytes are there already, the door's
+	// Method is empty: no upload is needed, and they stay as with Keep. ErrTooLarge, ErrDenied.
 	WriteDoor(ctx context.Context, at Place, w Written) (Door, error)
 	// ReadDoor allows reading a payload, for a while. ErrNotFound, ErrAltered, ErrDenied.
 	ReadDoor(ctx context.Context, job string, p makegood.Payload) (Door, error)
 }
 
-// Door is one HTTP request that its holder may make, without any right of their own. Its URL is a secret while it lasts:
-// it stands in no log and no error.
+// Door is one HTTP request that its holder may make, without any right of their own. Its URL is a secret while it
+// lasts: keep it out of logs and errors.
 type Door struct {
 	Method string
 	URL    string
-	// Header is what the request must carry.
+	// Header has the headers that the request must carry.
 	Header http.Header
 	// Ends is when it closes.
 	Ends time.Time
 }
 
-// String says what a door is, and not its URL.
+// String describes a door, without its URL.
 func (d Door) String() string {
 	if d.Method == "" {
 		return "no door"

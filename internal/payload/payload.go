@@ -1,16 +1,16 @@
-// Package payload says what Makegood needs of a payload store: bytes that are too large for a message, written once by
-// their content for one job, and read by whoever has a reference (makegood.Payload). It holds the contract; adapters and
-// the suite that holds them to it stand beside it. It knows nothing of jobs but their ids.
+// Package payload defines a payload store: bytes that are too large for a message, written once by their content for
+// one job, and read by any holder of a reference (makegood.Payload). It holds the contract; adapters and their test
+// suite stand beside it. Of jobs it uses only the ids.
 //
 // # By content, within a job
 //
-// What is written is found by job, writer and SHA-256. The same bytes written again by the same writer for the same job are
-// there once. Of another job they are another thing: whoever guesses a hash reads nothing of somebody else's, and one job
-// that expires takes nothing from another.
+// A payload is found by job, writer and SHA-256. The same bytes written again by the same writer for the same job are
+// stored once. Other jobs have their own copies: a guessed hash gives no access to another job's bytes, and one job
+// that expires takes none from another.
 //
 // # A reference never dangles
 //
-// A payload is durable when Write returns, so before anything that refers to it is sent or saved. Nothing deletes it
+// A payload is durable when Write returns, so before any message or job with a reference to it. It is not deleted
 // within limits.KeepPayload of the last Write or Keep; the Scheduler calls Keep for every reference before the save
 // that makes it the job's, and again as long as the job lives.
 package payload
@@ -31,19 +31,18 @@ import (
 var (
 	// ErrNotFound: there is no such payload, for this job and by this writer.
 	ErrNotFound = errors.New("the payload is not there")
-	// ErrTooLarge: there are more than makegood.MaxLargePayloadBytes. Nothing was stored, and no more than a little of what
-	// is beyond was read.
+	// ErrTooLarge: more than makegood.MaxLargePayloadBytes came. Nothing was stored, and little beyond the limit was read.
 	ErrTooLarge = fmt.Errorf("there are more than %d bytes, the limit of a payload", makegood.MaxLargePayloadBytes)
-	// ErrDenied: whoever asks has no right to. Asking again changes nothing.
+	// ErrDenied: the caller lacks the right. Asking again has the same result.
 	ErrDenied = errors.New("access to the payload store is denied")
-	// ErrAltered: what is stored is not what was written, or not all of it.
+	// ErrAltered: the stored bytes differ from the written ones, or are incomplete.
 	ErrAltered = errors.New("the payload is not what was written")
 	// ErrNone: there is no payload store here.
 	ErrNone = errors.New("there is no payload store here")
 )
 
-// Hopeless reports whether an error of a Store would come again with every attempt: a person is to see it, and not twenty
-// attempts.
+// Hopeless reports whether an error of a Store would come again with every attempt: a person must see it, without
+// twenty attempts first.
 func Hopeless(err error) bool {
 	for _, final := range []error{ErrNotFound, ErrTooLarge, ErrDenied, ErrAltered, ErrNone} {
 		if errors.Is(err, final) {
@@ -53,12 +52,12 @@ func Hopeless(err error) bool {
 	return false
 }
 
-// Place is for which job something is written, and by which agent; By is empty for whoever submits the job.
+// Place is the job of a payload, and the agent that writes it; By is empty for the submitter of the job.
 type Place struct {
 	Job, By string
 }
 
-// Check says what is wrong with a place; nil: nothing. What passes can stand in the name of a file, and in a key.
+// Check returns the mistake in a place; nil: none. A valid place can be part of a file name, and of a key.
 func (p Place) Check() error {
 	if err := makegood.CheckJobID(p.Job); err != nil {
 		return fmt.Errorf("the job's id %w", err)
@@ -69,26 +68,26 @@ func (p Place) Check() error {
 	return limits.AgentName.Check(p.By)
 }
 
-// Written is what was written: its hash as makegood.Payload has it, and how many bytes.
+// Written describes written bytes: their hash as makegood.Payload has it, and their number.
 type Written struct {
 	SHA256 string
 	Bytes  int64
 }
 
-// Bytes is what whoever writes and reads payloads needs of a Store. Its methods may be called by many goroutines at once. Errors
-// that are none of those above leave it unknown what happened; every method can be called again without harm.
+// Bytes is the part of a Store that writers and readers of payloads need. Its methods are safe for concurrent use.
+// After an error that is none of the above the outcome is unknown; every method can be called again without harm.
 type Bytes interface {
-	// Write stores what from gives up to its end, and returns when that is durable. Where from fails, or ctx ends, or the
-	// process dies, nothing is stored, and what was begun goes by itself. It holds no more than a named part of it in memory.
-	// ErrTooLarge, ErrDenied.
+	// Write stores the bytes of from up to its end, and returns when they are durable. If from fails, or ctx ends, or the
+	// process dies, nothing is stored, and the remains of the upload are deleted later. It holds only a bounded part in
+	// memory. ErrTooLarge, ErrDenied.
 	Write(ctx context.Context, at Place, from io.Reader) (Written, error)
-	// Open reads n bytes from offset on, or all that follow with a negative n. What is read of the whole is checked: its last
-	// Read gives io.EOF only if all was what p says, and else ErrAltered. A part is checked as far as the store can; see the
+	// Open reads n bytes from offset on, or all the rest with a negative n. A read of the whole is checked: its last Read
+	// gives io.EOF only if the bytes match p, and else ErrAltered. A part is checked as far as the store can; see the
 	// adapters. ErrNotFound, ErrDenied.
 	Open(ctx context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
 }
 
-// Store keeps payloads. What is said of Bytes holds for all of it.
+// Store keeps payloads. The rules of Bytes hold for all its methods.
 type Store interface {
 	Bytes
 	// Keep makes sure that a payload is there with as many bytes as p says, and stays for limits.KeepPayload from now
@@ -96,13 +95,13 @@ type Store interface {
 	Keep(ctx context.Context, job string, p makegood.Payload) error
 }
 
-// Keeper is what the Scheduler needs of a Store.
+// Keeper is the part of a Store that the Scheduler needs.
 type Keeper interface {
 	// Keep is Store's.
 	Keep(ctx context.Context, job string, p makegood.Payload) error
 }
 
-// Limited reads from another reader, hashes what comes, and fails with ErrTooLarge beyond makegood.MaxLargePayloadBytes.
+// Limited hashes the bytes of another reader, and fails with ErrTooLarge beyond makegood.MaxLargePayloadBytes.
 type Limited struct {
 	from io.Reader
 	hash hash.Hash
@@ -126,12 +125,12 @@ func (l *Limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Written is what was read so far.
+// Written describes the bytes read so far.
 func (l *Limited) Written() Written {
 	return Written{SHA256: hex.EncodeToString(l.hash.Sum(nil)), Bytes: l.n}
 }
 
-// Checked reads the whole of a payload from a store's reader, and ends in ErrAltered where it is not what p says.
+// Checked reads the whole of a payload from a store's reader, and ends in ErrAltered if the bytes do not match p.
 func Checked(p makegood.Payload, from io.ReadCloser) io.ReadCloser {
 	return &checked{ReadCloser: from, want: p, hash: sha256.New()}
 }

@@ -28,13 +28,13 @@ type run struct {
 	cancel   context.CancelFunc
 }
 
-// answer is what came of asking a job; without an outcome nobody answered, and it is to be asked again.
+// answer is a job's answer; without an outcome there was none, and the job is to be asked again.
 type answer struct {
 	outcome Outcome
 	reason  string
 }
 
-// carry carries an order out, beside whoever asked for it.
+// carry carries an order out in the background.
 func (k *Keeper) carry(r *run) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	r.cancel = cancel
@@ -64,7 +64,7 @@ func (r *run) left() iter.Seq2[string, error] {
 	}
 }
 
-// ask asks a job until it answers, or ctx ends. What was sent is not cut off by that.
+// ask asks a job until it answers, or ctx ends. A request that was sent is not cut off by that.
 func (k *Keeper) ask(ctx context.Context, r *run, o Order, id string) answer {
 	for rest := firstPause; ; rest = min(2*rest, longestPause) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
@@ -81,7 +81,7 @@ func (k *Keeper) ask(ctx context.Context, r *run, o Order, id string) answer {
 	}
 }
 
-// guarded is once, and makes an error of a panic: what is asked has code of others in it, and a repair runs beside them all.
+// guarded is once, and makes an error of a panic: the jobs run code of others, and a repair runs beside all other work.
 func (k *Keeper) guarded(ctx context.Context, o Order, id string) (said answer, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -92,8 +92,8 @@ func (k *Keeper) guarded(ctx context.Context, o Order, id string) (said answer, 
 	return k.once(api.As(ctx, o.By), o, id)
 }
 
-// once asks a job. An error means that nobody answered, or that whoever asks may not: their credentials have expired, say, and the
-// other jobs would all refuse for that.
+// once asks a job. An error means that no answer came, or that the caller lacks the right, say because of expired
+// credentials: all other jobs would refuse for that, too.
 func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 	var job makegood.Job
 	var err error
@@ -145,14 +145,14 @@ func (k *Keeper) answer(ctx context.Context, o Order, id string) (makegood.Job, 
 	return k.jobs.Complete(ctx, id, api.StepRef{Step: o.Step, Undo: o.Undo, Why: o.Reason}, output)
 }
 
-// waits says why nobody answers; empty: somebody does.
+// waits notes why no answer comes; empty: answers come.
 func (r *run) waits(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress.Waits = why
 }
 
-// heard counts and keeps what came of a job.
+// heard counts and stores the answer of a job.
 func (r *run) heard(id string, a answer) error {
 	if a.outcome == "" {
 		return nil
@@ -163,7 +163,7 @@ func (r *run) heard(id string, a answer) error {
 	return r.file.write(line{Job: id, Outcome: a.outcome, Reason: a.reason})
 }
 
-// count counts what came of a job, once.
+// count counts the answer of a job, once.
 func (r *run) count(id string, a answer) {
 	if r.answered[id] {
 		return
@@ -184,7 +184,7 @@ func (r *run) count(id string, a answer) {
 	}
 }
 
-// through ends an order all of whose jobs have answered.
+// through ends an order with answers from all jobs.
 func (r *run) through(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +194,7 @@ func (r *run) through(ctx context.Context) error {
 	return r.end(false)
 }
 
-// end ends an order for good. Whoever calls it holds mu.
+// end ends an order for good. The caller holds mu.
 func (r *run) end(stopped bool) error {
 	r.progress.EndedAt, r.progress.Stopped = time.Now().UTC(), stopped
 	file := r.file

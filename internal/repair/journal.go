@@ -29,7 +29,7 @@ type journal struct {
 	lock *flock.Flock
 }
 
-// line is what a journal says behind its order.
+// line is a line of a journal behind its order.
 type line struct {
 	Job     string    `json:"job,omitempty"`
 	Outcome Outcome   `json:"outcome,omitempty"`
@@ -97,7 +97,7 @@ func (k *Keeper) create(o Order) (*journal, error) {
 	return &journal{file, lock}, nil
 }
 
-// syncFolder has what was renamed in a folder be there after a power cut.
+// syncFolder makes renames in a folder survive a power cut.
 func syncFolder(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func hold(path string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// read reads the folder, and goes on with what has not ended.
+// read reads the folder, and continues orders that have not ended.
 func (k *Keeper) read() error {
 	if err := os.MkdirAll(k.dir, privateDir); err != nil {
 		return err
@@ -141,7 +141,8 @@ func (k *Keeper) read() error {
 	return nil
 }
 
-// lookElsewhere reads anew what another process carries out, and takes over where that has died. Whoever calls it holds mu.
+// lookElsewhere reloads orders that another process carries out, and takes over those of a dead one. The caller holds
+// mu.
 func (k *Keeper) lookElsewhere() {
 	for name, old := range k.known {
 		if !old.progress.Elsewhere {
@@ -159,7 +160,7 @@ func (k *Keeper) lookElsewhere() {
 	}
 }
 
-// load reads the journal of an order, and takes it over where it has not ended and nobody has it.
+// load reads the journal of an order, and takes it over if it has not ended and no process has it.
 func load(path string) (r *run, err error) {
 	lock, err := hold(path)
 	if err != nil {
@@ -185,7 +186,7 @@ func load(path string) (r *run, err error) {
 	return r, r.file.mend()
 }
 
-// mend ends a line that the death of the process cut off, so that the next is one of its own.
+// mend ends a line that a crash cut off, so that the next begins on its own line.
 func (j *journal) mend() error {
 	_, err := j.file.Write([]byte("\n"))
 	return err
@@ -198,7 +199,7 @@ func closeLock(lock *flock.Flock) error {
 	return lock.Close()
 }
 
-// replay reads what a journal says. A line that is no JSON was cut off, and counts as lost.
+// replay reads a journal. A line of invalid JSON was cut off, and counts as lost.
 func (r *run) replay(file *os.File) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)

@@ -20,10 +20,10 @@ type Pace struct {
 	PerSecond float64
 }
 
-// Do does one thing to many: it calls do for each of items, at the pace, and done with what came of it: one call of
-// done at a time, in the order in which they end. It begins no more once ctx ends, items gives an error, or done
-// returns one. What was begun is brought to its end, under a context that does not end with ctx, and done hears of it.
-// Then Do returns the first of these errors; for ctx its cause.
+// Do does one thing to many: it calls do for each of items, at the pace, and done with the results: one call of done at
+// a time, in the order in which they end. It begins no more once ctx ends, items gives an error, or done returns one.
+// Begun calls are completed, under a context that does not end with ctx, and passed to done. Then Do returns the first
+// of these errors; for ctx its cause.
 func Do[T, R any](ctx context.Context, items iter.Seq2[T, error], p Pace, do func(context.Context, T) R, done func(T, R) error) error {
 	feed, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -46,7 +46,7 @@ func Do[T, R any](ctx context.Context, items iter.Seq2[T, error], p Pace, do fun
 	close(todo)
 	under.Wait()
 	if err == nil {
-		// The last of them may have failed when there was nothing left to begin.
+		// The last calls may have failed when there was no item left to begin.
 		err = context.Cause(feed)
 	}
 	return err

@@ -1,12 +1,13 @@
-// Package repair asks one thing of many jobs for somebody who does not wait for it: at a bounded speed, with its progress to be looked
-// at, and going on after the death of whoever asks or of whoever is asked. It decides nothing about jobs, and finds none: it is given
-// their ids. Do, with which it asks, serves the command's requests for many jobs, too.
+// Package repair makes one request of many jobs in the background: at a bounded speed, with its progress to be looked
+// at, and going on after a crash of either side. It decides nothing about jobs, and finds none: callers give their ids.
+// Do, which makes the requests, serves the command's requests for many jobs, too.
 //
-// # What is kept where
+// # Storage
 //
-// What is to be done is in a file, an order, that is on the disk before the first job is asked. What was done is in the jobs: each is
-// asked under the order's name, and a job is granted a request of one name once (decision 0027), so asking again does nothing twice.
-// What came of each is a line behind the order; lines that are lost cost a question that is answered by "it is so already".
+// An order, the list of requests, is in a file on the disk before the first job is asked. The effects are in the jobs:
+// each is asked under the order's name, and a job grants a request of one name once (decision 0027), so a repeated
+// request has no second effect. The answer of each job is a line behind the order; a lost line costs a request that is
+// answered by "it is so already".
 package repair
 
 import (
@@ -34,8 +35,8 @@ const (
 	MaxJobs = 100_000
 	// MaxRunning is how many orders are carried out at once.
 	MaxRunning = 8
-	// MaxPerSecond is how many jobs a second may be asked at most, and DefaultPerSecond how many are where nothing is said: as many
-	// as a stack's table takes at once.
+	// MaxPerSecond is the maximum of jobs asked in a second, and DefaultPerSecond the default: as many as a stack's table
+	// takes at once.
 	MaxPerSecond     = 1000
 	DefaultPerSecond = 50
 	// maxKept is how many orders that have ended are remembered, the newest; keptFor is how long.
@@ -45,20 +46,20 @@ const (
 	atOnce = 8
 	// maxRefusals is how many refusals are told with the id of their job.
 	maxRefusals = 20
-	// firstPause and longestPause are waited before somebody who did not answer is asked again.
+	// firstPause and longestPause bound the wait before a request without an answer is repeated.
 	firstPause   = 500 * time.Millisecond
 	longestPause = 15 * time.Second
 )
 
-// Order is what is to be asked of which jobs.
+// Order is a request and the jobs to make it of.
 type Order struct {
-	// Name is that of the order, and of the request that is made of each job.
+	// Name is the name of the order, and of the request to each job.
 	Name string `json:"name"`
-	// Says is what it is about, for people.
+	// Says describes the order for people.
 	Says string `json:"says"`
-	// Answer, if it is not empty, is what Step, or its Undo, is answered, with Reason as why. Else
-	// Verb is asked of each job, for Reason; by Definition, where that is not empty (api.Request). Empty: Step, or its Undo, is settled,
-	// as done or as Skipped.
+	// Answer, if it is not empty, is the answer to Step, or its Undo, with Reason as why. Else Verb is asked of each job,
+	// for Reason; by Definition, where that is not empty (api.Request). With both empty, Step, or its Undo, is settled, as
+	// done or as Skipped.
 	Verb       makegood.Verb `json:"verb,omitempty"`
 	Definition string        `json:"definition,omitempty"`
 	Step       string        `json:"step,omitempty"`
@@ -66,7 +67,7 @@ type Order struct {
 	Skipped    bool          `json:"skipped,omitempty"`
 	Answer     string        `json:"answer,omitempty"`
 	Reason     string        `json:"reason,omitempty"`
-	// By is who began it, which each job keeps with the request where nobody can know better; empty: not known.
+	// By is the author, which each job keeps with the request unless a login gives a better name; empty: not known.
 	By string `json:"by,omitempty"`
 	// PerSecond is how many jobs are asked in a second at most.
 	PerSecond float64   `json:"perSecond"`
@@ -74,7 +75,7 @@ type Order struct {
 	Jobs      []string  `json:"jobs"`
 }
 
-// Outcome is what came of asking a job.
+// Outcome is the outcome of asking a job.
 type Outcome string
 
 // The outcomes.
@@ -93,14 +94,14 @@ type Progress struct {
 	Order
 	// Asked is how many jobs have answered: Granted, Already and Refused together.
 	Asked, Granted, Already, Refused int
-	// Refusals are the first of them.
+	// Refusals are the first refusals.
 	Refusals []Refusal
-	// EndedAt is when it was through, or was stopped; zero: it goes on. Stopped: by somebody.
+	// EndedAt is when all jobs had answered, or it was stopped; zero: it goes on. Stopped: by a person.
 	EndedAt time.Time
 	Stopped bool
 	// Elsewhere: another process carries it out.
 	Elsewhere bool
-	// Waits is why it waits: nobody answers; empty: it does not. It asks again by itself.
+	// Waits is why no answer comes; empty: answers come. The order asks again by itself.
 	Waits string
 	// Kept: it is in a file, and goes on after a restart.
 	Kept bool
@@ -115,7 +116,7 @@ func (p Progress) Total() int { return len(p.Jobs) }
 // Left is how many jobs have not answered.
 func (p Progress) Left() int { return len(p.Jobs) - p.Asked }
 
-// Jobs is what is asked: a control.Service, or a *client.Client.
+// Jobs takes the requests: a control.Service, or a *client.Client.
 type Jobs interface {
 	Request(ctx context.Context, id string, r api.Request) (makegood.Job, error)
 	Settle(ctx context.Context, id string, at api.StepRef, s api.SettleOptions) (makegood.Job, error)
@@ -146,8 +147,8 @@ func New(jobs Jobs, logger *slog.Logger) *Keeper {
 	return k
 }
 
-// Open returns a Keeper that keeps its orders in a folder, made if it is not there, for its owner alone, and goes on with those that are
-// there and have not ended. Close it.
+// Open returns a Keeper that keeps its orders in a folder, made if missing, for its owner alone, and continues those
+// that have not ended. Close it.
 func Open(jobs Jobs, dir string, logger *slog.Logger) (*Keeper, error) {
 	k := New(jobs, logger)
 	k.dir = dir
@@ -160,7 +161,7 @@ func Open(jobs Jobs, dir string, logger *slog.Logger) (*Keeper, error) {
 // Keeps reports whether its orders go on with the next Keeper when this process was killed.
 func (k *Keeper) Keeps() bool { return k.dir != "" }
 
-// Close lets what is under way come to its end, and no more begin. What is kept goes on with the next Keeper.
+// Close completes the running requests, and begins no more. Stored orders go on with the next Keeper.
 func (k *Keeper) Close() error {
 	k.stop()
 	k.runs.Wait()
@@ -174,8 +175,8 @@ func (k *Keeper) Close() error {
 	return errors.Join(errs...)
 }
 
-// Begin begins an order, and returns when it is kept. One whose name is known is that one, and nothing begins. An *api.InvalidError
-// says what is wrong with it, or that too many are under way.
+// Begin begins an order, and returns when it is stored. If its name is known, it returns that order, and begins none.
+// An *api.InvalidError describes a mistake, or says that too many are under way.
 func (k *Keeper) Begin(o Order) (Progress, error) {
 	if err := o.check(); err != nil {
 		return Progress{}, err
@@ -198,7 +199,7 @@ func (k *Keeper) Begin(o Order) (Progress, error) {
 	return r.snapshot(), nil
 }
 
-// check says what is wrong with an order.
+// check reports the mistakes in an order.
 func (o Order) check() error {
 	switch {
 	case makegood.CheckJobID(o.Name) != nil || len(o.Name) > limits.MaxRequestBytes:
@@ -217,7 +218,7 @@ func (o Order) check() error {
 	return nil
 }
 
-// room makes room for one order more: what has ended long ago is forgotten.
+// room makes room for one more order: it forgets those that ended long ago.
 func (k *Keeper) room() error {
 	going := 0
 	var ended []*run
@@ -272,7 +273,7 @@ func (k *Keeper) Get(name string) (Progress, error) {
 	return r.snapshot(), nil
 }
 
-// Stop begins nothing more of an order, for good; what is under way comes to its end. ErrNone.
+// Stop begins no more requests of an order, for good; running ones are completed. ErrNone.
 func (k *Keeper) Stop(name string) error {
 	r, err := k.run(name)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Get reads a schedule. store.ErrNotFound; store.ErrNewer, with what is known of it.
+// Get reads a schedule. store.ErrNotFound; store.ErrNewer, with the known part of the schedule.
 func (t *Timetable) Get(ctx context.Context, name string) (store.Scheduled, error) {
 	return t.config.Schedules.Schedule(ctx, name)
 }
@@ -27,8 +27,8 @@ func (t *Timetable) List(ctx context.Context) ([]store.Scheduled, error) {
 	return t.config.Schedules.ListSchedules(ctx)
 }
 
-// Create stores a new schedule, whose first fire is the next one from now on. The same again is the same schedule, and
-// created is false then; another of its name is ErrExists. scheduler.ErrInvalid says what is wrong with it.
+// Create stores a new schedule, with the next fire from now on. An equal schedule is kept, and created is false then;
+// another schedule of its name is ErrExists. scheduler.ErrInvalid describes mistakes.
 func (t *Timetable) Create(ctx context.Context, s makegood.Schedule, by string) (stored store.Scheduled, created bool, err error) {
 	s, rule, err := t.check(ctx, s)
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *Timetable) fresh(s makegood.Schedule, rule schedule.Rule, by string) st
 	return store.Scheduled{Schedule: s, CreatedAt: now, Next: next, Key: next, ChangedBy: by}
 }
 
-// same returns a schedule that is stored, if it says what was asked for.
+// same returns a stored schedule, if it equals the requested one.
 func same(have store.Scheduled, s makegood.Schedule) (store.Scheduled, bool, error) {
 	if !equal(have.Schedule, s) {
 		return have, false, ErrExists
@@ -95,7 +95,7 @@ func fits(there, more int) error {
 		scheduler.ErrInvalid, there+more, limits.MaxSchedules)
 }
 
-// check completes a schedule, and says what is wrong with it, or that there is no such workflow: scheduler.ErrInvalid.
+// check completes a schedule, and reports mistakes in it or a missing workflow: scheduler.ErrInvalid.
 func (t *Timetable) check(ctx context.Context, s makegood.Schedule) (makegood.Schedule, schedule.Rule, error) {
 	s, rule, err := complete(s)
 	if err == nil {
@@ -104,7 +104,7 @@ func (t *Timetable) check(ctx context.Context, s makegood.Schedule) (makegood.Sc
 	return s, rule, err
 }
 
-// complete completes a schedule, and says what is wrong with it: scheduler.ErrInvalid.
+// complete completes a schedule, and reports mistakes in it: scheduler.ErrInvalid.
 func complete(s makegood.Schedule) (makegood.Schedule, schedule.Rule, error) {
 	s = domain.ScheduleDefaults(s)
 	rule, err := schedule.Check(s)
@@ -120,10 +120,10 @@ func complete(s makegood.Schedule) (makegood.Schedule, schedule.Rule, error) {
 	return s, rule, nil
 }
 
-// Change puts a schedule in the place of the one of its name, if seen is its Rev, or 0. What has come due before, and was not made, is
-// made, or left out, as the new one says. Where its times are others, the next fire is the next one from now on; it stays paused if it
-// was. store.ErrConflict: it was changed meanwhile. store.ErrNotFound, scheduler.ErrInvalid. One that comes from a workflow file is
-// changed there: ErrExists.
+// Change replaces the schedule of this name, if seen is its Rev, or 0. Fires that came due before, and were not made,
+// are made, or left out, as the new one says. If its times differ, the next fire is the next one from now on; it stays
+// paused if it was. store.ErrConflict: it was changed meanwhile. store.ErrNotFound, scheduler.ErrInvalid. A schedule
+// from a workflow file is changed there: ErrExists.
 func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64, by string) (store.Scheduled, error) {
 	s, rule, err := t.check(ctx, s)
 	if err != nil {
@@ -144,7 +144,7 @@ func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64,
 	})
 }
 
-// says lets a schedule that is stored say something else.
+// says puts new content into a stored schedule.
 func (t *Timetable) says(ctx context.Context, stored *store.Scheduled, s makegood.Schedule, rule schedule.Rule) error {
 	was := stored.Schedule
 	stored.Schedule, stored.Problem = s, ""
@@ -162,8 +162,8 @@ func (t *Timetable) says(ctx context.Context, stored *store.Scheduled, s makegoo
 	return nil
 }
 
-// changesTimes puts its new times into a schedule that already says something else. What came due by the old ones is to be made still, or
-// left out, as it says now.
+// changesTimes puts new times into a schedule that has its new content already. Fires that came due by the old times
+// are made, or left out, as the new content says.
 func (t *Timetable) changesTimes(ctx context.Context, stored *store.Scheduled, was makegood.Schedule, rule schedule.Rule) error {
 	now := t.now()
 	if old, err := schedule.New(was); err == nil {
@@ -178,7 +178,7 @@ func (t *Timetable) changesTimes(ctx context.Context, stored *store.Scheduled, w
 	return nil
 }
 
-// Pause keeps a schedule from firing until it is resumed. One that is paused stays as it is.
+// Pause keeps a schedule from firing until it is resumed. A paused schedule stays as it is.
 func (t *Timetable) Pause(ctx context.Context, name, by string) (store.Scheduled, error) {
 	return t.change(ctx, name, func(s *store.Scheduled) (bool, error) {
 		if s.Paused() {
@@ -189,8 +189,8 @@ func (t *Timetable) Pause(ctx context.Context, name, by string) (store.Scheduled
 	})
 }
 
-// Resume lets a schedule fire again, from now on: what came due while it was paused is not made up for. One that is not
-// paused stays as it is.
+// Resume lets a schedule fire again, from now on: fires that came due during the pause are not made. A schedule that is
+// not paused stays as it is.
 func (t *Timetable) Resume(ctx context.Context, name, by string) (store.Scheduled, error) {
 	return t.change(ctx, name, func(s *store.Scheduled) (bool, error) {
 		if !s.Paused() {
@@ -233,8 +233,8 @@ func (t *Timetable) Remove(ctx context.Context, name string, seen int64) error {
 	return fmt.Errorf("schedule %s: %w, %d times in a row", name, store.ErrConflict, maxConflicts)
 }
 
-// Run makes a job of a schedule now, beside its fires: NAME:run:REQUEST, where request distinguishes this run from others, so that
-// the same again is the same job. It moves no fire, and asks neither for a pause nor for an overlap. It returns the id after the job is
+// Run makes a job of a schedule now, beside its fires: NAME:run:REQUEST. request distinguishes runs, so the same
+// request again is the same job. It moves no fire, and ignores pauses and overlaps. It returns the id after the job is
 // stored. scheduler.ErrInvalid says why there can be no such job.
 func (t *Timetable) Run(ctx context.Context, name, request string) (id string, err error) {
 	s, err := t.config.Schedules.Schedule(ctx, name)

@@ -9,8 +9,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// MayAdopt says why Adopt could not make these schedules those of a workflow's file, as things stand: scheduler.ErrInvalid, ErrExists.
-// It changes nothing, so that who loads the file can refuse it as a whole.
+// MayAdopt says why Adopt could not take over these schedules of a workflow's file now: scheduler.ErrInvalid,
+// ErrExists. It changes nothing, so that the loader of the file can refuse the whole file.
 func (t *Timetable) MayAdopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error {
 	all, err := t.config.Schedules.ListSchedules(ctx)
 	if err != nil {
@@ -35,9 +35,9 @@ func (t *Timetable) MayAdopt(ctx context.Context, workflow string, schedules []m
 	return errors.Join(append(problems, fits(len(others), len(schedules)))...)
 }
 
-// Adopt makes the schedules that come from a workflow's file be those: they are made, or changed, or removed where the file has them no
-// more. What a person has paused stays paused. A schedule of another file, or of a person, is left alone, and is an
-// ErrExists. What was done before an error stays; adopting again goes on.
+// Adopt makes, changes and removes schedules so that those from a workflow's file equal these. A schedule that a person
+// paused stays paused. A schedule of another file, or of a person, is left alone, and is an ErrExists. Changes made
+// before an error stay; adopting again goes on.
 func (t *Timetable) Adopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error {
 	all, err := t.config.Schedules.ListSchedules(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func taken(s makegood.Schedule, have store.Scheduled) error {
 	return fmt.Errorf("schedule %s of workflow %s: %w: %s has it", s.Name, s.Workflow, ErrExists, owner(have))
 }
 
-// owner says whose a schedule is.
+// owner names the owner of a schedule.
 func owner(s store.Scheduled) string {
 	if s.From == "" {
 		return "somebody who made it by hand"

@@ -16,9 +16,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Fire makes the jobs of a schedule that are due, if key is its key still, and has come. A key that has not come, and that no clock
-// which is right could have stored, is set right. An error leaves it unknown how far it has come: tell it again. A
-// *scheduler.NewerError, which is a store.ErrNewer, says that a newer release must.
+// Fire makes the jobs of a schedule that are due, if key is still its key, and has come. A key that has not come, and
+// that no correct clock could have stored, is set right. After an error its progress is unknown: call it again. A
+// *scheduler.NewerError, which is a store.ErrNewer, means that a newer release must do it.
 func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error {
 	s, err := t.config.Schedules.Schedule(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -33,7 +33,7 @@ func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error 
 	if t.now().Before(s.Key) {
 		_, err := t.change(ctx, name, func(s *store.Scheduled) (bool, error) {
 			rule, err := schedule.Check(s.Schedule)
-			return err == nil && t.setRight(s, rule), nil // Who fires it says what is wrong with the rule.
+			return err == nil && t.setRight(s, rule), nil // The fire itself reports a mistake in the rule.
 		})
 		return err
 	}
@@ -46,7 +46,7 @@ func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error 
 			s, err = t.counted(ctx, s, t.takeTurn)
 		}
 		if errors.Is(err, store.ErrConflict) {
-			// Somebody else fired it, or changed it.
+			// Another call fired it, or changed it.
 			s, err = t.config.Schedules.Schedule(ctx, name)
 		}
 		if errors.Is(err, store.ErrNotFound) {
@@ -62,7 +62,7 @@ func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error 
 // due reports whether the key of a schedule has come.
 func (t *Timetable) due(s store.Scheduled) bool { return !s.Key.IsZero() && !t.now().Before(s.Key) }
 
-// counted counts what a write of a schedule comes to.
+// counted counts the effects of a write of a schedule.
 func (t *Timetable) counted(ctx context.Context, before store.Scheduled, write func(context.Context, store.Scheduled) (store.Scheduled, error)) (store.Scheduled, error) {
 	after, err := write(ctx, before)
 	if err != nil {
@@ -80,13 +80,13 @@ func (t *Timetable) counted(ctx context.Context, before store.Scheduled, write f
 	return after, nil
 }
 
-// leaveOut leaves out the fires that were missed. It stores that before the fire whose turn it then is makes its job: whoever finds
-// that job after a death finds it at the turn of the schedule, and not among what was missed. The key stays until that fire has been
-// dealt with, and with it the hint of it.
+// leaveOut leaves out the missed fires. It stores that before the fire that is next makes its job: after a crash, that
+// job belongs to the schedule's next fire, and not to the missed ones. The key, and with it the hint, stays until that
+// fire is dealt with.
 func (t *Timetable) leaveOut(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
 	rule, err := schedule.Check(s.Schedule)
 	if err != nil {
-		// It was checked when it was stored: another release takes something else for a schedule, or knows other zones.
+		// It was checked when it was stored: another release has other rules for schedules, or knows other zones.
 		return t.stop(ctx, s, err)
 	}
 	now := t.now()
@@ -113,7 +113,7 @@ func (t *Timetable) leaveOut(ctx context.Context, s store.Scheduled) (store.Sche
 	return s, nil
 }
 
-// takeTurn deals with the fire whose turn it is, and moves the schedule on.
+// takeTurn deals with the fire that is next, and moves the schedule on.
 func (t *Timetable) takeTurn(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
 	rule, err := schedule.Check(s.Schedule)
 	if err != nil {
@@ -140,8 +140,8 @@ func (t *Timetable) takeTurn(ctx context.Context, s store.Scheduled) (store.Sche
 // maxCounted is how many fires that are due at once are looked at: of more than that, those before are not counted.
 const maxCounted = 1000
 
-// pending returns the fires that are due, the oldest first, and how many of them are left out, from the first on: all but the latest
-// are missed, and that one too if it is late, and has not waited for its turn.
+// pending returns the fires that are due, the oldest first, and how many are left out, from the first on: all but the
+// latest are missed, and that one too if it is late, and has not waited for its turn.
 func pending(s store.Scheduled, rule schedule.Rule, now time.Time) (due []time.Time, skip int) {
 	due = slices.Clone(s.Due)
 	if !s.Next.IsZero() {
@@ -160,8 +160,8 @@ func pending(s store.Scheduled, rule schedule.Rule, now time.Time) (due []time.T
 	return due, max(0, len(due)-keep)
 }
 
-// skip counts fires that are left out. The first of them is none if its job is there. That can be so of the fire alone whose turn it is: no
-// other makes a job before the schedule is stored with its turn.
+// skip counts fires that are left out. The first does not count if its job is there, which is possible only for the
+// fire that is next: no other makes a job before the schedule is stored with its turn.
 func (t *Timetable) skip(ctx context.Context, s *store.Scheduled, fires []time.Time) error {
 	if len(fires) == 0 {
 		return nil
@@ -177,8 +177,8 @@ func (t *Timetable) skip(ctx context.Context, s *store.Scheduled, fires []time.T
 	return err
 }
 
-// note makes the fire whose turn it is the last one, if its job is there: whoever made it died before the schedule moved on. Whatever lets
-// that fire pass calls it before, so that the next one knows which job may be unfinished.
+// note makes the fire that is next the last one, if its job is there: its maker died before the schedule moved on. Call
+// it before passing over that fire, so that the next one knows which job may be unfinished.
 func (t *Timetable) note(ctx context.Context, s *store.Scheduled) (made bool, err error) {
 	fire := s.Turn()
 	id := domain.FireID(s.Name, fire)
@@ -192,8 +192,8 @@ func (t *Timetable) note(ctx context.Context, s *store.Scheduled) (made bool, er
 	return there, err
 }
 
-// previousRuns reports whether the job of the fire before is unfinished, where that matters. A fire whose own job is there
-// was let through by a try before this one.
+// previousRuns reports whether the job of the fire before is unfinished, where that matters. If this fire's own job is
+// there, an earlier try let it through.
 func (t *Timetable) previousRuns(ctx context.Context, s store.Scheduled) (bool, error) {
 	if s.Overlap == makegood.OverlapAllow || s.LastJob == "" {
 		return false, nil
@@ -218,7 +218,7 @@ func (t *Timetable) state(ctx context.Context, id string) (state makegood.Proces
 	}
 }
 
-// submit makes the job of a fire. Where that can never be made, the schedule says why, and goes on.
+// submit makes the job of a fire. If that is impossible for good, the schedule notes the reason, and goes on.
 func (t *Timetable) submit(ctx context.Context, s *store.Scheduled, fire time.Time) error {
 	id := domain.FireID(s.Name, fire)
 	err := t.make(ctx, *s, id, fire)
@@ -228,7 +228,7 @@ func (t *Timetable) submit(ctx context.Context, s *store.Scheduled, fire time.Ti
 		s.LastFire, s.LastJob, s.Problem = fire, id, ""
 		return nil
 	case errors.As(err, &mismatch):
-		// Made before the schedule said something else; or by somebody who took the id, which must not pass in silence.
+		// Made before the schedule was changed; or the id was taken by another submitter, which must be logged.
 		t.config.Logger.WarnContext(ctx, "the job of a fire is there with other content", "schedule", s.Name, "workflow", s.Workflow, "job", id)
 		s.LastFire, s.LastJob, s.Problem = fire, id, limits.Clip(id+": a job of this id was there, of another workflow or with another input, and counts as the fire")
 		return nil
@@ -258,7 +258,7 @@ func (t *Timetable) make(ctx context.Context, s store.Scheduled, id string, fire
 	return err
 }
 
-// moveOn moves a schedule to the fire after a time, of which all that was due until then has been dealt with.
+// moveOn moves a schedule to the fire after a time; all fires due until then must have been dealt with.
 func (t *Timetable) moveOn(ctx context.Context, s store.Scheduled, rule schedule.Rule, after time.Time) (store.Scheduled, error) {
 	if len(s.Due) > 0 {
 		s.Due = s.Due[1:]
@@ -269,8 +269,8 @@ func (t *Timetable) moveOn(ctx context.Context, s store.Scheduled, rule schedule
 	return t.put(ctx, s)
 }
 
-// setRight lets a schedule fire again that is not in the index, or is there with a key that no clock which is right could have
-// stored: one that was ahead did. It reports whether that changed anything.
+// setRight lets a schedule fire again that is missing from the index, or has a key there that no correct clock could
+// have stored, but one that was ahead. It reports whether that changed the schedule.
 func (t *Timetable) setRight(s *store.Scheduled, rule schedule.Rule) bool {
 	if s.Paused() {
 		return false
@@ -293,8 +293,8 @@ func (t *Timetable) setRight(s *store.Scheduled, rule schedule.Rule) bool {
 	return true
 }
 
-// nextOf returns the next fire of a schedule from now on. It comes behind those that came due before, whatever a clock that is behind says:
-// else they would come due twice.
+// nextOf returns the next fire of a schedule from now on. It comes after those that came due before, even if a clock is
+// behind: else they would come due twice.
 func nextOf(s store.Scheduled, rule schedule.Rule, now time.Time) time.Time {
 	if n := len(s.Due); n > 0 && s.Due[n-1].After(now) {
 		now = s.Due[n-1]
@@ -302,7 +302,7 @@ func nextOf(s store.Scheduled, rule schedule.Rule, now time.Time) time.Time {
 	return rule.Next(now)
 }
 
-// stop takes a schedule that this release cannot read out of the index, and says why.
+// stop takes a schedule that this release cannot read out of the index, and notes the reason.
 func (t *Timetable) stop(ctx context.Context, s store.Scheduled, why error) (store.Scheduled, error) {
 	t.config.Logger.ErrorContext(ctx, "a schedule does not fire any more", "schedule", s.Name, "error", why)
 	s.Problem = limits.Clip(fmt.Sprintf("it does not fire any more: %v", why))

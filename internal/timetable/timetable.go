@@ -2,16 +2,16 @@
 //
 // # A fire
 //
-// is two writes, in this order: the job NAME:TIME is submitted, and then the schedule moves on to its next fire, on its own Rev.
-// A crash between them makes the same job again, which is no other; an id that is taken, by whatever content, counts as fired. So
-// each fire makes one job, whoever fires, however often they are told to. A schedule that is changed, paused or removed
-// between the two may have fired once more. Where fires before it are left out, that is written first: only the fire whose turn it is,
-// as the schedule is stored, makes its job.
+// A fire is two writes, in this order: the job NAME:TIME is submitted, and then the schedule moves on to its next fire,
+// on its own Rev. After a crash between them the job is submitted again, and is the same job; an id that is taken, by
+// whatever content, counts as fired. So each fire makes one job, however many processes fire it, and however often. A
+// schedule that is changed, paused or removed between the two may have fired once more. Where earlier fires are left
+// out, that is written first: only the fire that is next in the stored schedule makes its job.
 //
-// # What tells it
+// # Hints
 //
-// A hint, by a message or an alarm: the name of a schedule, and the key that was seen. It is worth nothing by itself: the schedule
-// is read, and fires if that is its key still, and the key has come.
+// A hint, by a message or an alarm, starts a fire: the name of a schedule, and the key that was seen. It proves
+// nothing: the schedule is read, and fires if that is still its key, and the key has come.
 package timetable
 
 import (
@@ -32,7 +32,7 @@ import (
 // ErrExists: there is another schedule of this name.
 var ErrExists = errors.New("there is a schedule of this name already, and it says something else")
 
-// Config is what a Timetable needs. Schedules, Jobs and Submit must be set.
+// Config has the settings and dependencies of a Timetable. Schedules, Jobs and Submit must be set.
 type Config struct {
 	Schedules store.Schedules
 	Jobs      store.Jobs
@@ -40,7 +40,7 @@ type Config struct {
 	Submit func(ctx context.Context, workflow string, sub scheduler.Submission) (job.Job, bool, error)
 	// Knows says whether there is a workflow of a name, with a reason; default: every one may be made known later.
 	Knows func(ctx context.Context, workflow string) error
-	// Stored, if set, is told of every key that is stored.
+	// Stored, if set, is called with every key that is stored.
 	Stored func(ctx context.Context, name string, key time.Time)
 	// Again is how long a fire that waits for the end of the job before it is left alone; default: DefaultAgain.
 	Again  time.Duration
@@ -51,13 +51,14 @@ type Config struct {
 // DefaultAgain is how long a fire that waits for the end of the job before it is left alone between two looks.
 const DefaultAgain = time.Minute
 
-// maxFires is how many fires one hint makes at most, and maxConflicts how often a write that lost a race is decided again.
+// maxFires is the maximum of fires per hint, and maxConflicts how often a write that lost a race is decided again.
 const (
 	maxFires     = limits.MaxMissed
 	maxConflicts = 20
 )
 
-// Timetable keeps schedules and fires them. Its methods may be called by many goroutines, and by many processes, at once.
+// Timetable keeps schedules and fires them. Its methods are safe for use by many goroutines, and many processes, at
+// once.
 type Timetable struct {
 	config Config
 	stats  tally.Of[Stats]
@@ -65,14 +66,14 @@ type Timetable struct {
 
 // Stats are running totals.
 type Stats struct {
-	// Fired are the fires that made a job, Missed those that were left out, Failed those of which no job can be made.
+	// Fired are the fires that made a job, Missed those that were left out, Failed those that can make no job.
 	Fired, Missed, Failed int64
 }
 
-// Stats returns what has become of fires since the start.
+// Stats returns the counts of fires since the start.
 func (t *Timetable) Stats() Stats { return t.stats.Snapshot() }
 
-// New makes a Timetable. It panics on a configuration that lacks what must be set.
+// New makes a Timetable. It panics on a configuration without a required field.
 func New(c Config) *Timetable {
 	if c.Schedules == nil || c.Jobs == nil || c.Submit == nil {
 		panic("timetable: the configuration must have Schedules, Jobs and Submit")
@@ -97,7 +98,7 @@ func New(c Config) *Timetable {
 
 func (t *Timetable) now() time.Time { return domain.Instant(t.config.Now()) }
 
-// put stores a schedule, and returns it as it is stored then.
+// put stores a schedule, and returns it as stored.
 func (t *Timetable) put(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
 	s.Key = domain.Instant(s.Key)
 	if err := t.config.Schedules.PutSchedule(ctx, s); err != nil {

@@ -16,13 +16,13 @@ import (
 // as agent.Agent does, is asked for no other action; any other agent may be asked for anything.
 type Named interface{ Name() string }
 
-// Anything is an agent of which only the name is known: it may be asked for anything.
+// Anything is an agent that is known by name only: it may be asked for any action.
 type Anything string
 
 // Name is the agent's name.
 func (a Anything) Name() string { return string(a) }
 
-// offering is an agent that knows what it can be asked for.
+// offering is an agent that lists its actions.
 type offering interface {
 	Actions() []string
 	Undoes(action string) bool
@@ -64,7 +64,7 @@ func WithActionsOf[A Named](agents ...A) Option {
 	}
 }
 
-// Check returns what a compiled workflow breaks of what options ask; nil: nothing. Errors are of type Errors.
+// Check returns the violations of options by a compiled workflow; nil: none. Errors are of type Errors.
 func (c *Compiled) Check(options ...Option) error {
 	k := newCheck(options)
 	k.linked(c.Workflow)
@@ -74,8 +74,8 @@ func (c *Compiled) Check(options ...Option) error {
 	return nil
 }
 
-// CheckQueues refuses a workflow with an agent that is not among these, which have a queue: its tasks would wait for one
-// that is not there. Of no agents nothing is known, and nothing is refused.
+// CheckQueues refuses a workflow with an agent that is not among agents, which have a queue: its tasks would wait for
+// an agent that does not exist. Without agents it refuses no workflow.
 func (c *Compiled) CheckQueues(agents []string) error {
 	if len(agents) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (c *check) knownAgent(path, agent string) {
 	}
 }
 
-// nameable are the agents that a step may name: those that are there, and those that nothing is ever sent to.
+// nameable are the agents that a step may name: the known ones, and those that are sent no tasks.
 func (c *check) nameable() []string {
 	names := append(slices.Clone(c.agents), makegood.AgentApproval, makegood.AgentWait)
 	slices.Sort(names)
@@ -155,7 +155,7 @@ func (c *check) knownAction(path, agent, action string, undo bool) {
 	}
 }
 
-// said reports whether something is wrong at path already.
+// said reports whether path has an error already.
 func (c *check) said(path string) bool {
 	return slices.ContainsFunc(c.found, func(f finding) bool { return f.path == path })
 }

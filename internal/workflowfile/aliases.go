@@ -10,16 +10,16 @@ import (
 // MaxSourceBytes without one. It bounds aliases of aliases, which double with each line.
 const MaxNodes = 200_000
 
-// expander writes out what the aliases and the merge keys of a file stand for.
+// expander writes out the aliases and merge keys of a file.
 type expander struct {
 	reader
 	nodes int
-	// open are the anchors that are being written out: an alias of one of them would have no end.
+	// open are the anchors under expansion: an alias to one of these would have no end.
 	open []*yaml.Node
 }
 
-// expand returns a file without aliases, anchors and merge keys, or nil and says why not. What an alias stands for is said to
-// be where the alias is.
+// expand returns a file without aliases, anchors and merge keys, or nil, and adds the reason. Errors in an aliased
+// value are reported at the alias.
 func (r reader) expand(root *yaml.Node) *yaml.Node {
 	e := &expander{reader: r}
 	before := len(r.found)
@@ -30,7 +30,7 @@ func (r reader) expand(root *yaml.Node) *yaml.Node {
 	return expanded
 }
 
-// node returns a value without aliases. Nothing more is said of a file once something is wrong with them.
+// node returns a value without aliases. After the first error with an alias it reports no others.
 func (e *expander) node(n *yaml.Node) *yaml.Node {
 	if e.nodes++; e.nodes > MaxNodes {
 		e.once(n, "with its aliases written out the file has more than %d values", MaxNodes)
@@ -72,7 +72,8 @@ func (e *expander) alias(n *yaml.Node) *yaml.Node {
 	return &value
 }
 
-// merge returns the entries of the mapping, or of the list of mappings, that a merge key names: of two of one name the first.
+// merge returns the entries of the mapping, or the list of mappings, that a merge key names: the first of two with one
+// name.
 func (e *expander) merge(n *yaml.Node) []*yaml.Node {
 	from := e.node(n)
 	mappings := []*yaml.Node{from}
@@ -90,7 +91,7 @@ func (e *expander) merge(n *yaml.Node) []*yaml.Node {
 	return entries
 }
 
-// once says what is wrong, if nothing has been said yet: where aliases are wrong, they are so many times.
+// once adds an error, unless one was added: a faulty alias is often met many times.
 func (e *expander) once(n *yaml.Node, format string, args ...any) {
 	if len(e.found) == 0 {
 		e.add(e.place("", n), format, args...)

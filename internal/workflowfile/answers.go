@@ -11,10 +11,10 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// whyRequired is what the why of an approval says where every answer needs one.
+// whyRequired is the value of an approval's why if every answer needs a reason.
 const whyRequired = "required"
 
-// onAnswer reads what follows from answers: a mapping whose keys are answers.
+// onAnswer reads the consequences of answers: a mapping with answers as keys.
 func (r reader) onAnswer(n *yaml.Node, path string) map[string]makegood.AnswerDo {
 	r.at(path, n)
 	if !r.plain(n, path) {
@@ -40,7 +40,7 @@ func (r reader) onAnswer(n *yaml.Node, path string) map[string]makegood.AnswerDo
 	return all
 }
 
-// onAnswer checks what follows from answers: each is one that the approval takes, and not all of them may lead away.
+// onAnswer checks the consequences of answers: the approval takes each answer, and not all may lead away.
 func (r rules) onAnswer(path string, s makegood.Step) {
 	if s.OnAnswer == nil {
 		return

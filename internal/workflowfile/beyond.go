@@ -10,16 +10,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// beyond says which of what is read lies inside of a large payload, where no expression comes: it would be null, and nobody
-// would know why. The reference itself may be passed on, and its own members be read. Nil: nothing does. What an expression
-// computes, and does not name, is not followed.
+// beyond returns an error if a read path lies inside a large payload: the expression would silently yield null there.
+// The reference itself may be passed on, and its own members may be read. Nil: no path does. Computed paths are not
+// followed.
 func (b *branch) beyond(value json.RawMessage, path string) error {
 	if b.all || b.members == nil || !bytes.Contains(value, []byte(limits.PayloadMark)) && !bytes.Contains(value, []byte(`\u`)) {
 		return nil
 	}
 	var decoded any
 	if err := json.Unmarshal(value, &decoded); err != nil {
-		return nil // Whoever decodes it for the expression says so.
+		return nil // The decoding for the expression reports the error.
 	}
 	return b.beyondDecoded(decoded, path)
 }

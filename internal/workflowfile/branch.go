@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// branch is what is read of an output, or of a member in it: all of it, or some of its members.
+// branch is the part of an output, or of a member in it, that is read: the whole, or some members.
 type branch struct {
 	all     bool
 	members map[string]*branch
@@ -35,8 +35,8 @@ func (b *branch) add(other *branch) {
 	}
 }
 
-// cut returns what is read of a JSON value, as JSON. What is no object stays whole where a member of it is read:
-// jq then says of it what it would have said.
+// cut returns the read part of a JSON value, as JSON. Where a member of a value that is no object is read, the value
+// stays whole, so that jq reports the same error.
 func (b *branch) cut(value json.RawMessage) json.RawMessage {
 	if b.all || !json.Valid(value) {
 		return value
@@ -45,7 +45,7 @@ func (b *branch) cut(value json.RawMessage) json.RawMessage {
 	return out
 }
 
-// append appends what is read of the valid JSON value at i, and returns where that ends.
+// append appends the read part of the valid JSON value at i, and returns the end of the value.
 func (b *branch) append(out, text []byte, i int) ([]byte, int) {
 	if b.all || text[i] != '{' {
 		end := endOfValue(text, i)
@@ -74,7 +74,7 @@ func (b *branch) append(out, text []byte, i int) ([]byte, int) {
 	return append(out, '}'), i + 1
 }
 
-// keyOf returns what a JSON text means.
+// keyOf returns the value of a JSON text.
 func keyOf(text []byte) string {
 	var key string
 	if err := json.Unmarshal(text, &key); err != nil {
@@ -133,10 +133,10 @@ func endOfWord(text []byte, i int) int {
 	return i
 }
 
-// leastBytes is what a value counts for at least: in memory, the shortest take several times their text.
+// leastBytes is the minimum that a value counts for: in memory, the shortest take several times their text.
 const leastBytes = 8
 
-// weigh is how many bytes of JSON a value counts for, and what is none as well.
+// weigh is how many bytes a value counts for, valid JSON or not.
 func weigh(text []byte) int {
 	bytes := 0
 	for i := 0; i < len(text); {

@@ -10,26 +10,26 @@ import (
 	"github.com/makegood-dev/makegood/internal/inputschema"
 )
 
-// check collects what is wrong with one workflow.
+// check collects the errors in one workflow.
 type check struct {
-	// agents are those that may be named; nil: any.
+	// agents are the agents that may be named; nil: any.
 	agents []string
 	// offers are the agents that know their actions, by name.
 	offers map[string]offering
-	// stored: jobs run by this workflow already, so what was taken once is taken again.
+	// stored: jobs run by this workflow already, so everything accepted once is accepted again.
 	stored bool
 	// level is the lowest that can run the workflow; see knownLevel.
 	level int
-	// input is what the workflow says of its input, where that is known while it is checked.
+	// input is the workflow's input schema, where it is known during the check.
 	input *inputschema.Schema
-	// schedules are those that a file says.
+	// schedules are the schedules of a file.
 	schedules []makegood.Schedule
 	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.
 	lines map[string]int
-	// spoiled are the paths of which no more can be said, because they could not be read.
+	// spoiled are unreadable paths, for which no further errors are reported.
 	spoiled map[string]bool
 	found   []finding
-	// doubts are what is no error, and probably not what was meant.
+	// doubts are findings that are no errors, but probably mistakes.
 	doubts []finding
 }
 
@@ -43,7 +43,7 @@ func newCheck(options []Option) *check {
 	return c
 }
 
-// add notes what is wrong at path, unless that could not be read anyway.
+// add adds an error at path, unless the path was unreadable anyway.
 func (c *check) add(path, format string, args ...any) {
 	for outer := path; outer != ""; outer = around(outer) {
 		if c.spoiled[outer] {
@@ -53,15 +53,15 @@ func (c *check) add(path, format string, args ...any) {
 	c.found = append(c.found, finding{path, oneLine(fmt.Sprintf(format, args...))})
 }
 
-// doubt notes what at path is probably not what was meant.
+// doubt adds a probable mistake at path.
 func (c *check) doubt(path, format string, args ...any) {
 	c.doubts = append(c.doubts, finding{path, oneLine(fmt.Sprintf(format, args...))})
 }
 
-// spoil silences what follows from path having been unreadable.
+// spoil silences errors that follow from an unreadable path.
 func (c *check) spoil(path string) { c.spoiled[path] = true }
 
-// around is the path of what path is a part of; "" is the workflow.
+// around is the parent of a path; "" is the workflow.
 func around(path string) string {
 	return path[:max(strings.LastIndexByte(path, '.'), strings.LastIndexByte(path, '['), 0)]
 }
@@ -74,7 +74,7 @@ func oneLine(message string) string {
 	return message
 }
 
-// errors returns what is wrong.
+// errors returns all errors.
 func (c *check) errors(file string) Errors { return c.byLine(file, c.found) }
 
 // byLine returns findings by line; within a line they stay in the order in which they were made.

@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// defaults is what the steps of a file have that say nothing else. No definition has them: they are written into its steps.
+// defaults are a file's values for steps that give none. Definitions do not have them: they are written into the steps.
 type defaults struct {
 	startBy, timeout makegood.Duration
 	retry, undoRetry makegood.Retry
@@ -37,7 +37,7 @@ func (r reader) defaults(n *yaml.Node, path string) (d defaults) {
 	return d
 }
 
-// checkDefaults says what is wrong with defaults where they stand, and not at each step that has them.
+// checkDefaults reports errors in defaults at the defaults, and not at each step that has them.
 func (r reader) checkDefaults(path string, d defaults) {
 	bare := makegood.Step{Name: "a", Agent: "a", StartBy: d.startBy, Timeout: d.timeout, Retry: d.retry, Undo: &makegood.Undo{Action: "a", Retry: d.undoRetry}}
 	step := domain.WithDefaults((makegood.Workflow{Steps: []makegood.Step{bare}})).Steps[0]
@@ -50,7 +50,8 @@ func (r reader) checkDefaults(path string, d defaults) {
 	}
 }
 
-// apply writes defaults into a step. What waits by itself is sent nowhere, and not asked again; what has a heartbeat has its time by that.
+// apply writes defaults into a step. A step that waits by itself has no task and no retry; one with a heartbeat takes
+// its time from that.
 func (d defaults) apply(s *makegood.Step) {
 	if domain.WaitsByItself(s.Agent) {
 		return
@@ -61,7 +62,7 @@ func (d defaults) apply(s *makegood.Step) {
 	}
 	undo := d.undoRetry
 	if !ends(undo) && ends(d.retry) && !ends(s.Retry) {
-		// An undo goes on for longer than its step, unless it is said otherwise of undos.
+		// An undo is retried for longer than its step, unless the file sets a time for undos.
 		undo.For = domain.DefaultUndoRetryFor
 	}
 	s.Retry = fill(s.Retry, d.retry)
@@ -73,7 +74,7 @@ func (d defaults) apply(s *makegood.Step) {
 // ends reports whether a retry says when it ends.
 func ends(r makegood.Retry) bool { return r.Attempts != 0 || r.For != 0 }
 
-// fill returns a retry with what it leaves out.
+// fill returns a retry with its missing fields filled in.
 func fill(r, from makegood.Retry) makegood.Retry {
 	if !ends(r) {
 		r.Attempts, r.For = from.Attempts, from.For

@@ -12,7 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
 )
 
-// Data is what expressions see of a job.
+// Data is the data of a job for expressions.
 type Data struct {
 	JobID string
 	// StartedAt is when the job was to start, or was born: .job.startedAt.
@@ -24,7 +24,7 @@ type Data struct {
 	Outputs map[string]json.RawMessage
 	// Errors are why steps failed that were not done in the end, .steps.NAME.error; one that is missing is null.
 	Errors map[string]makegood.StepError
-	// outputsBytes is what those count for that came by Gather.
+	// outputsBytes is how many bytes the outputs of Gather count for.
 	outputsBytes int
 }
 
@@ -40,16 +40,16 @@ type EvalError struct {
 // Error is the reason.
 func (e *EvalError) Error() string { return e.Reason }
 
-// plan is what a step says about values, compiled.
+// plan is the compiled values and expressions of a step.
 type plan struct {
 	step    string
 	when    *expression
 	until   *expression
 	forward *request
 	undo    *request
-	// reads is what when, forward and until read.
+	// reads is the data that when, forward and until read.
 	reads reads
-	// readable are the steps whose outputs the step may read, in the order of the workflow.
+	// readable are the steps with outputs that this step may read, in the order of the workflow.
 	readable []string
 }
 
@@ -58,7 +58,7 @@ type request struct {
 	// with is nil for the job's input.
 	with  *template
 	reads reads
-	// http: with is the request of the http agent, and what it leaves out is filled in.
+	// http: with is the request of the http agent, and its missing fields are filled in.
 	http bool
 }
 
@@ -83,8 +83,8 @@ func (c *Compiled) Gather(data *Data, step string, undo bool, from string, outpu
 	return nil
 }
 
-// Reads names the steps whose outputs the step's when and with may look at, or its undo's with; in the
-// order of the workflow. It may name one too many where an expression uses .steps as a whole.
+// Reads names the steps with outputs that the step's when and with may read, or its undo's with; in the order of the
+// workflow. It may name one too many where an expression uses .steps as a whole.
 func (c *Compiled) Reads(step string, undo bool) []string {
 	all, p := c.reads(step, undo)
 	if p == nil {
@@ -93,7 +93,7 @@ func (c *Compiled) Reads(step string, undo bool) []string {
 	return p.names(all, undo)
 }
 
-// ReadInput names the steps whose tasks may be made of the job's input, or whose undos may; in the order of the workflow.
+// ReadInput names the steps with tasks, or undos, that may depend on the job's input; in the order of the workflow.
 func (c *Compiled) ReadInput(undo bool) (names []string) {
 	for _, s := range c.Workflow.Steps {
 		if r := c.plans[s.Name].request(undo); r != nil && (r.with == nil || r.reads.input) {
@@ -103,7 +103,7 @@ func (c *Compiled) ReadInput(undo bool) (names []string) {
 	return names
 }
 
-// reads is what all expressions of a step read, or of its undo; the plan is nil if there is none.
+// reads is the data that all expressions of a step read, or of its undo; the plan is nil if there is none.
 func (c *Compiled) reads(step string, undo bool) (reads, *plan) {
 	p := c.plans[step]
 	if p == nil || p.request(undo) == nil {
@@ -123,7 +123,7 @@ func (p *plan) request(undo bool) *request {
 	return p.forward
 }
 
-// names lists the steps whose outputs r may look at, in the order of the workflow.
+// names lists the steps with outputs that r may read, in the order of the workflow.
 func (p *plan) names(r reads, undo bool) []string {
 	var names []string
 	for _, name := range p.readable {
@@ -137,8 +137,8 @@ func (p *plan) names(r reads, undo bool) []string {
 	return names
 }
 
-// When reports whether a step is to be done; without a when it is. An *EvalError says that the
-// expression is at fault; any other error is that of ctx, and nothing is known.
+// When reports whether a step is to be done; without a when it is. An *EvalError means that the expression is at fault;
+// any other error is that of ctx, and the result is unknown.
 func (c *Compiled) When(ctx context.Context, step string, data Data) (bool, error) {
 	p := c.plans[step]
 	if p == nil || p.when == nil {
@@ -170,7 +170,7 @@ func (c *Compiled) Ready(ctx context.Context, step string, data Data) (bool, err
 	return p.condition(ctx, "repeat.until", p.until, root)
 }
 
-// condition returns the value of an expression that gives true or false, and stands at place.
+// condition returns the value of a boolean expression at place.
 func (p *plan) condition(ctx context.Context, place string, e *expression, root map[string]any) (bool, error) {
 	value, err := e.value(ctx, root)
 	if err != nil {
@@ -184,8 +184,8 @@ func (p *plan) condition(ctx context.Context, place string, e *expression, root 
 	return is, nil
 }
 
-// Sees reports whether a step, or its undo, reads the output of another that Reads names: where it needs any of several, it
-// sees the one that it began by and none else, so that what it reads stays what it was.
+// Sees reports whether a step, or its undo, reads the output of another that Reads names. A step that needs any of
+// several sees only the one that it began by, so that its data stays the same.
 func (c *Compiled) Sees(step, beganBy, other string) bool {
 	for _, s := range c.Workflow.Steps {
 		if s.Name == step && s.Any {
@@ -204,11 +204,11 @@ func preview(value any) string {
 	return clip(string(text))
 }
 
-// Input returns the input of a step's task, or of its undo's: the value of with, or the job's input,
-// compact and of at most makegood.MaxPayloadBytes. For the http agent it is a complete request: method,
-// url, headers and, but for GET and HEAD that say none, body. Secrets are left out of it; TaskSecrets say where they
-// belong. The caller may not change the result. An *EvalError says that an expression is at fault; any other error is
-// that of ctx, and nothing is known.
+// Input returns the input of a step's task, or of its undo's: the value of with, or the job's input, compact and at
+// most makegood.MaxPayloadBytes long. For the http agent it is a complete request: method, url, headers and body (none
+// for GET and HEAD without one). Secrets are left out; TaskSecrets say where they belong. The caller may not change the
+// result. An *EvalError means that an expression is at fault; any other error is that of ctx, and the result is
+// unknown.
 func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data) (TaskInput, error) {
 	p := c.plans[step]
 	if p == nil {
@@ -273,8 +273,8 @@ func (d Data) input() json.RawMessage {
 	return d.Input
 }
 
-// root makes what expressions see, as far as they look at it: the outputs of names, if any. What they
-// do not look at is left out, because reading it takes time.
+// root makes the data of expressions, as far as they read it: the outputs of names, if any. Unread data is left out,
+// because decoding it takes time.
 func (d Data) root(r reads, names []string) (map[string]any, error) {
 	job := map[string]any{"id": d.JobID}
 	if r.startedAt {

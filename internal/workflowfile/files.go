@@ -22,8 +22,8 @@ func IsFile(name string) bool {
 }
 
 // ReadAll reads every workflow file of a file system, also in folders below, in the order of their paths; at is the
-// path of its root, empty where it has none. The error gives all that is wrong with any of them, in a line each:
-// FILE:LINE: what; two files with one workflow are wrong, too. The files that are right are given all the same.
+// path of its root, or empty. The error has all errors of all files, in a line each: FILE:LINE: MESSAGE; two files with
+// one workflow are an error, too. The valid files are returned all the same.
 func ReadAll(files fs.FS, at string, options ...Option) (all []File, err error) {
 	if files == nil {
 		return nil, nil

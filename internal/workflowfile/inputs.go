@@ -19,8 +19,8 @@ const (
 	fireSchedule = "schedule"
 )
 
-// CompileInputs compiles the input of a schedule: JSON whose strings may hold expressions over .time, the time of the
-// fire in RFC 3339 and UTC, and .schedule, the name. The error says what is wrong with it.
+// CompileInputs compiles the input of a schedule: JSON with strings that may hold expressions over .time, the time of
+// the fire in RFC 3339 and UTC, and .schedule, the name. The error describes the mistakes in it.
 func CompileInputs(input json.RawMessage) (*Inputs, error) {
 	c := newCheck(nil)
 	t := c.scheduleInput("input", input)
@@ -30,7 +30,7 @@ func CompileInputs(input json.RawMessage) (*Inputs, error) {
 	return &Inputs{t}, nil
 }
 
-// scheduleInput compiles the input of a schedule that stands at path, and adds what is wrong with it.
+// scheduleInput compiles the input of a schedule at path, and adds its errors.
 func (c *check) scheduleInput(path string, input json.RawMessage) *template {
 	text, err := canonical.JSON(input)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *check) scheduleInput(path string, input json.RawMessage) *template {
 	return t
 }
 
-// At returns the input of the job of a fire: compact JSON of at most makegood.MaxPayloadBytes. Any error but that of ctx
-// comes again with the same fire.
+// At returns the input of the job of a fire: compact JSON of at most makegood.MaxPayloadBytes. Any error but that of
+// ctx comes again with the same fire.
 func (i *Inputs) At(ctx context.Context, schedule string, fire time.Time) (json.RawMessage, error) {
 	root := map[string]any{fireTime: fire.UTC().Format(time.RFC3339), fireSchedule: schedule}
 	out, err := i.template.append(nil, &filling{value: func(e *expression) (any, error) { return e.value(ctx, root) }})

@@ -27,8 +27,8 @@ func (r reader) inputSchema(n *yaml.Node, path string) json.RawMessage {
 	return r.output(n, path)
 }
 
-// inputSchema compiles what a workflow says of its input, and returns how to come by it; nil: it says nothing. What is wrong with
-// it is added. Of a definition that is stored it is compiled when it is first asked for: of the jobs that only go on nobody asks.
+// inputSchema compiles a workflow's input schema, adds its errors, and returns a function that gets it; nil: it has
+// none. The schema of a stored definition is compiled on first use: jobs that only go on do not need it.
 func (c *check) inputSchema(text json.RawMessage) func() (*inputschema.Schema, error) {
 	if len(text) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (c *check) inputSchema(text json.RawMessage) func() (*inputschema.Schema, e
 	return func() (*inputschema.Schema, error) { return schema, nil }
 }
 
-// besideIts is a problem of a schema with the last word of its place, which is what the line has.
+// besideIts is the message about a problem of a schema, with its place.
 func besideIts(p inputschema.Problem) string {
 	if p.At == "" {
 		return "input: " + p.Message
@@ -58,7 +58,7 @@ func besideIts(p inputschema.Problem) string {
 	return fmt.Sprintf("input: %s: %s", p.At, strings.TrimSpace(p.Message))
 }
 
-// inputRoot is what is known of the input as a whole; nil: nothing.
+// inputRoot is the schema of the whole input; nil: unknown.
 func (c *check) inputRoot() *inputschema.Node {
 	if c.input == nil {
 		return nil
@@ -94,8 +94,8 @@ func (c *check) scheduleMisfits() {
 	}
 }
 
-// Misfits returns where an input, which is JSON, does not fit what the workflow says of it; none: it fits, or nothing is said. An
-// error says that the schema, which is stored, cannot be read by this release.
+// Misfits returns where a JSON input does not fit the workflow's schema; none: it fits, or there is no schema. An error
+// means that this release cannot read the stored schema.
 func (c *Compiled) Misfits(input []byte) ([]makegood.Misfit, error) {
 	if c.input == nil {
 		return nil, nil
@@ -112,7 +112,7 @@ func (c *Compiled) Misfits(input []byte) ([]makegood.Misfit, error) {
 	return misfits, nil
 }
 
-// referred returns how many bytes a payload has to which an input is nothing but a reference; zero: it is something else.
+// referred returns the size in bytes of the payload that an input refers to; zero: the input is not just a reference.
 func referred(input []byte) int64 {
 	var p makegood.Payload
 	if err := json.Unmarshal(input, &p); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// plans compiles what the steps of w say about values.
+// plans compiles the values and expressions of the steps of w.
 func (c *check) plans(w makegood.Workflow) map[string]*plan {
 	plans := make(map[string]*plan, len(w.Steps))
 	var known []string
@@ -88,8 +88,8 @@ func (c compiler) condition(path, text, such string) *expression {
 	return nil
 }
 
-// ancestors returns for each step whose outputs it may read, in the order of the workflow: those that have surely ended when
-// it begins, and those of which one did where any of them suffices.
+// ancestors returns for each step the steps with outputs that it may read, in the order of the workflow: those that
+// have surely ended when it begins, and its alternatives where any of several needs suffices.
 func ancestors(w makegood.Workflow) map[string][]string {
 	o := order{steps: make(map[string]makegood.Step, len(w.Steps)), w: w, sure: map[string]map[string]bool{}}
 	for _, s := range w.Steps {
@@ -107,7 +107,7 @@ func ancestors(w makegood.Workflow) map[string][]string {
 	return all
 }
 
-// order finds what comes before what.
+// order computes which steps come before which.
 type order struct {
 	w     makegood.Workflow
 	steps map[string]makegood.Step

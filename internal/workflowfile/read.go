@@ -19,8 +19,8 @@ import (
 // reader makes a workflow of YAML nodes and notes where each thing stands.
 type reader struct{ *check }
 
-// readYAML reads a workflow file as far as it can be read, and leaves what is wrong with it in c. ok
-// is false where there is no workflow in it at all.
+// readYAML reads a workflow file as far as possible, and adds its errors to c. ok is false where the file has no
+// workflow at all.
 func readYAML(c *check, source []byte) (w makegood.Workflow, ok bool) {
 	c.lines = map[string]int{"": 1}
 	r := reader{c}
@@ -34,7 +34,7 @@ func readYAML(c *check, source []byte) (w makegood.Workflow, ok bool) {
 	return r.workflow(root), root.Kind == yaml.MappingNode
 }
 
-// document returns the one document of a file, or nil and says why not.
+// document returns the one document of a file, or nil, and adds the reason.
 func (r reader) document(source []byte) *yaml.Node {
 	if len(source) > MaxSourceBytes {
 		r.add("", "the file has %d bytes, the limit is %d", len(source), MaxSourceBytes)
@@ -90,7 +90,7 @@ func next(d *yaml.Decoder) (root *yaml.Node, err error) {
 	return root, err
 }
 
-// notYAML says what the parser said, at the line that it named.
+// notYAML adds the parser's errors, at their lines.
 func (r reader) notYAML(err error, source []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
@@ -110,7 +110,7 @@ func (r reader) notYAML(err error, source []byte) {
 	r.add("", "not YAML: %s", message)
 }
 
-// field is something that a mapping may have.
+// field is a field that a mapping may have.
 type field struct {
 	name string
 	read func(n *yaml.Node, path string)
@@ -308,8 +308,8 @@ func (r reader) attempts(n *yaml.Node, path string) int {
 	return r.count(n, path, func(n int, written string) { r.check.attempts(path, n, written) })
 }
 
-// count reads a number of attempts, and checks it as it was written, because 0 would mean the default further on. What no int
-// holds is out of range, too.
+// count reads a number of attempts, and checks it as written, because 0 would mean the default later. A number beyond
+// int is out of range, too.
 func (r reader) count(n *yaml.Node, path string, check func(n int, written string)) int {
 	if !r.plain(n, path) {
 		return 0
@@ -348,7 +348,7 @@ func (r reader) undo(n *yaml.Node, path string) *makegood.Undo {
 // last is the last part of a path, as a message names it.
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// wrong adds what is wrong at path, and that no more can be said about it.
+// wrong adds an error at path, and spoils the path.
 func (r reader) wrong(path, format string, args ...any) {
 	r.add(path, format, args...)
 	r.spoil(path)
@@ -388,7 +388,7 @@ type member struct {
 	value *yaml.Node
 }
 
-// members lists the entries of a mapping whose keys are in order, and says what is wrong with others.
+// members lists the entries of a mapping with valid keys, and adds errors for the others.
 func (r reader) members(n *yaml.Node, path string) []member {
 	var members []member
 	seen := map[string]int{}
@@ -411,7 +411,7 @@ func (r reader) members(n *yaml.Node, path string) []member {
 	return members
 }
 
-// place makes a path for something that has no path of its own, for the sake of its line.
+// place makes a path for an element that has no path of its own, for the sake of its line.
 func (r reader) place(path string, n *yaml.Node) string {
 	place := fmt.Sprintf("%s.(%d:%d)", path, n.Line, n.Column)
 	r.lines[place] = n.Line

@@ -10,17 +10,17 @@ import (
 	"github.com/makegood-dev/makegood/internal/inputschema"
 )
 
-// reads is what an expression may look at of its data. It may name too much, never too little.
+// reads is the data that an expression may read. It may name too much, never too little.
 type reads struct {
 	input, job bool
-	// inputs is what is read of the input, where it is; it is read as a whole all the same.
+	// inputs is the read part of the input; the input is decoded as a whole all the same.
 	inputs *branch
-	// steps are named, each with what is read of its output; all: all of any that may be read at all, because
-	// .steps is used as a whole.
+	// steps has the read part of each step's output, by name; all: .steps is used as a whole, which reads every readable
+	// output in full.
 	steps map[string]*branch
 	all   bool
-	// errors are the steps of which .steps.NAME.error is named; startedAt: .job.startedAt is. Both are there only where
-	// they are: what .steps or .job stand for as a whole stays as it was before there were any.
+	// errors are the steps with .steps.NAME.error in an expression; startedAt: .job.startedAt is. Only paths that name
+	// these see them: .steps and .job as a whole stay as they were before these fields existed.
 	errors    map[string]bool
 	startedAt bool
 	// own: the output of the step itself is read, which until may.
@@ -41,7 +41,7 @@ func (r *reads) add(other reads) {
 	}
 }
 
-// inputBranch returns what is read of the input, and adds it if it is new.
+// inputBranch returns the read part of the input, and adds it if it is new.
 func (r *reads) inputBranch() *branch {
 	if r.inputs == nil {
 		r.inputs = &branch{}
@@ -49,7 +49,7 @@ func (r *reads) inputBranch() *branch {
 	return r.inputs
 }
 
-// step returns what is read of the output of a step, and adds the step if it is new.
+// step returns the read part of a step's output, and adds the step if it is new.
 func (r *reads) step(name string) *branch {
 	if r.steps == nil {
 		r.steps = map[string]*branch{}
@@ -68,7 +68,7 @@ func (r *reads) readError(name string) {
 	r.errors[name] = true
 }
 
-// level is the lowest level that knows what is read; see knownLevel.
+// level is the lowest level that knows all fields in use; see knownLevel.
 func (r *reads) level() int {
 	if r.startedAt || len(r.errors) > 0 {
 		return levelExpressions
@@ -76,7 +76,7 @@ func (r *reads) level() int {
 	return 0
 }
 
-// output is what is read of the output of a step.
+// output is the read part of a step's output.
 func (r *reads) output(name string) *branch {
 	if b := r.steps[name]; b != nil && !r.all {
 		return b
@@ -84,7 +84,7 @@ func (r *reads) output(name string) *branch {
 	return &branch{all: true}
 }
 
-// view is what an expression sees: whose it is, and which outputs it may read.
+// view is the data that an expression sees: its step, and the outputs that it may read.
 type view struct {
 	owner string
 	// fields, if any, are all that there is, as of a schedule: no job.
@@ -93,18 +93,17 @@ type view struct {
 	readable, known []string
 	// repeated: it is the until of a step that is repeated, and sees the output of its owner as .output.
 	repeated bool
-	// input is what is known of the job's input; nil: nothing.
+	// input is the schema of the job's input; nil: unknown.
 	input *inputschema.Node
 }
 
-// shape is what is known of a value before it is there: that it is the data as a whole, a part of it
-// whose fields are known, or anything else.
+// shape describes a value before it exists: the data as a whole, a part with known fields, or any other value.
 type shape struct {
 	part area
 	step string
 	// output is the place in an output, or in the input.
 	output *branch
-	// input is what is known of the place of the input, which is called at.
+	// input is the schema of the place at in the input.
 	input *inputschema.Node
 	at    string
 }
@@ -127,14 +126,14 @@ type scan struct {
 	view
 	reads
 	problems []string
-	// seen keeps what functions of the expression give, by function and input.
+	// seen keeps the shapes that the expression's functions give, by function and input.
 	seen map[seenKey]shape
 	// left is how many more queries are looked at.
 	left int
 }
 
-// maxScanned is how many queries of one expression are looked at. Functions within functions can make
-// it look at each many times; what is beyond is taken to read everything.
+// maxScanned is how many queries of one expression are scanned. Nested functions can visit each many times; a scan that
+// exceeds this is taken to read everything.
 const maxScanned = 100_000
 
 // seenKey names a function by its scope: the same text defined again, within a function that is
@@ -144,7 +143,7 @@ type seenKey struct {
 	input    shape
 }
 
-// scope is a chain of what is defined around a query: variables, functions and their parameters.
+// scope is a chain of definitions around a query: variables, functions and their parameters.
 type scope struct {
 	outer *scope
 	name  string
@@ -154,7 +153,7 @@ type scope struct {
 	def *gojq.FuncDef
 }
 
-// scanQuery returns what query reads, and what is wrong with what it reads.
+// scanQuery returns the paths that query reads, and the errors in them.
 func scanQuery(query *gojq.Query, v view) (reads, []string) {
 	s := scan{view: v, seen: map[seenKey]shape{}, left: maxScanned}
 	s.use(s.query(query, shape{part: wholeData}, nil))
@@ -167,7 +166,7 @@ func (s *scan) problem(format string, args ...any) {
 	}
 }
 
-// use takes all that v stands for as read.
+// use marks everything that v stands for as read.
 func (s *scan) use(v shape) {
 	switch v.part {
 	case wholeData:
@@ -183,7 +182,7 @@ func (s *scan) use(v shape) {
 	}
 }
 
-// either returns what is known of a value that is a or b.
+// either returns the shape of a value that is a or b.
 func (s *scan) either(a, b shape) shape {
 	if a == b {
 		return a
@@ -193,7 +192,7 @@ func (s *scan) either(a, b shape) shape {
 	return shape{}
 }
 
-// field returns what v.name is, and checks that there is such a thing.
+// field returns the shape of v.name, and checks that it exists.
 func (s *scan) field(v shape, name string) shape {
 	switch v.part {
 	case wholeData:
@@ -238,7 +237,7 @@ func (s *scan) ofInput(v shape, name string) shape {
 	return shape{part: inInput, input: member, at: v.at + "." + name, output: s.deeper(v.output, name)}
 }
 
-// deeper returns the place of a member; one that lies too deep is read with what it is in.
+// deeper returns the place of a member; one that lies too deep counts as its parent.
 func (s *scan) deeper(b *branch, name string) *branch {
 	if b.depth < maxBranch {
 		return b.member(name)
@@ -376,7 +375,7 @@ func (s *scan) key(name string, text *gojq.String, query *gojq.Query, v, in shap
 	return shape{}
 }
 
-// index returns v[...], whose inside is evaluated on in.
+// index returns v[...]; the index is evaluated on in.
 func (s *scan) index(e *gojq.Index, v, in shape, sc *scope) shape {
 	if e.Name != "" || e.Str != nil {
 		return s.key(e.Name, e.Str, nil, v, in, sc)

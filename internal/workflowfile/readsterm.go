@@ -20,7 +20,7 @@ func (s *scan) term(t *gojq.Term, in shape, sc *scope) shape {
 	return v
 }
 
-// head returns what a term is without its suffixes.
+// head returns the shape of a term without its suffixes.
 func (s *scan) head(t *gojq.Term, in shape, sc *scope) shape {
 	switch t.Type {
 	case gojq.TermTypeIdentity:
@@ -94,7 +94,7 @@ func (s *scan) object(e *gojq.Object, in shape, sc *scope) {
 	}
 }
 
-// loop is reduce or foreach: what is made from start on is anything.
+// loop is reduce or foreach: its result, made from start on, may be any value.
 func (s *scan) loop(source *gojq.Query, patterns []*gojq.Pattern, start *gojq.Query, bodies []*gojq.Query, in shape, sc *scope) {
 	s.use(s.query(start, in, sc))
 	inner := s.bind(patterns, s.query(source, in, sc), in, sc)
@@ -124,8 +124,8 @@ func (s *scan) call(f *gojq.Func, in shape, sc *scope) shape {
 	return s.builtin(f, in, sc)
 }
 
-// own is a call of a function that the expression defines, or of one of its parameters. A function
-// without parameters is followed; of one with parameters nothing is known.
+// own is a call of a function that the expression defines, or of one of its parameters. A function without parameters
+// is followed; the result of one with parameters is unknown.
 func (s *scan) own(at *scope, f *gojq.Func, in shape, sc *scope) shape {
 	if at.def == nil || len(f.Args) > 0 {
 		s.use(in)
@@ -166,7 +166,7 @@ func (s *scan) builtin(f *gojq.Func, in shape, sc *scope) shape {
 		return shape{}
 	case "error":
 		if len(f.Args) > 0 {
-			// Who catches the error gets the value.
+			// A catch gets the value.
 			s.args(f.Args, in, sc)
 			return shape{}
 		}

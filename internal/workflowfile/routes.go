@@ -24,14 +24,14 @@ func (r rules) only(path string, s makegood.Step) {
 	}
 }
 
-// anyOf checks needs of which one suffices.
+// anyOf checks alternative needs, where one suffices.
 func (r rules) anyOf(path string, s makegood.Step) {
 	if s.Any && len(s.Needs) < 2 {
 		r.add(path+".needs", "any of %d: want two steps at least", len(s.Needs))
 	}
 }
 
-// onError checks what follows from errors.
+// onError checks the consequences of errors.
 func (r rules) onError(path string, s makegood.Step) {
 	if n := len(s.OnError); n > limits.MaxRoutes {
 		r.add(path, "%d routes, the limit is %d", n, limits.MaxRoutes)

@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// rules hold one workflow, which is complete, against all that can be told without reading expressions or knowing who is
-// linked. What a name may be says limits.NameOf, how much of anything there may be the limits of makegood.
+// rules check one complete workflow against every rule that needs neither its expressions nor the linked agents.
+// limits.NameOf limits names, the limits of makegood limit amounts.
 type rules struct {
 	*check
 	workflow makegood.Workflow
@@ -24,7 +24,7 @@ type rules struct {
 	followed map[string]bool
 }
 
-// rules notes what w breaks of them. The order depends on w alone.
+// rules adds the violations in w. The order depends on w alone.
 func (c *check) rules(w makegood.Workflow) {
 	r := rules{check: c, workflow: w, first: map[string]int{}, followed: map[string]bool{}}
 	r.head()
@@ -151,7 +151,7 @@ func (r rules) step(i int, s makegood.Step) {
 	}
 }
 
-// lasting is what is said of how long an attempt lasts.
+// lasting has the fields that limit the duration of an attempt.
 type lasting struct {
 	agent              string
 	timeout, heartbeat makegood.Duration
@@ -234,7 +234,7 @@ func (r rules) needs(path string, s makegood.Step) {
 	}
 }
 
-// known lists the names of the steps, not too many of them.
+// known lists the names of the steps, up to a limit.
 func (r rules) known() string {
 	const most = 10
 	var names []string
@@ -264,7 +264,7 @@ func (r rules) undo(path string, s makegood.Step) {
 	}
 }
 
-// undoing checks an undo that does something. What it inherited was checked with its step.
+// undoing checks an undo with an action. Inherited values were checked with its step.
 func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
 	if u.Agent != s.Agent {
 		r.name(path+".agent", limits.AgentName, u.Agent)

@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/schedule"
 )
 
-// checkSchedules completes the schedules of a file, and notes what is wrong with them.
+// checkSchedules completes the schedules of a file, and adds their errors.
 func (c *check) checkSchedules(workflow string) {
 	if len(c.schedules) > limits.MaxSchedules {
 		c.add("schedules", "%d schedules, the limit is %d", len(c.schedules), limits.MaxSchedules)
@@ -30,7 +30,7 @@ func (c *check) checkSchedules(workflow string) {
 	}
 }
 
-// checkSchedule notes what is wrong with one schedule. The name of the workflow is found fault with elsewhere.
+// checkSchedule adds the errors in one schedule. The name of the workflow is checked elsewhere.
 func (c *check) checkSchedule(path string, s makegood.Schedule) makegood.Schedule {
 	asked := s
 	if limits.WorkflowName.Check(s.Workflow) != nil {

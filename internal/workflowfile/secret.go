@@ -9,10 +9,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// secretFunction is what asks for a secret. It is no function of jq: nothing here ever sees the value.
+// secretFunction asks for a secret. It is no function of jq: this package never sees the value.
 const secretFunction = "secret"
 
-// errSecret: a secret is asked for where nobody could put it in unseen.
+// errSecret: a secret is used where it could not be filled in unseen.
 var errSecret = errors.New(`secret stands alone, as ${ secret("name") } with the name written out, in a text of with: nothing can be made of its value here`)
 
 // secretIn returns the name of the secret that a part of a text is the place of.

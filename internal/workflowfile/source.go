@@ -15,8 +15,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Source writes the workflow as a workflow file: what Parse makes the same definition of, of the same hash. What is a
-// default is left out; comments and schedules are no part of a definition, and so not in it.
+// Source writes the workflow as a workflow file: Parse makes the same definition from it, with the same hash. Defaults
+// are left out; so are comments and schedules, which are no part of a definition.
 func (c *Compiled) Source() ([]byte, error) {
 	for _, w := range []makegood.Workflow{brief(c.Workflow), c.Workflow} {
 		source, err := sourceOf(w)
@@ -31,7 +31,7 @@ func (c *Compiled) Source() ([]byte, error) {
 	return sourceOf(c.Workflow)
 }
 
-// brief leaves out of a complete workflow what WithDefaults gives it.
+// brief leaves out of a complete workflow the values that WithDefaults gives.
 func brief(w makegood.Workflow) makegood.Workflow {
 	if d := domain.WithDefaults((makegood.Workflow{Steps: w.Steps})); d.OnFailure == w.OnFailure {
 		w.OnFailure = makegood.OnFailure{}
@@ -47,7 +47,7 @@ func brief(w makegood.Workflow) makegood.Workflow {
 	return w
 }
 
-// briefStep leaves out what a step has by default; before are those that it needs then.
+// briefStep leaves out the defaults of a step; before are its default needs.
 func briefStep(s makegood.Step, before []string) makegood.Step {
 	if s.Only == makegood.OnlyOnError || !s.Any && slices.Equal(s.Needs, before) {
 		s.Needs = nil
@@ -74,7 +74,7 @@ func briefStep(s makegood.Step, before []string) makegood.Step {
 	return s
 }
 
-// briefUndo leaves out what an undo has of its step.
+// briefUndo leaves out the values that an undo inherits from its step.
 func briefUndo(u makegood.Undo, s makegood.Step) makegood.Undo {
 	u.Agent = unless(u.Agent, s.Agent)
 	if bytes.Equal(u.With, s.With) {
@@ -87,13 +87,13 @@ func briefUndo(u makegood.Undo, s makegood.Step) makegood.Undo {
 	return u
 }
 
-// standardUndo is how an undo is tried again that says nothing of it, where its step says so much.
+// standardUndo is the default retry of an undo, given its step's.
 func standardUndo(s makegood.Step) makegood.Retry {
 	s.Undo = &makegood.Undo{Action: s.Undo.Action}
 	return domain.WithDefaults((makegood.Workflow{Steps: []makegood.Step{s}})).Steps[0].Undo.Retry
 }
 
-// briefRetry leaves out what stands in a standard; when it ends is one thing.
+// briefRetry leaves out the fields that equal a standard; the two that end it go together.
 func briefRetry(r, standard makegood.Retry) makegood.Retry {
 	if r == standard {
 		return makegood.Retry{}
@@ -108,7 +108,7 @@ func briefRetry(r, standard makegood.Retry) makegood.Retry {
 	return short
 }
 
-// unless is a value, or nothing where it is the standard one.
+// unless is a value, or the zero value where it equals the standard.
 func unless[T comparable](value, standard T) T {
 	var none T
 	if value == standard {
@@ -140,10 +140,10 @@ func sourceOf(w makegood.Workflow) ([]byte, error) {
 	return out.Bytes(), e.Close()
 }
 
-// free are the fields whose values are the author's, so that nothing in them is left out.
+// free are the fields with the author's own values, which are kept whole.
 var free = []string{"with", "output", "input"}
 
-// tidyMapping leaves out the fields that say nothing: null, an empty text, a duration or a number of zero, an empty mapping.
+// tidyMapping leaves out empty fields: null, an empty text, a duration or a number of zero, an empty mapping.
 func tidyMapping(n *yaml.Node) {
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -181,7 +181,7 @@ func saysNothing(n *yaml.Node) bool {
 	}
 }
 
-// tidyStep writes what a file says in other words than JSON does.
+// tidyStep rewrites the fields that a file names differently than JSON does.
 func tidyStep(step *yaml.Node) {
 	if childOf(step, "shared") != nil {
 		rename(step, "shared", "exclusive", scalar("false"))
@@ -223,7 +223,7 @@ func remove(n *yaml.Node, key string) {
 	}
 }
 
-// plainText is what a text may be that stands in a file without quotes: a name, or a duration.
+// plainText matches texts that need no quotes in a file: a name, or a duration.
 var plainText = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`)
 
 // scalar writes a text, in quotes unless it is plain.
@@ -279,7 +279,7 @@ func yamlValue(d *json.Decoder) (*yaml.Node, error) {
 	}
 }
 
-// yamlAll reads what stands in a list or an object up to its end.
+// yamlAll reads the elements of a list or an object up to its end.
 func yamlAll(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
 	if open == '{' {

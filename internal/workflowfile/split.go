@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// part is a piece of a text: an expression, or what stands between expressions.
+// part is a piece of a text: an expression, or literal text between expressions.
 type part struct {
 	text string
 	// expression: text is jq, without ${ and }.
@@ -53,7 +53,7 @@ func split(text string) ([]part, error) {
 // endOfExpression finds the } that ends the jq at the start of text, or gives -1. It reads jq as far
 // as it must: strings, with \( ) in them and strings in those, comments, and brackets.
 func endOfExpression(text string) int {
-	// open holds what is open: } for a brace, ) for a parenthesis, i for one in a string, " for a string.
+	// open holds the open brackets: } for a brace, ) for a parenthesis, i for one in a string, " for a string.
 	open := []byte{'}'}
 	for i := 0; i < len(text); i++ {
 		inString := open[len(open)-1] == '"'
@@ -83,8 +83,8 @@ func endOfExpression(text string) int {
 	return -1
 }
 
-// shut closes the innermost bracket that c closes, and with it those in it that were left open: jq
-// will say so. Beyond the string in which the bracket stands nothing is closed.
+// shut closes the innermost bracket that c closes, and the open ones inside: jq will report those. It closes none
+// beyond the string that the bracket stands in.
 func shut(open []byte, c byte) []byte {
 	for i := len(open) - 1; i >= 0; i-- {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
-// suggest names the one of names that was probably meant, or all of them.
+// suggest names the most likely one of names, or all.
 func suggest(name string, names []string) string {
 	if meant := near(name, names); meant != "" {
 		return meant

@@ -49,7 +49,7 @@ type template struct {
 	items  []*template
 }
 
-// piece is a literal, an expression, or the place of a secret, whose name it has.
+// piece is a literal, an expression, or the place of a secret, with the secret's name.
 type piece struct {
 	literal    string
 	expression *expression
@@ -61,13 +61,13 @@ type namedTemplate struct {
 	value *template
 }
 
-// compiler makes templates of what one step, or its undo, says.
+// compiler makes templates of the values of one step, or its undo.
 type compiler struct {
 	*check
 	view view
 }
 
-// template compiles a value, which stands at path.
+// template compiles a value at path.
 func (c compiler) template(path string, value any) *template {
 	switch v := value.(type) {
 	case string:
@@ -81,7 +81,7 @@ func (c compiler) template(path string, value any) *template {
 	}
 }
 
-// constant writes what was read by jq.Decode.
+// constant writes a value that jq.Decode read.
 func constant(v any) []byte {
 	out, err := jq.Append(nil, v, MaxSourceBytes)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c compiler) object(path string, members map[string]any) *template {
 	return t
 }
 
-// fold makes a constant of a template whose parts are constant.
+// fold makes a constant of a template with constant parts.
 func (t *template) fold() *template {
 	out, err := t.append(nil, &filling{value: func(*expression) (any, error) { panic("workflowfile: an expression in a constant") }})
 	if err != nil {
@@ -156,15 +156,15 @@ func (c compiler) text(path, text string) *template {
 	return t
 }
 
-// isLiteral reports whether a text has nothing in it that is known later.
+// isLiteral reports whether a text has neither expressions nor secrets.
 func (t *template) isLiteral() bool {
 	return !slices.ContainsFunc(t.texts, func(p piece) bool { return p.expression != nil || p.secret != "" })
 }
 
-// otherNotation is how other tools write what would be an expression here.
+// otherNotation is the notation of expressions in other tools.
 var otherNotation = regexp.MustCompile(`\{\{\s*\$?\.?(?:input|steps|job)\b[^}]*\}\}|\$\.(?:input|steps|job)\b[A-Za-z0-9_.\[\]]*`)
 
-// otherNotation warns of what looks like an expression in a text and is none, and says how it is written here.
+// otherNotation warns of text in the notation of other tools, and shows the notation here.
 func (c compiler) otherNotation(path, text string) {
 	if found := otherNotation.FindString(text); found != "" {
 		meant := "." + strings.TrimLeft(strings.TrimSpace(strings.Trim(found, "{}")), "$.")
@@ -172,8 +172,7 @@ func (c compiler) otherNotation(path, text string) {
 	}
 }
 
-// expression compiles jq that stands at path. What is wrong with it is added; the result is then of
-// no use, but not nil.
+// expression compiles jq at path, and adds its errors; with errors the result is unusable, but not nil.
 func (c compiler) expression(path, source string) *expression {
 	fail := func(err error) *expression {
 		c.add(path, "${%s}: %v", clip(oneLine(source)), err)
@@ -198,7 +197,7 @@ func (c compiler) expression(path, source string) *expression {
 	return &expression{program: program, reads: reads}
 }
 
-// reads is what all expressions of a template read.
+// reads is the data that all expressions of a template read.
 func (t *template) reads() (all reads) {
 	switch {
 	case t.whole != nil:
@@ -219,11 +218,11 @@ func (t *template) reads() (all reads) {
 	return all
 }
 
-// filling is a template being filled: what its expressions give, and which secrets belong where.
+// filling is a template being filled: the results of its expressions, and the places of secrets.
 type filling struct {
 	value   func(*expression) (any, error)
 	secrets []makegood.TaskSecret
-	// path leads to what is being written.
+	// path leads to the value under construction.
 	path []string
 }
 

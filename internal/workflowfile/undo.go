@@ -9,22 +9,22 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// errUnsure: whether an expression gives a value depends on what no one knows before there is a job.
+// errUnsure: whether an expression gives a value depends on data that is unknown before there is a job.
 var errUnsure = errors.New("depends on the job")
 
 // maxTried is how many expressions of undos are tried in one workflow: each may take all steps that one is allowed.
 const maxTried = 200
 
-// undosWithoutOutput tries what each undo says with the outputs that it must be able to do without: its own step's,
-// since it is undone also where nobody knows its outcome, and those of steps that may be skipped. An undo that
-// reads nothing else, and gives no input then, would put every such job in front of a person.
+// undosWithoutOutput tries each undo with null for the outputs that may be missing: its own step's, since a step with
+// an unknown outcome is undone too, and those of steps that may be skipped. An undo that reads no other outputs, and
+// gives no input then, would stop every such job for a person.
 func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) {
 	certain := surelyDone(w)
 	tried := 0
 	for i, s := range w.Steps {
 		p := plans[s.Name]
 		if p == nil || p.undo == nil || p.undo.with == nil || string(s.Undo.With) == string(s.With) {
-			continue // what an undo has from its step gave a value when the step began
+			continue // values inherited from the step gave a result when the step began
 		}
 		if tried += len(p.undo.with.expressions()); tried > maxTried {
 			return
@@ -37,8 +37,8 @@ func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) 
 	}
 }
 
-// surelyDone are the steps that have given an output when one begins that reads it: no when skips them, no error passes them
-// by, and no way leads past them.
+// surelyDone are the steps that have surely given an output when a reader begins: no when skips them, no error passes
+// them by, and no way leads past them.
 func surelyDone(w makegood.Workflow) map[string]bool {
 	goes := slices.ContainsFunc(w.Steps, func(s makegood.Step) bool { return s.Only != "" })
 	certain := map[string]bool{}
@@ -77,7 +77,7 @@ func (p *plan) undoWithoutOutput(mayBeNull func(step string) bool) error {
 	return err
 }
 
-// sureWhere reports whether an expression reads nothing of a job but outputs that may be null.
+// sureWhere reports whether an expression reads only outputs that may be null.
 func (e *expression) sureWhere(mayBeNull func(step string) bool) bool {
 	if e.program == nil || e.reads.input || e.reads.job || e.reads.all {
 		return false
@@ -90,7 +90,7 @@ func (e *expression) sureWhere(mayBeNull func(step string) bool) bool {
 	return true
 }
 
-// expressions are all that stand in a template.
+// expressions are all expressions in a template.
 func (t *template) expressions() []*expression {
 	var all []*expression
 	if t.whole != nil {

@@ -83,7 +83,7 @@ func allDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// describe says what a node is, for a message.
+// describe names the kind of a node, for a message.
 func describe(n *yaml.Node) string {
 	switch kindOf(n) {
 	case kindMapping:
@@ -124,7 +124,7 @@ func (r reader) with(n *yaml.Node, path string) json.RawMessage {
 	return value
 }
 
-// value appends n to out as JSON, and notes the lines of what is in it.
+// value appends n to out as JSON, and notes the lines of its parts.
 func (r reader) value(out []byte, n *yaml.Node, path string, depth int) []byte {
 	r.at(path, n)
 	switch {

@@ -16,12 +16,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Wait is what the with of an agent that waits by itself comes to, when its expressions have their values.
+// Wait is the evaluated with of an agent that waits by itself.
 type Wait struct {
 	// Until is when it ends; zero: For is how long it waits.
 	Until time.Time
 	For   makegood.Duration
-	// Question is what those are told who are asked; of an approval.
+	// Question is the text of an approval, shown to those asked.
 	Question string
 }
 
@@ -89,7 +89,7 @@ func waitUntil(text string) (time.Time, error) {
 	return domain.Instant(t), nil
 }
 
-// waits checks the with of an agent that waits by itself. What holds expressions is checked when they have their values.
+// waits checks the with of an agent that waits by itself. Values with expressions are checked once evaluated.
 func (r rules) waits(path, agent string, with json.RawMessage) {
 	var members map[string]json.RawMessage
 	if with == nil || json.Unmarshal(with, &members) != nil || members == nil {
@@ -146,7 +146,7 @@ func (r rules) constantText(path string, value json.RawMessage, check func(text 
 	}
 }
 
-// choices checks the answers of an approval. They are constants, so that an answer can be checked without evaluating anything.
+// choices checks the answers of an approval. They are constants, so that an answer can be checked without evaluation.
 func (r rules) choices(path string, value json.RawMessage) {
 	var choices []string
 	switch {
@@ -173,7 +173,7 @@ func (r rules) choices(path string, value json.RawMessage) {
 	}
 }
 
-// waiting checks what holds while a step waits.
+// waiting checks the fields that count while a step waits.
 func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 	if w == nil {
 		return
@@ -212,7 +212,7 @@ func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 	}
 }
 
-// asked checks the names of who is asked.
+// asked checks the names of those asked.
 func (r rules) asked(path string, names []string) {
 	if len(names) > limits.MaxAsked {
 		r.add(path, "%d names, the limit is %d", len(names), limits.MaxAsked)
@@ -226,7 +226,7 @@ func (r rules) asked(path string, names []string) {
 	}
 }
 
-// idleTimes warns of times that say nothing: at a step that waits by itself nobody works. w is as it was written; a stored
+// idleTimes warns of useless times: a step that waits by itself has no agent at work. w is as it was written; a stored
 // definition has its defaults.
 func (c *check) idleTimes(w makegood.Workflow) {
 	if c.stored {
@@ -247,12 +247,12 @@ func (c *check) idleTimes(w makegood.Workflow) {
 	}
 }
 
-// waitsByItself reports whether nothing is sent for a step, or for its undo.
+// waitsByItself reports whether a step, or its undo, has no task.
 func waitsByItself(s makegood.Step) bool {
 	return domain.WaitsByItself(s.Agent) || domain.CanUndo(s) && domain.WaitsByItself(s.Undo.Agent)
 }
 
-// CheckAsked refuses a workflow that asks somebody who is not among these names: nobody would hear of it.
+// CheckAsked refuses a workflow that asks a name that is not registered: the question would reach no person.
 func (c *Compiled) CheckAsked(registered []string) error {
 	for _, s := range c.Workflow.Steps {
 		for _, name := range askedBy(s) {
@@ -265,7 +265,7 @@ func (c *Compiled) CheckAsked(registered []string) error {
 	return nil
 }
 
-// Asked names those whom a workflow asks, each once, in the order of its steps.
+// Asked lists the names that a workflow asks, each once, in the order of its steps.
 func (c *Compiled) Asked() (names []string) {
 	for _, s := range c.Workflow.Steps {
 		for _, name := range askedBy(s) {
@@ -277,7 +277,7 @@ func (c *Compiled) Asked() (names []string) {
 	return names
 }
 
-// askedBy are those whom a step asks, and its undo.
+// askedBy lists the names that a step asks, and its undo.
 func askedBy(s makegood.Step) (names []string) {
 	rules := []*makegood.WaitRules{s.Waiting}
 	if domain.CanUndo(s) {
@@ -306,7 +306,7 @@ func (r reader) waiting(n *yaml.Node, path string) *makegood.WaitRules {
 	return &w
 }
 
-// names reads one name, or a list of them.
+// names reads one name, or a list.
 func (r reader) names(n *yaml.Node, path string) []string {
 	if kindOf(n) == kindText {
 		return []string{r.text(n, path)}

@@ -1,11 +1,10 @@
-// Package workflowfile turns a workflow, written as YAML or built in Go, into one that is checked and
-// complete, and evaluates its expressions for a job. It decides nothing about jobs and reads no files:
-// sources and values are handed in.
+// Package workflowfile turns a workflow, written as YAML or built in Go, into a checked and complete one, and evaluates
+// its expressions for a job. It decides nothing about jobs and reads no files: callers pass sources and values.
 //
-// A workflow is either right or refused as a whole, with everything that is wrong in it. All its rules are here: what can
-// be told of it alone (rules.go), of its expressions (plan.go, template.go, undo.go), and of who is to do it (agents.go).
-// What a name may be, how much of anything there may be, and what a request of the agent http must be are asked of
-// limits.NameOf, makegood's limits and internal/httpagent/httprules.
+// A workflow is either right or refused as a whole, with all its errors. All rules are here: those of the workflow
+// alone (rules.go), of its expressions (plan.go, template.go, undo.go), and of its agents (agents.go). The limits of
+// names, amounts and requests of the agent http are in limits.NameOf, makegood's limits and
+// internal/httpagent/httprules.
 package workflowfile
 
 import (
@@ -33,15 +32,15 @@ const (
 // ErrInvalid: the workflow is wrong. Every error of Parse and FromWorkflow is one.
 var ErrInvalid = errors.New("invalid workflow")
 
-// ErrNewer: a newer release wrote the definition, and this one cannot run it as it is meant.
+// ErrNewer: a newer release wrote the definition, and this one cannot run it as intended.
 var ErrNewer = errors.New("definition of a newer release")
 
-// knownLevel is the highest level of definition that this release knows. One that cannot be run without knowing more than
-// its fields, such as another value or kind of one, says a higher one as needs. One that needs nothing new says none, so
-// that its hash stays what it was.
+// knownLevel is the highest level of definition that this release knows. A definition that needs more than its fields
+// to be understood, such as a new value or kind, names a higher level as needs. One without such needs names none, so
+// that its hash stays the same.
 const knownLevel = 1
 
-// What came with a level.
+// The features of each level.
 const (
 	// levelExpressions: secrets, .steps.NAME.error and .job.startedAt.
 	levelExpressions = 1
@@ -59,23 +58,23 @@ type Compiled struct {
 	Definition []byte
 	// Hash names the definition: 32 hex digits.
 	Hash string
-	// Schedules are those that the file says, complete. They are no part of the definition, so that a job does not keep them,
+	// Schedules are the schedules of the file, complete. They are no part of the definition, so a job does not keep them,
 	// and changing one changes no hash.
 	Schedules []makegood.Schedule
-	// Warnings are what is right, and probably not what was meant, by line.
+	// Warnings are probable mistakes in a valid workflow, by line.
 	Warnings []Error
 
 	plans map[string]*plan
-	// input returns the schema of the input; nil: the workflow says none.
+	// input returns the schema of the input; nil: the workflow has none.
 	input func() (*inputschema.Schema, error)
 }
 
-// Error is something that is wrong with a workflow.
+// Error is an error in a workflow.
 type Error struct {
 	// File is the name that was given to Parse, or "workflow NAME" for one that was built in Go.
 	File string
-	// Line counts from 1; it is 0 for a workflow that was built in Go, whose Message begins with the
-	// path instead, such as "steps[2].needs[0]".
+	// Line counts from 1; it is 0 for a workflow that was built in Go: its Message begins with the path instead, such as
+	// "steps[2].needs[0]".
 	Line    int
 	Message string
 }
@@ -103,7 +102,7 @@ func (e Errors) Error() string {
 // Is reports whether target is ErrInvalid.
 func (e Errors) Is(target error) bool { return target == ErrInvalid }
 
-// Option changes what Parse and FromWorkflow ask of a workflow.
+// Option changes the requirements of Parse and FromWorkflow.
 type Option func(*check)
 
 // Parse reads a workflow file. file only names it in errors, which are of type Errors.
@@ -145,8 +144,8 @@ func Load(definition []byte) (*Compiled, error) {
 	return compiled, nil
 }
 
-// decodeDefinition reads a workflow as it is stored. It fails with ErrNewer where all that is wrong is what it has more
-// than this release knows, or where it says that more is needed.
+// decodeDefinition reads a stored workflow. It fails with ErrNewer if the only errors are fields that this release does
+// not know, or if the definition needs a higher level.
 func decodeDefinition(definition []byte) (w makegood.Workflow, err error) {
 	var level struct {
 		Needs int `json:"needs"`
@@ -201,7 +200,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 		return nil, c.errors(file)
 	}
 	compiled.Warnings, compiled.Schedules = c.byLine(file, c.doubts), c.schedules
-	// Read back, so that the workflow shares nothing with the caller, and is the one that Load returns.
+	// Read back, so that the workflow shares no memory with the caller, and is the one that Load returns.
 	if err := json.Unmarshal(definition, &compiled.Workflow); err != nil {
 		return nil, Errors{{File: file, Message: fmt.Sprintf("read the definition: %v", err)}}
 	}
@@ -222,8 +221,8 @@ func define(w makegood.Workflow, level int) ([]byte, error) {
 	return definition, nil
 }
 
-// complete adds to w what WithDefaults leaves to the agents: canonical values, and an action for the
-// undo of an http step, which has no other name for what it does.
+// complete adds to w the values that WithDefaults leaves to the agents: canonical values, and an action for the undo of
+// an http step, which otherwise has no name for its action.
 func (c *check) complete(w makegood.Workflow) makegood.Workflow {
 	w.Input = c.canonical("input", w.Input)
 	for i := range w.Steps {

@@ -3,22 +3,23 @@
 // # The folder
 //
 //	key                   32 random bytes, made with the folder
-//	incoming/             what is being written; what a dead process left there goes at the next Open
-//	JOB/SHA256            what the submitter of a job wrote
-//	JOB/SHA256.AGENT      what an agent wrote
+//	incoming/             uploads under way; the next Open deletes those of a dead process
+//	JOB/SHA256            payloads of the submitter of a job
+//	JOB/SHA256.AGENT      payloads of an agent
 //
 // JOB is the job's id in base32, so that ids which differ in case alone are apart on every file system.
 //
 // # Encryption
 //
-// Each file is sealed in pieces of 64 KB by AES-256-GCM (seal.go), under a key of its own that is derived from the folder's
-// and bound to job and writer. So a piece that was changed, moved, left out or taken from another job's file is found when it
-// is read, in a part as in the whole. The folder's key lies in the folder: that protects a copy of the files without it, and
-// not from who reads the whole folder. Names of jobs and agents, hashes and lengths are not encrypted.
+// Each file is sealed in pieces of 64 KB by AES-256-GCM (seal.go), under a key of its own that is derived from the
+// folder's and bound to job and writer. So a piece that was changed, moved, left out or taken from another job's file
+// is found when it is read, in a part as in the whole. The folder's key lies in the folder: that protects a copy of the
+// files without it, and not the whole folder. Names of jobs and agents, hashes and lengths are not encrypted.
 //
-// # What goes
+// # Deletion
 //
-// Drop takes what an expired job had, Collect what no job refers to. Neither touches what was written or kept since.
+// Drop deletes the payloads of an expired job, Collect those without a job. Neither touches payloads written or kept
+// since.
 package filepayload
 
 import (
@@ -60,7 +61,7 @@ var names = base32.HexEncoding.WithPadding(base32.NoPadding)
 
 func folderOf(job string) string { return strings.ToLower(names.EncodeToString([]byte(job))) }
 
-// jobOf is what folderOf was given.
+// jobOf is the inverse of folderOf.
 func jobOf(folder string) (job string, is bool) {
 	id, err := names.DecodeString(strings.ToUpper(folder))
 	return string(id), err == nil && makegood.CheckJobID(string(id)) == nil
@@ -79,8 +80,8 @@ type Store struct {
 	now func() time.Time
 }
 
-// Open opens a folder. One that is not there is made, for its owner alone, when something is first written: who has no large
-// payloads has none. Only one process may have it open so.
+// Open opens a folder. A missing one is made, for its owner alone, at the first write: without large payloads there is
+// none. Only one process may have it open so.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir, now: time.Now}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +106,7 @@ func (s *Store) ready() error {
 	return s.make()
 }
 
-// make makes what is missing of the folder, and takes away what was being written.
+// make makes the missing parts of the folder, and deletes unfinished uploads.
 func (s *Store) make() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("payload folder: %w", err)
@@ -145,8 +146,8 @@ func (s *Store) readKey() error {
 	return err
 }
 
-// makeKey makes the key of a folder that is new. Beside files that were sealed with a key that is lost it makes none: they
-// could never be read again, and nobody would know why.
+// makeKey makes the key of a new folder. It makes none beside files that were sealed with a lost key: they could never
+// be read again, without an apparent reason.
 func (s *Store) makeKey() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -192,7 +193,7 @@ func (s *Store) write(ctx context.Context, at payload.Place, from io.Reader) (w 
 	if err != nil {
 		return w, err
 	}
-	// Once it has its name, there is nothing there to remove.
+	// After the rename this finds no file to remove.
 	defer func() { _ = os.Remove(file.Name()) }()
 	limited := payload.Limit(from)
 	if err = s.seal(ctx, at, file, limited); err == nil {
@@ -231,7 +232,7 @@ func (s *Store) path(at payload.Place, sha256 string) string {
 	return filepath.Join(s.dir, folderOf(at.Job), name)
 }
 
-// find returns the path of a payload whose file has the length that p asks for.
+// find returns the path of a payload, if its file has the length that p asks for.
 func (s *Store) find(job string, p makegood.Payload) (path string, err error) {
 	at := payload.Place{Job: job, By: p.By}
 	if err := errors.Join(at.Check(), p.Check()); err != nil {
@@ -252,7 +253,7 @@ func (s *Store) find(job string, p makegood.Payload) (path string, err error) {
 	return path, nil
 }
 
-// Open reads bytes; see payload.Store. A part is as surely what was written as the whole.
+// Open reads bytes; see payload.Store. A part is checked as surely as the whole.
 func (s *Store) Open(_ context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	r, err := s.open(job, p, offset, n)
 	if err != nil {
@@ -300,8 +301,8 @@ func (s *Store) Keep(_ context.Context, job string, p makegood.Payload) error {
 	return nil
 }
 
-// Drop deletes what a job had that was written and kept last before a time. What is younger is of another job of the same
-// id, or will be, and stays.
+// Drop deletes the payloads of a job that were last written or kept before a time. Younger ones belong to another job
+// of the same id, present or future, and stay.
 func (s *Store) Drop(_ context.Context, job string, before time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,12 +332,12 @@ func (s *Store) drop(folder string, before time.Time) error {
 	return err
 }
 
-// Collect looks at the next jobs of the folder, and deletes the payloads of those that known does not know and that nobody has
-// written or kept for limits.KeepPayload: uploads of which no submission came, and what a crash left of a job that had
-// expired. It looks at a bounded number of jobs each time, and reports whether there are more of this round.
+// Collect looks at the next jobs of the folder, and deletes the payloads of those that known does not know, if they
+// were last written or kept more than limits.KeepPayload ago: uploads without a submission, and remains of expired jobs
+// after a crash. It looks at a bounded number of jobs each time, and reports whether there are more in this round.
 //
-// A submission may come while it looks: it has written or kept its payloads before its job is known, so they are young when
-// their age is looked at again, under the lock that writing and keeping take.
+// A submission may come while it looks: it has written or kept its payloads before its job is known, so they are young
+// when their age is looked at again, under the lock that writing and keeping take.
 func (s *Store) Collect(ctx context.Context, known func(ctx context.Context, job string) (bool, error)) (more bool, err error) {
 	entries, err := s.next()
 	if err != nil {
@@ -386,7 +387,7 @@ func (s *Store) next() ([]os.DirEntry, error) {
 
 func (s *Store) stopWalk() {
 	if s.walk != nil {
-		_ = s.walk.Close() // Nothing was written to it.
+		_ = s.walk.Close() // It was open for reading only.
 		s.walk = nil
 	}
 }
@@ -408,7 +409,7 @@ func allBefore(folder string, old time.Time) bool {
 	return true
 }
 
-// syncPath makes what a file or a folder holds survive the loss of power.
+// syncPath makes the content of a file or a folder survive the loss of power.
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

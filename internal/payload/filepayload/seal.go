@@ -28,7 +28,7 @@ const (
 	tagBytes   = 16
 )
 
-// pieces is how many pieces a payload has; one that is empty has one, which says so.
+// pieces is how many pieces a payload has; an empty one has one, for its end.
 func pieces(bytes int64) int64 { return max(1, (bytes+pieceBytes-1)/pieceBytes) }
 
 // sealedBytes is how long the file of a payload is.
@@ -47,7 +47,7 @@ func (s *Store) sealer(at payload.Place, salt []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// nonce is that of a piece: its number, and whether it is the last. No other file has the same key.
+// nonce is the nonce of a piece: its number, and whether it is the last. No other file has the same key.
 func nonce(piece int64, last bool) []byte {
 	n := make([]byte, 12)
 	binary.BigEndian.PutUint64(n[3:], uint64(piece))
@@ -57,7 +57,7 @@ func nonce(piece int64, last bool) []byte {
 	return n
 }
 
-// seal writes what from gives, sealed, piece by piece.
+// seal writes the bytes of from, sealed, piece by piece.
 func (s *Store) seal(ctx context.Context, at payload.Place, to io.Writer, from io.Reader) error {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails, says its documentation
@@ -68,7 +68,7 @@ func (s *Store) seal(ctx context.Context, at payload.Place, to io.Writer, from i
 	if _, err := to.Write(append([]byte(magic), salt...)); err != nil {
 		return err
 	}
-	// One piece is read ahead: only who sees the end knows which is the last.
+	// One piece is read ahead: the last one shows only by the end behind it.
 	piece, ahead, sealed := make([]byte, pieceBytes), make([]byte, pieceBytes), make([]byte, 0, pieceBytes+tagBytes)
 	n, err := fill(ctx, from, piece)
 	for i := int64(0); err == nil; i++ {
@@ -90,7 +90,7 @@ func (s *Store) seal(ctx context.Context, at payload.Place, to io.Writer, from i
 	return err
 }
 
-// fill reads a piece. At the end it is shorter. A reader that breaks off is no end: io.ReadFull does not distinguish the two.
+// fill reads a piece, shorter at the end. An error of the reader is no end: io.ReadFull does not distinguish the two.
 func fill(ctx context.Context, from io.Reader, piece []byte) (n int, err error) {
 	for n < len(piece) && err == nil {
 		if err := ctx.Err(); err != nil {
@@ -110,15 +110,15 @@ func fill(ctx context.Context, from io.Reader, piece []byte) (n int, err error) 
 type opened struct {
 	file *os.File
 	aead cipher.AEAD
-	// piece is the next one, of so many; skip is what of it comes before the part, left what of the part is to come.
+	// piece is the index of the next piece, and of how many there are; skip bytes precede the part, left bytes are to come.
 	piece, of  int64
 	skip, left int64
 	buffer     []byte
-	// plain is what was opened and not read.
+	// plain has opened bytes that were not read.
 	plain []byte
 }
 
-// unseal returns what reads n bytes from offset on of a file that holds so many bytes.
+// unseal returns a reader of n bytes from offset on of a file that holds so many bytes.
 func (s *Store) unseal(at payload.Place, file *os.File, bytes, offset, n int64) (io.ReadCloser, error) {
 	head := make([]byte, header)
 	if _, err := io.ReadFull(file, head); err != nil {
@@ -140,8 +140,8 @@ func (s *Store) unseal(at payload.Place, file *os.File, bytes, offset, n int64) 
 	}, nil
 }
 
-// Read opens a piece whenever the one before it was read. An empty payload has a piece, too, which is not looked at: its
-// length and its hash say all.
+// Read opens a piece whenever the one before was read. An empty payload has a piece, too, which is not looked at: its
+// length and its hash suffice.
 func (o *opened) Read(p []byte) (int, error) {
 	if o.left == 0 {
 		return 0, io.EOF

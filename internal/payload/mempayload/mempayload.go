@@ -1,5 +1,5 @@
-// Package mempayload keeps payloads in memory, for engines that keep nothing and for tests. They go with the process, and
-// with Drop.
+// Package mempayload keeps payloads in memory, for engines without storage and for tests. They are lost with the
+// process, and deleted by Drop.
 package mempayload
 
 import (
@@ -32,7 +32,7 @@ type kept struct {
 
 type key struct{ by, sha256 string }
 
-// Write stores bytes; see payload.Store. It holds all of them.
+// Write stores bytes; see payload.Store. It holds all bytes in memory.
 func (s *Store) Write(ctx context.Context, at payload.Place, from io.Reader) (payload.Written, error) {
 	if err := at.Check(); err != nil {
 		return payload.Written{}, fmt.Errorf("write a payload: %w", err)
@@ -116,7 +116,7 @@ func (s *Store) Drop(_ context.Context, job string, before time.Time) error {
 	return nil
 }
 
-// Collect lets go of what nobody has written or kept for limits.KeepPayload, and no job has. more is always false.
+// Collect deletes payloads without a job, last written or kept over limits.KeepPayload ago. more is always false.
 func (s *Store) Collect(ctx context.Context, known func(ctx context.Context, job string) (bool, error)) (more bool, err error) {
 	old := time.Now().Add(-limits.KeepPayload)
 	for _, job := range s.allBefore(old) {
@@ -131,7 +131,7 @@ func (s *Store) Collect(ctx context.Context, known func(ctx context.Context, job
 	return false, nil
 }
 
-// allBefore are the jobs that have nothing younger than a time.
+// allBefore are the jobs with all payloads older than a time.
 func (s *Store) allBefore(old time.Time) (jobs []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,5 +149,5 @@ func (s *Store) allBefore(old time.Time) (jobs []string) {
 	return jobs
 }
 
-// Close does nothing.
+// Close has no effect.
 func (s *Store) Close() {}

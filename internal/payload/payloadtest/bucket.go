@@ -23,14 +23,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// Bucket is a server that takes requests signed in their URL, as S3 does, for those who write and read payloads through
-// doors: it checks signature, time, length and hash, and refuses whoever brings a credential besides.
+// Bucket is a server that takes requests signed in their URL, as S3 does, for writers and readers of payloads through
+// doors: it checks signature, time, length and hash, and refuses requests with a credential besides.
 type Bucket struct {
 	*httptest.Server
 
 	mu      sync.Mutex
 	objects map[string][]byte
-	// late is how much later the bucket's clock is than that of whoever makes doors.
+	// late is how far the bucket's clock is ahead of the clock that makes doors.
 	late time.Duration
 	// first answer requests in place of the bucket, one each.
 	first []http.HandlerFunc
@@ -46,7 +46,7 @@ const Signature = "X-Amz-Signature"
 // doorTime is for how long a door is open.
 const doorTime = 15 * time.Minute
 
-// credentials are headers that nobody sends to a bucket.
+// credentials are headers that must not be sent to a bucket.
 var credentials = []string{"Authorization", "Cookie", "X-Api-Key", "X-Amz-Security-Token", "X-Amz-Date", "Proxy-Authorization", "Makegood-Who"}
 
 // NewBucket starts one, until the test's end.
@@ -71,7 +71,7 @@ func (b *Bucket) First(handlers ...http.HandlerFunc) {
 	b.first = append(b.first, handlers...)
 }
 
-// Asked are the methods of the requests that came, and what was asked for of a part.
+// Asked are the methods of the requests, with their ranges.
 func (b *Bucket) Asked() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,14 +146,14 @@ func signed(method, key, ends string, header http.Header) string {
 	return hex.EncodeToString(code.Sum(nil))
 }
 
-// refuse answers as S3 does, which quotes what it was asked.
+// refuse answers as S3 does, with the request quoted.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `<?xml version="1.0"?><Error><Code>%s</Code><Message>refused</Message><StringToSign>%s</StringToSign></Error>`, code, r.URL.Query().Get(Signature))
 }
 
-// instead returns who answers a request in place of the bucket, and notes the request.
+// instead returns the handler that answers a request in place of the bucket, and notes the request.
 func (b *Bucket) instead(r *http.Request) (first http.HandlerFunc, late time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,7 +195,7 @@ func (b *Bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *Bucket) put(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // Whoever sent it has gone.
+		return // the client has gone
 	}
 	hash := sha256.Sum256(body)
 	if base64.StdEncoding.EncodeToString(hash[:]) != r.Header.Get("X-Amz-Checksum-Sha256") {

@@ -14,8 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// RunDoors holds the doors to a store to their contract, as somebody goes through them who has no right of their own. Each
-// Harness has Doors.
+// RunDoors tests the contract of a store's doors, as a client without any right of its own. Each Harness has Doors.
 func RunDoors(t *testing.T, newHarness func(t *testing.T) Harness) {
 	for _, r := range []struct {
 		name string
@@ -47,7 +46,7 @@ func (w *world) door(at payload.Place, want payload.Written) payload.Door {
 	return d
 }
 
-// through sends the request that a door is, and returns what it gave.
+// through sends the request of a door, and returns the answer.
 func (w *world) through(d payload.Door, body []byte) (status int, got []byte) {
 	w.Helper()
 	request, err := http.NewRequestWithContext(w.Context(), d.Method, d.URL, bytes.NewReader(body))
@@ -55,7 +54,7 @@ func (w *world) through(d payload.Door, body []byte) (status int, got []byte) {
 		w.Fatal(err)
 	}
 	request.Header = d.Header.Clone()
-	// One connection each: whoever refuses a body may not have read it.
+	// One connection each: a server that refuses a body may not have read it.
 	request.Close = true
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -77,7 +76,7 @@ func throughADoor(w *world) {
 			if err := w.Store.Keep(w.Context(), w.job, p); !errors.Is(err, payload.ErrNotFound) {
 				w.Errorf("before anybody went through: got %v, want %v", err, payload.ErrNotFound)
 			}
-			// Whoever is not sure whether it went through goes again.
+			// A client that is not sure of success repeats the request.
 			for range 2 {
 				if status, said := w.through(d, value); status != http.StatusOK {
 					w.Fatalf("%d bytes by %q: got %d, %.300s", len(value), by, status, said)

@@ -1,5 +1,5 @@
-// Package payloadtest holds every adapter of payload.Store to its contract. One test is one rule of internal/payload. It
-// knows nothing of how an adapter does it; the ids are new in every run, and no test needs an empty store.
+// Package payloadtest tests every adapter of payload.Store against its contract. One test is one rule of
+// internal/payload. It does not depend on the adapter; the ids are new in every run, and no test needs an empty store.
 package payloadtest
 
 import (
@@ -25,8 +25,8 @@ type Harness struct {
 	Store payload.Store
 	// Doors are for RunDoors.
 	Doors payload.Doors
-	// Damage changes one byte in the middle of what is stored; Truncate takes the last byte away. Nil: this store cannot be
-	// damaged from outside.
+	// Damage changes one stored byte in the middle; Truncate removes the last byte. Nil: this store cannot be damaged from
+	// outside.
 	Damage, Truncate func(job string, p makegood.Payload)
 	// Heap is how much memory reading and writing 100 MB may take; zero: as much as it likes.
 	Heap uint64
@@ -194,7 +194,7 @@ func anotherLength(w *world) {
 
 var errBroken = errors.New("the line broke")
 
-// broken gives some bytes, and then fails, as the body of a request does whose sender is gone.
+// broken gives some bytes, and then fails, as the body of a request from a lost sender.
 type broken struct {
 	left int
 	with error
@@ -338,8 +338,8 @@ func limit(w *world) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
 
-// watchHeap returns what tells by how much the heap has grown since, as the runtime obtained it from the system: it never
-// gives that back to what it counts here.
+// watchHeap returns a function that returns the heap's growth since, in bytes obtained from the system: in this figure
+// the runtime never gives any back.
 func watchHeap() func() uint64 {
 	var before, after runtime.MemStats
 	runtime.GC()

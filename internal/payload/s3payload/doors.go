@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// WriteDoor allows one upload; see payload.Doors. Length and hash are headers under the signature, and S3 refuses other bytes.
-// It is open for DoorTime, or as long as the credentials last that it was made with.
+// WriteDoor allows one upload; see payload.Doors. Length and hash are signed headers, and S3 refuses other bytes. It is
+// open for DoorTime, or until the credentials that signed it expire.
 func (s *Store) WriteDoor(ctx context.Context, at payload.Place, w payload.Written) (payload.Door, error) {
 	d, err := s.writeDoor(ctx, at, w)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) writeDoor(ctx context.Context, at payload.Place, w payload.Writt
 		return d, err
 	}
 	key := s.key(at, w.SHA256)
-	// What is there as another thing than its name says is written anew.
+	// An object that differs from its name is written anew.
 	err = s.keep(ctx, key, p)
 	switch wrong := meaning(err); {
 	case err == nil:
@@ -47,7 +47,7 @@ func (s *Store) writeDoor(ctx context.Context, at payload.Place, w payload.Writt
 	return s.door(request, err)
 }
 
-// ReadDoor allows reading a payload; see payload.Doors. What comes through it is an attachment.
+// ReadDoor allows reading a payload; see payload.Doors. The answer is an attachment.
 func (s *Store) ReadDoor(ctx context.Context, job string, p makegood.Payload) (payload.Door, error) {
 	d, err := s.readDoor(ctx, job, p)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// meaning says in the words of the contract what a store refused with. What it has no word for stays as it is: that may be
-// tried again.
+// meaning translates a store's refusal to an error of the contract. Others stay as they are: the request may be
+// repeated.
 func meaning(err error) error {
 	var response *awshttp.ResponseError
 	if !errors.As(err, &response) {
@@ -25,7 +25,7 @@ func meaning(err error) error {
 		code = said.ErrorCode()
 	}
 	switch status := response.HTTPStatusCode(); {
-	// Without a bucket nothing is there either; but who made the mistake is not whoever refers to a payload.
+	// A missing bucket is 404 too, but is a mistake in the configuration and not in a reference.
 	case status == http.StatusNotFound && code != "NoSuchBucket" && code != "NoSuchUpload":
 		return fmt.Errorf("%w: %w", payload.ErrNotFound, err)
 	// A clock that is wrong is put right.

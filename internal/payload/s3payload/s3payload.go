@@ -1,29 +1,29 @@
-// Package s3payload keeps payloads in a bucket of S3, or of what speaks as S3 does.
+// Package s3payload keeps payloads in a bucket of S3, or of a compatible store.
 //
 // # The bucket
 //
-//	PREFIX/submitter/JOB/SHA256       what the submitter of a job wrote
-//	PREFIX/agent/AGENT/JOB/SHA256     what an agent wrote
-//	PREFIX/incoming/...               what is being written, of more than a part
+//	PREFIX/submitter/JOB/SHA256       payloads of the submitter of a job
+//	PREFIX/agent/AGENT/JOB/SHA256     payloads of an agent
+//	PREFIX/incoming/...               uploads under way, of more than a part
 //
-// The writer stands before the job, so that a role can be allowed to write under one name and no other. Names of jobs and
-// agents are parts of keys as they are.
+// The writer stands before the job, so that a role can be allowed to write under one name and no other. Names of jobs
+// and agents are parts of keys as they are.
 //
 // # Writing
 //
-// Of what comes from a reader the hash is known at its end. What fits a part is one PutObject with its hash, which the store
-// checks. What does not goes up in parts under a key that nobody reads, and gets its name by CopyObject, which hashes it
-// again at the store. So what has its name is whole, and memory holds one part.
+// The hash of a reader's bytes is known at the end. Bytes that fit a part are one PutObject with their hash, which the
+// store checks. More go up in parts under a key that is never read, and get their name by CopyObject, for which the
+// store hashes them again. So a named object is whole, and memory holds one part.
 //
-// # What goes
+// # Deletion
 //
-// It deletes nothing that has its name: the bucket's lifecycle does, Days after it was written or kept last, and takes what
-// was begun under incoming and left. Keep makes young, by a copy onto itself, what is older than Renew. What the lifecycle
-// may take any moment is not there.
+// It deletes no named object: the bucket's lifecycle does, Days after it was last written or kept, and also deletes
+// abandoned uploads under incoming. Keep renews objects older than Renew, by a copy onto themselves. An object that the
+// lifecycle may delete any moment counts as missing.
 //
 // # Rights
 //
-// Of what is not there, who may not list the bucket hears that it is denied: so it is with S3.
+// For a missing object a caller without the right to list the bucket gets ErrDenied, as S3 answers.
 package s3payload
 
 import (
@@ -52,12 +52,12 @@ var (
 const (
 	// PartBytes is how much of a payload is in memory while it is written: the smallest part that S3 takes.
 	PartBytes = 5 << 20
-	// DoorTime is for how long a door is open. What has begun by then may come to its end.
+	// DoorTime is for how long a door is open. A request that has begun by then may be completed.
 	DoorTime = 15 * time.Minute
 
-	// cleanUp is how long it may take to take back what was begun, for a caller who may have given up.
+	// cleanUp is how long deleting an abandoned upload may take, for a caller that may have given up.
 	cleanUp = 10 * time.Second
-	// margin is how long before its end nobody counts any more on what the lifecycle takes.
+	// margin is how long before the lifecycle may delete an object it counts as missing.
 	margin = 24 * time.Hour
 )
 
@@ -67,7 +67,7 @@ type Config struct {
 	Bucket string
 	// Prefix begins every key: the name of a stack. It has no slash.
 	Prefix string
-	// Days is after how many days the bucket's lifecycle takes what nobody has written or kept; 0: never.
+	// Days is after how many days without a write or Keep the bucket's lifecycle deletes an object; 0: never.
 	Days int
 	// Renew is the age beyond which Keep makes a payload young again, where the lifecycle takes any; zero: it always does.
 	Renew time.Duration
@@ -81,23 +81,23 @@ type Store struct {
 	presign *s3.PresignClient
 }
 
-// New makes a Store. It asks nothing of the bucket yet.
+// New makes a Store. It makes no request to the bucket yet.
 func New(c Config) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	// What is read is hashed here, and not by the SDK a second time.
+	// This package hashes what it reads; the SDK need not do so again.
 	c.Client = s3.New(c.Client.Options(), func(o *s3.Options) {
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
 	presign := s3.NewPresignClient(c.Client, s3.WithPresignExpires(DoorTime), s3.WithPresignClientFromClientOptions(func(o *s3.Options) {
-		// Nothing is sent, so there is nothing to count, and what counts would want what sends to be there.
+		// Presigning makes no request, so it is not metered; the metering middleware would need a transport.
 		o.APIOptions = nil
 	}))
 	return &Store{config: c, presign: presign}
 }
 
-// writer is how keys name who wrote.
+// writer is the writer's part of a key.
 func writer(by string) string {
 	if by == "" {
 		return "submitter"
@@ -121,7 +121,7 @@ func (s *Store) find(job string, p makegood.Payload) (key string, err error) {
 	return s.key(at, p.SHA256), nil
 }
 
-// Open reads bytes; see payload.Store. Of a part nothing says that it is what was written but its length and the store.
+// Open reads bytes; see payload.Store. A part is checked by its length only; for the rest it relies on the store.
 func (s *Store) Open(ctx context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
 	r, err := s.open(ctx, job, p, offset, n)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Store) get(ctx context.Context, key string, p makegood.Payload, offset,
 		}
 	}
 	if has != p.Bytes {
-		_ = out.Body.Close() // Nothing of it was wanted.
+		_ = out.Body.Close() // The body is not needed.
 		return nil, otherLength(has)
 	}
 	return out.Body, nil
@@ -203,12 +203,12 @@ func (s *Store) keep(ctx context.Context, key string, p makegood.Payload) error 
 	return s.copy(ctx, key, key, p.SHA256)
 }
 
-// ends reports whether the lifecycle may take what has this age.
+// ends reports whether the lifecycle may delete an object of this age.
 func (s *Store) ends(age time.Duration) bool {
 	return age > time.Duration(s.config.Days)*24*time.Hour-margin
 }
 
-// head says for how long a payload has been there, with the length that p says and no other hash, where the store has one.
+// head returns the age of a payload, if it has the length of p, and the hash of p where the store has one.
 func (s *Store) head(ctx context.Context, key string, p makegood.Payload) (age time.Duration, err error) {
 	out, err := s.config.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.config.Bucket, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 	switch {
@@ -222,7 +222,7 @@ func (s *Store) head(ctx context.Context, key string, p makegood.Payload) (age t
 	return s.config.Now().Sub(aws.ToTime(out.LastModified)), nil
 }
 
-// isOther reports whether what a store says of the whole of an object is another hash. Where it says nothing, it is not.
+// isOther reports whether a store has another hash of the whole object. Without a hash in the store it is false.
 func isOther(checksum *string, of types.ChecksumType, sha256 string) bool {
 	return checksum != nil && of != types.ChecksumTypeComposite && !strings.Contains(*checksum, "-") && *checksum != checksumOf(sha256)
 }

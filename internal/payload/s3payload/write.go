@@ -46,8 +46,8 @@ func (s *Store) write(ctx context.Context, at payload.Place, from io.Reader) (w 
 	return w, err
 }
 
-// fill reads until a part is full, or the reader has ended. It is not io.ReadFull, which has one error for a reader that has
-// ended and for one that was cut off.
+// fill reads until a part is full, or the reader has ended. It is not io.ReadFull, which has one error for the end of a
+// reader and for a broken one.
 func fill(from io.Reader, part []byte) (n int, last bool, err error) {
 	for n < len(part) {
 		m, err := from.Read(part[n:])
@@ -62,7 +62,7 @@ func fill(from io.Reader, part []byte) (n int, last bool, err error) {
 	return n, false, nil
 }
 
-// writeParts stores what is longer than a part, of which the first is read already.
+// writeParts stores more bytes than a part; the first part is read already.
 func (s *Store) writeParts(ctx context.Context, at payload.Place, limited *payload.Limited, part []byte) (w payload.Written, err error) {
 	scratch := s.config.Prefix + "/incoming/" + writer(at.By) + "/" + rand.Text()
 	if err := s.upload(ctx, scratch, limited, part); err != nil {
@@ -72,12 +72,12 @@ func (s *Store) writeParts(ctx context.Context, at payload.Place, limited *paylo
 	err = s.copy(ctx, scratch, s.key(at, w.SHA256), w.SHA256)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
-	// What stays, the lifecycle takes.
+	// If this fails, the lifecycle deletes it.
 	_, _ = s.config.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.config.Bucket, Key: &scratch})
 	return w, err
 }
 
-// upload puts what a reader gives under a key, part by part. After an error nothing is there.
+// upload puts the bytes of a reader under a key, part by part. After an error there is no object.
 func (s *Store) upload(ctx context.Context, key string, from io.Reader, part []byte) error {
 	begun, err := s.config.Client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &s.config.Bucket, Key: &key, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
@@ -96,7 +96,7 @@ func (s *Store) upload(ctx context.Context, key string, from io.Reader, part []b
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
-	// What stays, the lifecycle takes.
+	// If this fails, the lifecycle deletes it.
 	_, _ = s.config.Client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.config.Bucket, Key: &key, UploadId: begun.UploadId})
 	return err
 }
@@ -125,7 +125,7 @@ func (s *Store) uploadParts(ctx context.Context, key string, upload *string, fro
 	}
 }
 
-// copy gives an object a name, or makes it young under the one that it has. The store hashes what it copies.
+// copy gives an object a name, or renews it under its own. The store hashes the copied bytes.
 func (s *Store) copy(ctx context.Context, from, to, sha256 string) error {
 	out, err := s.config.Client.CopyObject(ctx, &s3.CopyObjectInput{
 		Bucket: &s.config.Bucket, Key: &to, CopySource: aws.String(url.PathEscape(s.config.Bucket) + "/" + (&url.URL{Path: from}).EscapedPath()),

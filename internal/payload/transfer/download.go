@@ -1,5 +1,6 @@
-// Package transfer carries payloads over HTTP for whoever asks an API: it reads a payload on where a download broke off, and has
-// what can be read again sent again. It makes no request, and knows no API: a client of jobs and an agent outside each ask theirs.
+// Package transfer carries payloads over HTTP for clients of an API: it resumes a broken download, and resends an
+// upload that can be read again. It makes no request, and knows no API: a client of jobs and an agent outside each make
+// theirs.
 package transfer
 
 import (
@@ -13,12 +14,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// Asking is how a download asks, and what it says where it is given up.
+// Asking is how a download makes requests, and its messages when it is given up.
 type Asking struct {
-	// Ask asks for the bytes from at to end, which is the one behind the last, as often as is worth it, and returns what they are
-	// read from. Its error ends the download.
+	// Ask requests the bytes from at up to end, exclusive, with retries as it sees fit, and returns a reader for them. Its
+	// error ends the download.
 	Ask func(at, end int64) (io.ReadCloser, error)
-	// Broken is the error of what broke off, and is not asked for again.
+	// Broken wraps the error of an answer that broke off; the download then asks no more.
 	Broken func(error) error
 	// Tries is how often in a row it may break off without a byte.
 	Tries int
@@ -84,10 +85,10 @@ func (d *download) Close() error {
 // open opens the payload from where it is to be read on.
 func (d *download) open() error {
 	if d.at == d.end && d.p.Bytes > 0 {
-		d.body = http.NoBody // No request has a range of nothing.
+		d.body = http.NoBody // An empty range cannot be requested.
 		return nil
 	}
-	// Of what broke off nothing is left to be closed twice.
+	// The broken body must not be closed twice.
 	d.body = http.NoBody
 	body, err := d.how.Ask(d.at, d.end)
 	if err != nil && d.ctx.Err() != nil {
@@ -99,7 +100,7 @@ func (d *download) open() error {
 	return err
 }
 
-// isAsked returns nil where an answer says that it is what was asked for. Of a part no hash tells.
+// isAsked returns nil if an answer claims to be the requested bytes. No hash checks a part.
 func isAsked(answer *http.Response, p makegood.Payload, at, end int64) error {
 	want := p.Bytes
 	if answer.StatusCode == http.StatusPartialContent {
@@ -134,11 +135,11 @@ func SetRange(r *http.Request, p makegood.Payload, at, end int64) {
 	}
 }
 
-// Body returns the body of an answer of success to such a request, from byte at on. payload.ErrAltered: it is not those bytes of a
-// payload of that length, and is looked at no further. Any other error means that it broke off.
+// Body returns the body of a successful answer to such a request, from byte at on. payload.ErrAltered: it is not those
+// bytes of a payload of that length, and was not read further. Any other error means that the answer broke off.
 func Body(answer *http.Response, p makegood.Payload, at, end int64) (io.ReadCloser, error) {
 	if err := isAsked(answer, p, at, end); err != nil {
-		_ = answer.Body.Close() // It is not what was asked for.
+		_ = answer.Body.Close() // The answer does not fit the request.
 		return nil, fmt.Errorf("%w: %w", payload.ErrAltered, err)
 	}
 	if answer.StatusCode == http.StatusOK && at > 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// spoolInMemory is how much of what cannot be read twice is kept in memory, and not in a file.
+// spoolInMemory is how many bytes that cannot be read twice are kept in memory, and not in a file.
 const spoolInMemory = 1 << 20
 
-// Source is what can be read again from where it began.
+// Source is data that can be read again from its beginning.
 type Source struct {
 	from  io.ReadSeeker
 	start int64
-	// letGo lets go of what was made for it; nil: nothing was.
+	// letGo frees the resources of the source; nil: there are none.
 	letGo func()
 }
 
@@ -33,7 +33,7 @@ func Rewindable(from io.Reader) (*Source, bool) {
 	return &Source{from: seeker, start: start}, err == nil
 }
 
-// Spool keeps what a reader gives, so that it can be read again: in a temporary file, above a megabyte. It is to be closed.
+// Spool copies a reader, so that it can be read again: to a temporary file, above a megabyte. The caller must close it.
 func Spool(from io.Reader) (*Source, error) {
 	limited := payload.Limit(from)
 	var head bytes.Buffer
@@ -48,10 +48,10 @@ func Spool(from io.Reader) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep it until it was sent: %w", err)
 	}
-	// Where a file that is open has a name to lose, nothing is left even of a process that is killed; elsewhere it goes at the end.
+	// Where an open file can be unlinked, even a killed process leaves none; elsewhere it goes at the end.
 	_ = os.Remove(file.Name())
 	kept := &Source{from: file, letGo: func() {
-		_ = file.Close() // Nobody wants it any more.
+		_ = file.Close() // The data is not needed any more.
 		_ = os.Remove(file.Name())
 	}}
 	read := NewOnce(limited)
@@ -69,7 +69,7 @@ func Spool(from io.Reader) (*Source, error) {
 	return kept, nil
 }
 
-// Close lets go of what was kept of it.
+// Close frees the copy.
 func (s *Source) Close() {
 	if s.letGo != nil {
 		s.letGo()
@@ -89,7 +89,7 @@ func (s *Source) Measure() (payload.Written, error) {
 	return limited.Written(), nil
 }
 
-// Open begins to read it again, as what it was when it was measured.
+// Open begins to read it again, and expects the bytes measured before.
 func (s *Source) Open(want payload.Written) (*Sending, error) {
 	if _, err := s.from.Seek(s.start, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read it again: %w", err)
@@ -97,7 +97,7 @@ func (s *Source) Open(want payload.Written) (*Sending, error) {
 	return &Sending{limited: payload.Limit(io.LimitReader(s.from, want.Bytes)), want: want}, nil
 }
 
-// Sending is one time that a Source is read. net/http may read a body after it has returned an answer; never after Close.
+// Sending is one read of a Source. net/http may read a body after it has returned an answer; never after Close.
 type Sending struct {
 	mu      sync.Mutex
 	limited *payload.Limited
@@ -126,7 +126,7 @@ func (s *Sending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends it, when what reads from it is done.
+// Close ends it, when its reader is done.
 func (s *Sending) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Sending) Close() error {
 	return nil
 }
 
-// Changed closes it, and says what was wrong with what was read, which no other try sets right.
+// Changed closes it, and returns the mismatch in the bytes read, which a retry does not cure.
 func (s *Sending) Changed() error {
 	_ = s.Close() // It never fails.
 	switch {
@@ -148,11 +148,11 @@ func (s *Sending) Changed() error {
 
 var errSent = errors.New("read of a payload whose sending has ended")
 
-// ErrChanged: what is written is no longer what was measured.
+// ErrChanged: the bytes differ from those measured before.
 var ErrChanged = errors.New("it has changed while it was written: write it again")
 
-// Once is what can be read only once. It keeps why that failed, and begins to read nothing once it is closed, also where net/http goes
-// on for a while. A read that is under way may last: whoever closes it does not wait.
+// Once is data that can be read only once. It keeps the error of a failed read, and reads no more once it is closed,
+// even if net/http goes on for a while. A read that is under way may last: Close does not wait.
 type Once struct {
 	from io.Reader
 
@@ -186,7 +186,7 @@ func (o *Once) begin() bool {
 	return !o.closed
 }
 
-// Begun reports whether anybody has begun to read it. If not, once it is closed, what it reads from is still whole.
+// Begun reports whether reading has begun. If it has not, and Once is closed, the reader below is still whole.
 func (o *Once) Begun() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,7 +209,7 @@ func (o *Once) Failed() error {
 	return o.failed
 }
 
-// Same checks that a reference is of what was sent.
+// Same checks that a reference matches the sent bytes.
 func Same(p makegood.Payload, sent payload.Written) error {
 	if p.SHA256 != sent.SHA256 || p.Bytes != sent.Bytes {
 		return fmt.Errorf("%w: %d bytes were sent, and the reference says %v", payload.ErrAltered, sent.Bytes, p)

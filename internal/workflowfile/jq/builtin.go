@@ -1,6 +1,6 @@
 package jq
 
-// care says what must be looked at before a builtin function runs.
+// care names the check before a call of a builtin function.
 type care int
 
 const (
@@ -8,13 +8,13 @@ const (
 	free care = iota + 1
 	// textual: it goes through a text, and takes a part of a list at once.
 	textual
-	// counted: it goes through a text or a list once, or makes a list of what is in it.
+	// counted: it goes through a text or a list once, or lists the contents.
 	counted
 	// through: it goes through all of a value, of any size.
 	through
 	// shallow: it makes a text or a list from one, a few times larger.
 	shallow
-	// deep: it goes through all of a value, as often as parts of it are referred to.
+	// deep: it goes through all of a value, as often as parts are referred to.
 	deep
 	// deepArg: as deep, and its argument is gone through as well.
 	deepArg
@@ -22,26 +22,26 @@ const (
 	pair
 	// seek: it looks for its argument everywhere in its input.
 	seek
-	// matching: it matches a regular expression; gojq counts characters anew at each match. replacing puts texts where it matches.
+	// matching: it matches a regular expression; gojq counts characters anew at each match. replacing replaces the matches.
 	matching
 	replacing
 	// split: it makes a list of a text, or other values.
 	split
-	// path: its argument is a path, and what it names may be made.
+	// path: its argument is a path, which may be created.
 	path
-	// set: as path, and what lies along it is copied.
+	// set: as path, and the values along it are copied.
 	set
 	// picking and indexing are written anew, as INDEX and pick are defined, but with limits.
 	picking
 	indexing
 	// combining goes through its lists over and over.
 	combining
-	// index: its argument is an index, and what it names may be made.
+	// index: its argument is an index, which may be created.
 	index
 )
 
-// builtins are the functions that an expression may call, of any number of arguments that gojq
-// knows. One that is not in here is refused, so that a new version of gojq brings nothing unseen.
+// builtins are the functions that an expression may call, with any number of arguments that gojq knows. Others are
+// refused, so that a new version of gojq adds none unseen.
 var builtins = map[string]care{
 	"abs": free, "all": counted, "any": counted, "arrays": free, "booleans": free, "combinations": combining,
 	"del": through, "empty": free, "endswith": free, "finites": free, "first": textual, "from_entries": counted,

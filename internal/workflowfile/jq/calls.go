@@ -7,7 +7,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// builtin puts a look at what it is given before a builtin function, as much as care asks for.
+// builtin puts the check that care names before a builtin function.
 func (r *rewriter) builtin(t *gojq.Term, care care) {
 	f := t.Func
 	if f.Name == "split" && len(f.Args) == 1 {
@@ -93,8 +93,8 @@ func (r *rewriter) matching(t, then *gojq.Term) {
 	instead(t, bindAll(given, pipe(call(look, variables(2)...), &gojq.Query{Term: then})))
 }
 
-// replacing writes sub(pattern; text; flags) and gsub as jq defines them, but for the texts that they make: those are put together at
-// once, and counted before. A match is [OFFSET, LENGTH, [TEXT, ...]].
+// replacing writes sub(pattern; text; flags) and gsub as jq defines them, except that the replaced text is put together
+// at once, and counted before. A match is [OFFSET, LENGTH, [TEXT, ...]].
 func (r *rewriter) replacing(t, then *gojq.Term) {
 	f := then.Func
 	if len(f.Args) < 2 || len(f.Args) > 3 {
@@ -122,12 +122,12 @@ func bindAll(values []*gojq.Query, body *gojq.Query) *gojq.Query {
 	return bind(values[0], patternGiven, bind(values[1], flagsGiven, body))
 }
 
-// variables are $_pattern and $_flags, so many of them.
+// variables are n times $_pattern and $_flags.
 func variables(n int) []*gojq.Query {
 	return []*gojq.Query{call(patternGiven), call(flagsGiven)}[:n]
 }
 
-// anew writes out what jq defines, where nobody could look at what is copied and gone through within.
+// anew writes out jq's own definition, where the copies inside could not be checked otherwise.
 func (r *rewriter) anew(t, then *gojq.Term, care care) {
 	f := t.Func
 	const pick = ". as $_v | reduce path(_f) as $_p (null; " + setPath + "($_p | " + lookPath + "; $_v | getpath($_p)))"

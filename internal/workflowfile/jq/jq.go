@@ -1,21 +1,21 @@
-// Package jq runs jq expressions that nobody here has read: bounded, deterministic, and without a
-// view of the outside. It knows nothing of workflows.
+// Package jq runs untrusted jq expressions: bounded, deterministic, and without access to the outside. It does not
+// depend on workflows.
 //
-// # What is bounded
+// # Bounds
 //
 //	source       MaxSourceBytes
 //	steps        MaxSteps of gojq's machine
 //	bytes        MaxBytes that are read and made: see meter.go
-//	values       what a builtin function may be given, so what it can make of it: see limit.go
+//	values       the arguments of a builtin function, and so its result: see limit.go
 //	result       the limit that the caller gives to Encode
 //
-// Both are counts, so that an expression ends at the same place on every computer, however busy that is.
+// Steps and bytes are counts, so that an expression ends at the same place on every computer, however busy that is.
 //
-// # What is not
+// # No bound
 //
-// Time. A single builtin function is not interrupted; with the limits on what it is given the slowest
-// known ones take about a second (TestHostileExpressionsEndSoonAndSmall keeps a list). Functions of floating-point numbers (sin, pow) may differ in the last digit
-// between kinds of processor.
+// Time. A single builtin function is not interrupted; with the limits on its arguments the slowest known ones take
+// about a second (TestHostileExpressionsEndSoonAndSmall keeps a list). Functions of floating-point numbers (sin, pow)
+// may differ in the last digit between kinds of processor.
 package jq
 
 import (
@@ -41,7 +41,7 @@ const (
 // Program is a compiled expression. It may be run by many goroutines at once.
 type Program struct {
 	source string
-	// idle are runners of it that nobody uses now.
+	// idle are unused runners of the program.
 	idle sync.Pool
 	// patterns: it makes regular expressions at run time. gojq keeps each one for as long as the
 	// code lives, so such a program is compiled afresh for every run.
@@ -59,8 +59,8 @@ type runner struct {
 	meter *meter
 }
 
-// Parse reads an expression for those who look into it, and refuses what Compile refuses, but for
-// functions that do not exist. The caller owns the result.
+// Parse reads an expression for analysis, and refuses the same as Compile, but for functions that do not exist. The
+// caller owns the result.
 func Parse(source string) (query *gojq.Query, err error) {
 	defer recovered(&err)
 	if _, _, err := bound(source); err != nil {
@@ -83,8 +83,8 @@ func bound(source string) (*gojq.Query, *rewriter, error) {
 	return query, r, r.err
 }
 
-// Compile makes a program of an expression. It refuses what is not jq and what would read the clock,
-// the environment, the local time zone, files or other input.
+// Compile makes a program of an expression. It refuses invalid jq, and functions that would read the clock, the
+// environment, the local time zone, files or other input.
 func Compile(source string) (program *Program, err error) {
 	defer recovered(&err)
 	first, patterns, err := compile(source)
@@ -113,7 +113,7 @@ func compile(source string) (r *runner, patterns bool, err error) {
 	return &runner{code: code, meter: m}, rewritten.patterns, nil
 }
 
-// begin returns a runner that nobody else uses.
+// begin returns a runner that is not in use.
 func (p *Program) begin() (*runner, error) {
 	if r, ok := p.idle.Get().(*runner); ok {
 		return r, nil
@@ -127,7 +127,7 @@ func (p *Program) end(r *runner) {
 	if p.patterns {
 		return
 	}
-	*r.meter = meter{plus: r.meter.plus} // and not what the caller gave
+	*r.meter = meter{plus: r.meter.plus} // without the values of the caller
 	p.idle.Put(r)
 }
 

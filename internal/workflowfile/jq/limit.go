@@ -17,11 +17,11 @@ const (
 	maxList = 1 << 18
 	// maxDigits is how many digits a number may have that is reckoned with.
 	maxDigits = 10_000
-	// maxWeight is how much a value may weigh that is gone through: a byte of text, or an eighth of an
-	// element. What it refers to twice weighs twice.
+	// maxWeight is how much a value may weigh that is gone through: a byte of text, or an eighth of an element. A part that
+	// is referred to twice weighs twice.
 	maxWeight = 4 << 20
 	maxNested = 1000
-	// maxMatched is how many bytes a regular expression is matched against. How large it may be itself says package pattern.
+	// maxMatched is how many bytes a regular expression is matched against. Package pattern limits its own size.
 	maxMatched = 16 << 10
 	// maxIndex is the highest index of a list that may be made.
 	maxIndex = 1 << 18
@@ -29,8 +29,8 @@ const (
 	maxPairs = 1 << 26
 )
 
-// The functions that the rewriter puts in. Those that look and those that count give their input, or an error when it is over a
-// limit; those that are bounded do what jq's own do.
+// The functions that the rewriter puts in. Those that check or count return their input, or an error when it is over a
+// limit; bounded ones do the same as jq's own.
 const (
 	lookShallow  = "_look_shallow"
 	lookSplit    = "_look_split"
@@ -96,7 +96,7 @@ func passed(v any, err error) any {
 	return v
 }
 
-// operators are functions that do what jq's own do, within limits.
+// operators are functions that do the same as jq's own, within limits.
 func (m *meter) operators() ([]gojq.CompilerOption, error) {
 	product, err := native("$a * $b")
 	if err != nil {
@@ -154,7 +154,7 @@ func native(source string) (func(a, b, c any) any, error) {
 	}, nil
 }
 
-// shallowly limits what grows by its own size at most.
+// shallowly limits results that grow by their own size at most.
 func shallowly(v any) error {
 	switch v := v.(type) {
 	case string:
@@ -189,7 +189,7 @@ func (m *meter) lookShallow(v any) error {
 	return m.shallow(v)
 }
 
-// lookSplit is for a text of which a list is made, an element for each of its bytes at worst.
+// lookSplit checks a text that is split into a list, with an element for each byte at worst.
 func (m *meter) lookSplit(v any) error {
 	if err := m.lookShallow(v); err != nil {
 		return err
@@ -200,9 +200,9 @@ func (m *meter) lookSplit(v any) error {
 	return nil
 }
 
-// lookDeep limits what is gone through as a whole.
+// lookDeep limits a value that is gone through as a whole.
 func (m *meter) lookDeep(v any) error {
-	// What goes through a value compares, sorts or writes it: more than reading it once.
+	// Going through a value compares, sorts or writes it: more than reading it once.
 	const through = 2
 	left := lighten(v, maxWeight, 0)
 	if err := m.count(through * (maxWeight - max(0, left))); err != nil {
@@ -219,7 +219,7 @@ const elementWeight = 8
 // weigh is how much v weighs, up to maxWeight, and more than that where it is over.
 func weigh(v any) int { return maxWeight - lighten(v, maxWeight, 0) }
 
-// lighten takes the weight of v off left, and returns less than 0 as soon as it is used up.
+// lighten subtracts the weight of v from left, and returns less than 0 as soon as left is used up.
 func lighten(v any, left, depth int) int {
 	if depth > maxNested {
 		return -1
@@ -297,7 +297,7 @@ func (m *meter) lookTable(v any) error {
 	return m.count(elementBytes * (longest + 1) * (len(rows) + 1))
 }
 
-// lookPair limits what compares each part of a with each of b, or puts b between the parts of a.
+// lookPair limits functions that compare each part of a with each of b, or put b between the parts of a.
 func (m *meter) lookPair(a, b any) error {
 	for _, v := range []any{a, b} {
 		if err := m.lookDeep(v); err != nil {

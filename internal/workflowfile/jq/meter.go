@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// What a value counts for, beside the bytes of its text: about what its copy takes in memory.
+// The costs of values, beside the bytes of their text: about the memory that a copy takes.
 const (
 	elementBytes = 16
 	memberBytes  = 32
@@ -52,7 +52,7 @@ func (m *meter) stop(err error) {
 	close(m.done)
 }
 
-// Err says why the meter is done.
+// Err returns the reason why the meter is done.
 func (m *meter) Err() error { return m.err }
 
 // count adds bytes that are read or made. The error is for the function that asked; an expression that
@@ -65,7 +65,7 @@ func (m *meter) count(bytes int) error {
 	return m.err
 }
 
-// shallow counts a value without what is in it.
+// shallow counts a value without its contents.
 func (m *meter) shallow(v any) error { return m.count(shallowBytes(v)) }
 
 func shallowBytes(v any) int {
@@ -93,7 +93,7 @@ func (m *meter) parts(v any) error {
 	return m.shallow(v)
 }
 
-// textual counts a text: a part of it is found by going through it, that of a list is not.
+// textual counts a text: finding a part of a text goes through it, unlike in a list.
 func (m *meter) textual(v any) error {
 	if s, ok := v.(string); ok {
 		return m.count(len(s))
@@ -149,7 +149,7 @@ func known(seen map[uintptr]bool, v any) bool {
 	return was
 }
 
-// element returns what an index names in a list. A slice of it is copied with it: nil.
+// element returns the element at an index of a list. nil for a slice, whose elements are copied with it.
 func element(list []any, index any) any {
 	i, ok := index.(int)
 	if i < 0 {

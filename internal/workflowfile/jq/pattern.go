@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
-// lookMatching says which look comes before a function that matches a regular expression: whether the first match is enough, all that there
-// are are wanted, the flags say which, or the text between them is cut out, too.
+// lookMatching names the check before a function that matches a regular expression: whether it needs the first match or
+// all matches, whether the flags decide, or whether it also cuts out the text between.
 var lookMatching = map[string]string{
 	"test": lookOnce, "match": lookEach, "capture": lookEach, "scan": lookAll, "split": lookSlices, "splits": lookSlices,
 }
@@ -38,13 +38,13 @@ type search struct{ all, slices bool }
 // expression is a regular expression, as far as an evaluation has come by it.
 type expression struct {
 	plain.PatternSize
-	// first finds the first match, and next one behind a character, which it can look back at; nil: gojq says what is wrong with it.
+	// first finds the first match, and next one behind a character, which it can look back at; nil: gojq reports the error.
 	first, next *regexp.Regexp
 	err         error
 }
 
-// What a regular expression counts for: a byte that is read of it, a state of it, and of a text that it is matched against a byte, for
-// itself and for each state.
+// The costs of a regular expression: of reading a byte, of a state, and of matching a byte of text, by itself and for
+// each state.
 const (
 	perPatternByte = 512
 	perStateMade   = 256
@@ -52,8 +52,8 @@ const (
 	perState       = 2
 )
 
-// lookPattern limits a regular expression and the text that it is matched against, and counts what matching takes: the texts that are read, by
-// each state, and for each match what gojq makes of it and the characters that it counts anew.
+// lookPattern limits a regular expression and its text, and counts the cost of matching: the texts that are read, by
+// each state, and for each match the result of gojq and the characters that it counts anew.
 func (m *meter) lookPattern(text, given, flagsGiven any, wanted func(flags string) search) error {
 	if list, ok := given.([]any); ok && len(list) > 0 && flagsGiven == nil {
 		given = list[0]
@@ -113,7 +113,7 @@ func (m *meter) expression(source, flags string) expression {
 	return e
 }
 
-// compiled compiles a regular expression with the flags of jq; nil: there is something wrong with it.
+// compiled compiles a regular expression with the flags of jq; nil: it is invalid.
 func compiled(source, flags string) (first, next *regexp.Regexp) {
 	if strings.Contains(flags, "i") {
 		source = "(?i)" + source
@@ -132,12 +132,12 @@ func compiled(source, flags string) (first, next *regexp.Regexp) {
 	return first, next
 }
 
-// matches counts all matches in a text, and what is read to find them: where no match is found early, the rest of the text is read
-// behind each.
+// matches counts all matches in a text, and the bytes read to find them: where no match is found early, the rest of the
+// text is read behind each.
 func (m *meter) matches(e expression, text string) (matches int, err error) {
 	each := perByte + perState*e.States
 	for at := 0; at <= len(text); {
-		// The search for what is behind a match begins with the character before it.
+		// The search behind a match begins with the character before.
 		re, from := e.first, at
 		if at > 0 {
 			_, size := utf8.DecodeLastRuneInString(text[:at])
@@ -163,7 +163,7 @@ func (m *meter) matches(e expression, text string) (matches int, err error) {
 	return matches, nil
 }
 
-// reading reads a text up to a limit, and counts what was read.
+// reading reads a text up to a limit, and counts the bytes read.
 type reading struct {
 	text       string
 	read, most int
@@ -180,8 +180,8 @@ func (r *reading) ReadRune() (rune, int, error) {
 	return c, size, nil
 }
 
-// replace puts texts in the place of matches, each of which is [OFFSET, LENGTH, [TEXT, ...]]: the first text of each makes one result, the
-// second another. Without any the text stays.
+// replace puts texts in the place of matches, each [OFFSET, LENGTH, [TEXT, ...]]: the first text of each makes one
+// result, the second another. Without matches the text stays.
 func (m *meter) replace(text string, matches []any) any {
 	var results []*strings.Builder
 	at, place := 0, 0 // bytes, and the characters that they are

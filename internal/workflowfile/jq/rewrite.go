@@ -8,8 +8,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// rewriter goes through a query, refuses what may not be in it, and puts a look at what it is given
-// before every function that a small expression could make large or slow.
+// rewriter goes through a query, refuses forbidden parts, and puts a check of the arguments before every function that
+// a small expression could make large or slow.
 type rewriter struct {
 	// own are the names of functions and parameters that the query defines.
 	own map[string]bool
@@ -121,7 +121,7 @@ func (r *rewriter) patternsOf(patterns []*gojq.Pattern) {
 	}
 }
 
-// operator rewrites a query whose operands are rewritten already.
+// operator rewrites a query with operands that are rewritten already.
 func (r *rewriter) operator(q *gojq.Query) *gojq.Query {
 	switch q.Op {
 	case gojq.OpAdd, gojq.OpMod:
@@ -142,13 +142,13 @@ func (r *rewriter) operator(q *gojq.Query) *gojq.Query {
 	return q
 }
 
-// withDefs returns instead what q defined for itself.
+// withDefs returns instead with the definitions of q.
 func withDefs(q, instead *gojq.Query) *gojq.Query {
 	instead.FuncDefs = q.FuncDefs
 	return instead
 }
 
-// update writes a += b as what it stands for, b as $x | a |= . + $x, so that the sum is looked at.
+// update writes a += b in full, b as $x | a |= . + $x, so that the sum is checked.
 func (r *rewriter) update(q *gojq.Query) *gojq.Query {
 	operators := map[gojq.Operator]gojq.Operator{
 		gojq.OpUpdateAdd: gojq.OpAdd, gojq.OpUpdateSub: gojq.OpSub, gojq.OpUpdateMul: gojq.OpMul,
@@ -159,8 +159,8 @@ func (r *rewriter) update(q *gojq.Query) *gojq.Query {
 	return bind(q.Right, operand, modify)
 }
 
-// assigned returns the left side of an assignment so that what is copied for it is counted: the paths of left,
-// each after a look at what lies along it.
+// assigned returns the left side of an assignment so that copies for it are counted: the paths of left, each after a
+// check of the values along it.
 func assigned(left *gojq.Query) *gojq.Query {
 	paths := pipe(call("path", left), call(copied, call(copiesMade)))
 	return group(bind(call(copying), copiesMade, call("getpath", paths)))
@@ -244,8 +244,8 @@ func (r *rewriter) head(t *gojq.Term) {
 	*t = gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: suffixes}
 }
 
-// suffixes looks at what is computed in the suffixes of t, and counts what they go through: .[] makes a list
-// of what it goes over, and a part of a text is found by going through it.
+// suffixes checks the computed values in the suffixes of t, and counts the work: .[] makes a list of the elements, and
+// finding a part of a text goes through the text.
 func (r *rewriter) suffixes(t *gojq.Term) {
 	list := t.SuffixList
 	t.SuffixList = nil
@@ -261,7 +261,7 @@ func (r *rewriter) suffixes(t *gojq.Term) {
 	}
 }
 
-// countedTerm returns t with what it yields counted.
+// countedTerm returns t with its results counted.
 func countedTerm(t *gojq.Term, count string) gojq.Term {
 	inner := *t
 	return gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &inner}, call(count))}
@@ -320,10 +320,10 @@ func (r *rewriter) format(t *gojq.Term) {
 	around(t, lookDeep, &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format})
 }
 
-// atOnce is how many parts of a text are put together at once: gojq copies what it has of them at each.
+// atOnce is how many parts of a text are put together at once: gojq copies the text so far for each.
 const atOnce = 4
 
-// made counts the text that t makes of the values in it. Many parts are put together as texts of a few of them, each of which is counted.
+// made counts the text that t makes of its values. Many parts are put together in groups, each counted.
 func made(t *gojq.Term) {
 	parts := t.Str.Queries
 	if parts == nil {
@@ -337,7 +337,7 @@ func made(t *gojq.Term) {
 			text := &gojq.Term{Type: t.Type, Format: t.Format, Str: &gojq.String{Queries: some}}
 			texts = append(texts, group(pipe(&gojq.Query{Term: text}, call(countShallow))))
 		}
-		// What is made of them now is a text of texts, whatever the format of those is.
+		// The grouped parts are texts of texts, in any format.
 		parts, *t = texts, gojq.Term{Type: gojq.TermTypeString, Str: &gojq.String{Queries: texts}}
 	}
 	*t = countedTerm(t, countShallow)
@@ -349,7 +349,7 @@ func before(t *gojq.Term, look string, then *gojq.Term) {
 	instead(t, pipe(call(look), &gojq.Query{Term: then}))
 }
 
-// around makes look | then of t, and counts what that made.
+// around makes look | then of t, and counts the result.
 func around(t *gojq.Term, look string, then *gojq.Term) {
 	instead(t, pipe(call(look), pipe(&gojq.Query{Term: then}, call(countShallow))))
 }

@@ -64,7 +64,7 @@ func (m *meter) find(name, text, wanted string) any {
 	}
 }
 
-// characters returns a text with the characters that gojq takes for what is no UTF-8.
+// characters returns a text with the characters that gojq substitutes for invalid UTF-8.
 func characters(text string) string {
 	if utf8.ValidString(text) {
 		return text

@@ -16,8 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/canonical"
 )
 
-// Decode reads one JSON value for Run. Numbers stay as they are written, so that large ones lose
-// nothing on their way through.
+// Decode reads one JSON value for Run. Numbers stay as they are written, so that large ones keep all digits.
 func Decode(value json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber()

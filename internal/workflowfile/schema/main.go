@@ -1,6 +1,6 @@
-// Command schema writes docs/workflow.schema.json, the JSON Schema of workflow files, for editors, and the same as a page. Its
-// fields are those of the Go types and its numbers are makegood's limits. What a schema cannot say,
-// such as that needs name steps, only the reader of workflow files checks.
+// Command schema writes docs/workflow.schema.json, the JSON Schema of workflow files, for editors, and the same as a
+// page. Its fields are those of the Go types and its numbers are makegood's limits. Rules beyond a schema, such as that
+// needs name steps, are checked only by the reader of workflow files.
 package main
 
 import (
@@ -57,7 +57,7 @@ type schema struct {
 	UniqueItems bool               `json:"uniqueItems,omitempty"`
 	Items       *schema            `json:"items,omitempty"`
 	Properties  map[string]*schema `json:"properties,omitempty"`
-	// Patterned are the members of an object whose names a workflow chooses.
+	// Patterned are the members of an object with names that a workflow chooses.
 	Patterned map[string]*schema `json:"patternProperties,omitempty"`
 	Required  []string           `json:"required,omitempty"`
 	// Closed is additionalProperties: false; every object here is.

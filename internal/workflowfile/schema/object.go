@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// object is the schema of a Go type with these fields. It panics where they are not those of the
-// type: then a field was added, and the schema does not know of it.
+// object is the schema of a Go type with these fields. It panics if they differ from those of the type, which happens
+// when a field is added without its schema.
 func object(of any, properties map[string]*schema, required ...string) *schema {
 	names := fields(reflect.TypeOf(of))
 	for _, name := range names {
@@ -27,9 +27,8 @@ func closed(properties map[string]*schema, required ...string) *schema {
 	return &schema{Type: "object", Properties: properties, Required: required, Closed: &others}
 }
 
-// fields are the names that a type's fields have in a workflow file, which are those that they have
-// in JSON but for three: a file says exclusive where the type says shared, an undo that is none is no
-// object, and needs says whether any of them suffices.
+// fields are the names of a type's fields in a workflow file, which are their JSON names but for three: a file says
+// exclusive where the type says shared, an absent undo is no object, and needs says whether any one suffices.
 func fields(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {

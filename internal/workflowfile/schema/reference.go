@@ -65,7 +65,7 @@ func (s *schema) kindOf() string {
 	}
 }
 
-// about is what is said of a value; of one that may be of several kinds, of each.
+// about is the description of a value; for several kinds, of each.
 func (s *schema) about() string {
 	if s.Description != "" || len(s.OneOf) == 0 {
 		return s.Description
