@@ -153,7 +153,7 @@ func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
 		{"get", "get needs an ID\nmakegood get --help says how it is used\n"},
 		{"submit a b", "submit takes one WORKFLOW, got 2: a b\nmakegood submit --help says how it is used\n"},
 		{"count a", "count takes flags only, got a\nmakegood count --help says how it is used\n"},
-		{"nosuch", "unknown command \"nosuch\" for \"makegood\"\nmakegood --help says how it is used\n"},
+		{"qqqq", "unknown command \"qqqq\" for \"makegood\"\nmakegood --help says how it is used\n"},
 	} {
 		code, _, stderr := command(t, "", strings.Fields(c.args)...)
 		if code != codeUsage || stderr != c.want {
