@@ -58,9 +58,9 @@ func (r *Router) Handle(ctx context.Context, received events.SQSEvent) (events.S
 		}
 		due = append(due, hint{record.MessageId, in})
 	}
-	var failed []events.SQSBatchItemFailure
+	failed := []events.SQSBatchItemFailure{} // Lambda takes null for no answer.
 	if len(due) > 0 {
-		failed = r.fire(ctx, due)
+		failed = append(failed, r.fire(ctx, due)...)
 		r.release(ctx, due)
 	}
 	if len(rest.Records) == 0 {

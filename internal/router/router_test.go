@@ -65,6 +65,9 @@ func routes(t *testing.T, r *router.Router, bodies map[string]string) (again []s
 	if err != nil {
 		t.Fatal(err)
 	}
+	if response.BatchItemFailures == nil {
+		t.Error("the answer has null in the place of no failures")
+	}
 	for _, f := range response.BatchItemFailures {
 		again = append(again, f.ItemIdentifier)
 	}

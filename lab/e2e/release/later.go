@@ -42,9 +42,9 @@ func Later() []Change {
 `,
 		},
 		{
-			File: "internal/wire/wire.go",
-			Old:  "	return refusedRaw.Replace(string(body)), nil\n",
-			New:  "	return strings.Replace(refusedRaw.Replace(string(body)), `{`, `{\"later\":{\"v\":1},`, 1), nil\n",
+			File: "internal/wire/encode.go",
+			Old:  "	text := strings.TrimSuffix(body.String(), \"\\n\")\n",
+			New:  "	text := strings.Replace(strings.TrimSuffix(body.String(), \"\\n\"), `{`, `{\"later\":{\"v\":1},`, 1)\n",
 		},
 	}
 }
