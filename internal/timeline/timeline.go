@@ -17,7 +17,7 @@ const (
 	maxFolds = 12
 	// foldWidth is how wide a fold is, and allFolds how wide all are together at most, in per cent of the line.
 	foldWidth, allFolds = 8.0, 45.0
-	// shortest is the shortest span to fold, and a span up to share times the total work is not folded.
+	// shortest is the shortest span to fold; a span that fits share times into the total work stays.
 	shortest, share = time.Second, 3
 )
 
