@@ -12,11 +12,11 @@ import (
 // Check compares the ledger with the states in which the jobs of the orders ended, and returns every violation, one a
 // line, in the order of the orders' ids; none means that every order was made good:
 //
-//  - an attempt reached the shop at most once
-//  - no effect stood twice at any time, and each undone effect stood before
-//  - Processed: exactly one reservation, one charge and one shipment stand
-//  - Undone and Cancelled: no effect stands, and no money
-//  - Error: the charge stands, for no other reason than that its refund was refused for good
+//   - an attempt reached the shop at most once
+//   - no effect stood twice at any time, and each undone effect stood before
+//   - Processed: exactly one reservation, one charge and one shipment stand
+//   - Undone and Cancelled: no effect stands, and no money
+//   - Error: the charge stands, for no other reason than that its refund was refused for good
 //
 // A job that has not ended is a violation, and so is an order that no job is for. Whether an order ended as it should
 // have is another question, which Script.Ends answers.
