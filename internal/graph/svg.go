@@ -33,7 +33,7 @@ type SVGOptions struct {
 
 // SVG writes a drawing as one svg element, of at most MaxSVGBytes: presentation attributes and classes, and no style
 // attribute or script, so it works under a strict content security policy. Texts are escaped; a link is as it was
-// given. The error is that of w.
+// given. It writes to w once, at the end; the error is that of w.
 func SVG(w io.Writer, d Drawing, o SVGOptions) error {
 	var b bytes.Buffer
 	s := svg{&b}
