@@ -81,8 +81,8 @@ type Placed struct {
 
 // Layout places nodes and edges: each node in the column after the last that it needs, so columns are the order of
 // beginning, and within columns so that few edges cross. An edge that others imply (a to c beside a to b to c) is
-// left out, and so is a way back beside no edge. Nodes of equal rank stand in the order given unless crossings forbid
-// it.
+// left out, and so is a way back beside no edge. Nodes of equal rank stand in the order given unless crossings move
+// them.
 //
 // It refuses more than MaxNodes nodes, two of one ID, edges of nodes that are not there, and edges that run in a
 // circle.
