@@ -7,8 +7,8 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 )
 
-// Agents do the steps of the workflow order. They were made by makegood-import: a handler that echoes its input is a
-// stub, to be replaced by a call of yours with agent.TaskOf(ctx).Key, so that a repeated call has one effect.
+// Agents do the steps of the workflow order. They were made by makegood-import: what answers as it was asked is a stub,
+// and wants a call of yours in its place, with agent.TaskOf(ctx).Key, so that the same call that comes twice does one thing.
 var Agents = []agent.Handler{
 	functions,
 	sns,
@@ -40,14 +40,14 @@ func shipParcel(_ context.Context, in json.RawMessage) (json.RawMessage, error) 
 	return in, nil // a stub
 }
 
-// It undoes the step reserve_stock, as the Task Release Stock did. done is nil if it is unknown whether the step was
-// done; that there is no effect to undo is success.
+// It undoes the step reserve_stock, as the Task Release Stock did.
+// done is nil where nobody knows whether the step was done; that there is nothing to undo is success.
 func releaseStock(_ context.Context, in json.RawMessage, done *json.RawMessage) error {
 	return nil // a stub
 }
 
-// It undoes the step charge_card, as the Task Refund Card did. done is nil if it is unknown whether the step was
-// done; that there is no effect to undo is success.
+// It undoes the step charge_card, as the Task Refund Card did.
+// done is nil where nobody knows whether the step was done; that there is nothing to undo is success.
 func refundCard(_ context.Context, in json.RawMessage, done *json.RawMessage) error {
 	return nil // a stub
 }
