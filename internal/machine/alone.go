@@ -21,8 +21,8 @@ func suspect(a *job.Activity, claim job.Claim) {
 }
 
 // spare leaves a silent attempt uncounted if it shared its process with others, since one of the others may have
-// killed it, and says so. Its successors run alone, so this happens once, whatever the agent then says of batch
-// mates.
+// killed it, and says so. Its successors run alone, so this happens once: later silences count, whatever the
+// agent says of batch mates.
 func spare(a *job.Activity, claim job.Claim) (why string) {
 	if claim.Beside <= 0 || a.Alone {
 		return ""

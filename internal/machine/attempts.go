@@ -254,7 +254,7 @@ func (t *turn) attemptFailed(at side, ended job.Entry) {
 		t.noteOf(at, ended)
 	}
 	if t.conclude(at) {
-		// The completion already told how the step ended, but not its possible effect.
+		// How the step ended is in its completion already, but not its possible effect.
 		return
 	}
 	t.countFailure(at, ended)

@@ -49,7 +49,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		t.heldUp()
 	}
 	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
-		// The timeout gives up the open attempts. That must be saved before they are closed, so none is due now.
+		// What is out is given up by the timeout. That must be saved before it is closed, so no close is due now.
 		t.timeUp()
 	}
 	for i := range t.job.Steps {
