@@ -1,6 +1,6 @@
-// Command changes keeps a table of orders by their state, in a file of its own, by hearing of every change. Half way through the
-// process ends before the table has taken all, a second one goes on, and what it is told again it knows. At the end the table
-// is what the jobs are.
+// Command changes keeps a table of orders by their state, in a file of its own, by receiving every change. Half way
+// through, the process ends before the table has taken all changes; a second one goes on, and recognises repeated
+// changes. At the end the table matches the jobs.
 //
 //	go run ./examples/changes
 package main
@@ -25,7 +25,7 @@ import (
 	"github.com/makegood-dev/makegood/engine"
 )
 
-// orders is how many are submitted, and every declined one of them is declined.
+// orders is how many are submitted; one in every declined is declined.
 const (
 	orders   = 20
 	declined = 5
@@ -91,8 +91,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// work runs an engine until the orders are made good, and, unless its table is full, until the table has taken that. It returns how
-// many jobs there are in each state.
+// work runs an engine until the orders are made good, and, unless its table is full, until the table has taken that.
+// It returns how many jobs there are in each state.
 func work(ctx context.Context, dir string, t *table, from, to int) (map[string]int, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

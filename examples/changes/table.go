@@ -18,12 +18,12 @@ type table struct {
 	path string
 	// Orders are by their ids.
 	Orders map[string]row
-	// again is how many changes were heard that were in the table already. full is how many more runs it takes; below zero: any.
+	// again is how many received changes were in the table already. full is how many more runs it takes; negative: any.
 	again int
 	full  atomic.Int64
 }
 
-// row is an order: the number of the last change that was taken, and what that has made of it.
+// row is an order: the number of the last change that was taken, and the resulting state.
 type row struct {
 	Number int
 	State  string
@@ -45,7 +45,8 @@ func openTable(path string) (*table, error) {
 	return t, json.Unmarshal(text, &t.Orders)
 }
 
-// take takes each number of an order once, in order, and answers only when it is in the file: what is refused comes again.
+// take takes each number of an order once, in order, and returns after it is in the file: a refused change comes
+// again.
 func (t *table) take(_ context.Context, run makegood.Changes) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,12 +70,12 @@ func (t *table) take(_ context.Context, run makegood.Changes) error {
 	}
 	t.Orders[run.Job] = is
 	if err := t.write(); err != nil || last {
-		return errors.Join(err, errFull) // What was written is said to have failed, so it comes again.
+		return errors.Join(err, errFull) // The write was reported as failed, so its changes come again.
 	}
 	return nil
 }
 
-// write replaces the file at once: whoever opens it finds the table as it was, or as it is.
+// write replaces the file atomically: a reader finds the table before or after.
 func (t *table) write() error {
 	text, err := json.Marshal(t.Orders)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command large-report makes a report of 20 MB from a small order, by reference: one step renders it, the next reads it and
-// checks it. Two orders are submitted, and the second is for more pages than it gets, so that its report is undone.
+// Command large-report makes a report of 20 MB from a small order, by reference: one step renders it, the next reads
+// it and checks it. Two orders are submitted, and the second is for more pages than it gets, so that its report is
+// undone.
 //
 //	go run ./examples/large-report
 package main
@@ -38,7 +39,7 @@ steps:
     undo: none
 `)}}
 
-// order is what the first step is asked for, rendered what it gives: the report by reference, and beside it what others decide by.
+// order is the input of the first step, rendered its output: the report by reference, and the facts for decisions.
 type order struct {
 	Title string `json:"title"`
 }
@@ -92,7 +93,7 @@ func press(out io.Writer) *agent.Agent {
 		}))
 }
 
-// run submits two orders, and says what became of them.
+// run submits two orders, and prints their ends.
 func run(ctx context.Context, out io.Writer, dir string) error {
 	eng, err := engine.Open(ctx, engine.Options{Dir: dir, Workflows: workflows, Agents: []agent.Handler{press(out)}})
 	if err != nil {

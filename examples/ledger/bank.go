@@ -16,7 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/engine"
 )
 
-// workflows are a transfer, and one line by a teller who may hang, given up in three ways.
+// workflows are a transfer, and one line by a teller that may hang, given up in three ways.
 var workflows = fstest.MapFS{
 	"transfer.yaml": {Data: []byte(`
 name: transfer
@@ -39,12 +39,12 @@ steps:
 	"stopped.yaml": {Data: []byte("name: stopped\nonFailure: stop\nsteps: [{name: book, agent: teller, timeout: 1s, retry: {attempts: 1}, undo: {action: cancel}}]")},
 }
 
-// transfer is the input of a job, and line what is written of it.
+// transfer is the input of a job, and line its entry in the ledger.
 type transfer struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Cents int    `json:"cents"`
-	// Bad: nobody signs it.
+	// Bad: it is never signed.
 	Bad bool `json:"bad,omitempty"`
 }
 
@@ -122,7 +122,7 @@ func open(ctx context.Context, dir string) (*engine.Engine, *ledger, error) {
 	return eng, l, nil
 }
 
-// running runs an engine on the folder while do does something with it.
+// running runs an engine on the folder while do uses it.
 func running(ctx context.Context, dir string, do func(context.Context, *engine.Engine, *ledger) error) error {
 	eng, l, err := open(ctx, dir)
 	if err != nil {

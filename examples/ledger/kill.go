@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// perLife is how many transfers each life submits, and badEvery which of them nobody signs.
+	// perLife is how many transfers each life submits, and badEvery selects those that are never signed.
 	perLife  = 5
 	badEvery = 4
 	// longest is how long a life lasts at most, from when its engine runs.
@@ -33,7 +33,7 @@ func transferOf(life, n int) (id string, t transfer) {
 	return fmt.Sprintf("t-%d-%d", life, n), t
 }
 
-// live is a life of the process that is killed: it goes on with what is there, and submits some more.
+// live is a life of the killed process: it goes on with the existing jobs, and submits some more.
 func live(ctx context.Context, dir, number string, out io.Writer) error {
 	life, err := strconv.Atoi(number)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command ledger shows that what an agent writes in a table of its own happens exactly once. It runs transfers between
-// accounts in a process that it kills again and again, at any moment, and then compares the ledger with the jobs, line by
-// line. Then it lets attempts hang until they were given up, and wakes them: what they write must be refused.
+// Command ledger shows that an agent's writes in a table of its own happen exactly once. It runs transfers between
+// accounts in a process that it kills again and again, at any moment, and then compares the ledger with the jobs,
+// line by line. Then it lets attempts hang until they were given up, and wakes them: their writes must be refused.
 //
 //	go run ./examples/ledger -kills 1000
 //

@@ -36,8 +36,8 @@ var ends = []struct {
 	lines    int
 }{{"again", makegood.JobProcessed, 1}, {"undone", makegood.JobUndone, 0}, {"stopped", makegood.JobError, 0}}
 
-// tell is the process of the teller: its first attempt of each job hangs, whatever its context says, until a line comes in,
-// and then it writes.
+// tell is the process of the teller: its first attempt of each job hangs, regardless of its context, until a line
+// comes in, and then it writes.
 func tell(ctx context.Context, dir, url string, in io.Reader, out io.Writer) error {
 	l, err := openLedger(dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func tell(ctx context.Context, dir, url string, in io.Reader, out io.Writer) err
 	defer func() { _ = l.db.Close() }()
 	awake := make(chan struct{})
 	go func() {
-		_, _ = bufio.NewReader(in).ReadString('\n') // Whoever would wake it is gone, or has.
+		_, _ = bufio.NewReader(in).ReadString('\n') // The process that would wake it is gone, or has.
 		close(awake)
 	}()
 	book := func(ctx context.Context, what line) (line, error) {
@@ -69,8 +69,8 @@ func tell(ctx context.Context, dir, url string, in io.Reader, out io.Writer) err
 	return onhttp.Run(ctx, agent.New("teller", agent.Do("book", book).Undo("cancel", l.cancel)), onhttp.Options{URL: url, Concurrency: 100, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// wakeZombies has attempts hang until they were given up, and their jobs have ended without them; then it wakes them, and
-// returns how many of them were refused.
+// wakeZombies has attempts hang until they were given up, and their jobs have ended without them; then it wakes them,
+// and returns how many were refused.
 func wakeZombies(ctx context.Context, dir string, zombies int) (refused int, err error) {
 	err = running(ctx, dir, func(ctx context.Context, eng *engine.Engine, l *ledger) error {
 		t, err := startTeller(ctx, dir, eng)
@@ -160,7 +160,7 @@ func startTeller(ctx context.Context, dir string, eng *engine.Engine) (*teller, 
 	return t, nil
 }
 
-// hears waits until the teller has said something so many times, and returns how often it was that; anything else is an error.
+// hears waits until the teller has sent so many lines, and returns how many said what; any other is an error.
 func (t *teller) hears(ctx context.Context, times int, what string) (heard int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Command provisioning serves a platform of three resources at one loopback address: namespaces, which are slow, access
-// rules, and DNS names, which are refused now and then. Each subscription has one of each, active or inactive. The engine
-// is `makegood dev` with the workflow beside this file: see README.md.
+// Command provisioning serves a platform of three resources at one loopback address: namespaces, which are slow,
+// access rules, and DNS names, which are refused now and then. Each subscription has one of each, active or inactive.
+// The engine is `makegood dev` with the workflow beside this file: see README.md.
 package main
 
 import (

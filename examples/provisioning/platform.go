@@ -13,21 +13,21 @@ import (
 const (
 	// maxBody is how many bytes of a request are read.
 	maxBody = 1 << 10
-	// taken is what the subscriptions begin with whose DNS name somebody else has: it is refused in every round.
+	// taken is the prefix of subscriptions with a DNS name of another customer: it is refused in every round.
 	taken = "taken-"
 )
 
 // resources are what a subscription has one of each.
 var resources = []string{"namespace", "access", "dns"}
 
-// platform knows which resources are active. It does what its callers' keys ask of it, and each once.
+// platform knows which resources are active. It obeys its callers' keys, each once.
 type platform struct {
 	slow     time.Duration
 	refusals int
 
 	mu sync.Mutex
-	// answers are the statuses that were answered by key; a key that comes again gets the same, and does nothing. Of a key
-	// whose undo has come no call is taken any more.
+	// answers are the answered statuses by key; a repeated key gets the same one, without effect. After the undo of a
+	// key, further calls under it are refused.
 	answers map[string]int
 	undone  map[string]bool
 	// active are the resources by subscription, refused how often the DNS name of one was.
@@ -36,7 +36,7 @@ type platform struct {
 	totals  totals
 }
 
-// totals count what happened. Twice should be 0: it counts what was activated while it was active.
+// totals count the events. Twice should be 0: it counts activations of active resources.
 type totals struct {
 	Activated, Deactivated, Twice, AgainByKey, RefusedAfterUndo int
 }
@@ -58,7 +58,7 @@ func (p *platform) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /subscriptions", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(p.report()) // a caller who goes away has only itself to blame
+		_ = json.NewEncoder(w).Encode(p.report()) // a caller that goes away has only itself to blame
 	})
 	return mux
 }
@@ -118,12 +118,12 @@ func (p *platform) activate(c call) int {
 	return http.StatusOK
 }
 
-// deactivate makes a resource inactive, and sees to it that a call which is still on its way to activate it comes too late.
-// p.mu is held.
+// deactivate makes a resource inactive, and sees to it that a call which is still on its way to activate it comes too
+// late. p.mu is held.
 func (p *platform) deactivate(c call) int {
 	p.undone[c.forwardKey] = true
 	if !p.active[c.subscription][c.resource] {
-		return http.StatusNotFound // which is as good: there is nothing to undo
+		return http.StatusNotFound // which is as good: there is no effect to undo
 	}
 	delete(p.active[c.subscription], c.resource)
 	p.totals.Deactivated++

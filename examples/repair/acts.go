@@ -18,13 +18,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/sample/services"
 )
 
-// giftID is the order whose refund can never succeed, and giftTotal what it costs.
+// giftID is the order with a refund that can never succeed, and giftTotal its price.
 const (
 	giftID    = "gift-1"
 	giftTotal = 42.5
 )
 
-// submit writes a file of orders, submits it, and waits until all of them have stopped.
+// submit writes a file of orders, submits it, and waits until all orders have stopped.
 func (s *stage) submit(ctx context.Context) error {
 	fmt.Printf("\nThe shop is open at %s, and an engine at %s.\n", s.shop, s.engine)
 	fmt.Printf("In order.yaml somebody has written %s where it is %s.\nNobody has noticed yet, and %d orders come in:\n", wrong, right, s.orders)
@@ -48,7 +48,7 @@ func (s *stage) submit(ctx context.Context) error {
 	return s.until(ctx, "order", makegood.JobPending, makegood.JobProcessing)
 }
 
-// repair looks at what waits, corrects the definition, and has all orders go on.
+// repair looks at the waiting orders, corrects the definition, and has all orders go on.
 func (s *stage) repair(ctx context.Context) error {
 	fmt.Println("\nAll of them have stopped. What waits for a person?")
 	began := time.Now()
@@ -175,7 +175,7 @@ The shop's ledger, compared with the jobs, line by line:
 	return nil
 }
 
-// violations are what is wrong beyond what holds for any shop: here each action was asked for once.
+// violations are the faults beyond the rules of any shop: here each action was asked for once.
 func (s *stage) violations(l services.Ledger, ends map[string]makegood.ProcessState) []string {
 	var found []string
 	want := func(id string, state makegood.ProcessState, actions ...services.Action) {

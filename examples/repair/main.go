@@ -1,7 +1,7 @@
-// Command repair shows how many jobs are repaired at once. It opens a shop and an engine, submits 10,000 orders with a
-// definition that has a typing error in it, looks at what waits for a person, corrects the definition, and has all of
-// them go on by one command. Then a refund that can never succeed is settled by hand. At last it compares the shop's ledger
-// with the jobs, line by line. It exits 0 only if every effect was made exactly once.
+// Command repair shows how many jobs are repaired at once. It opens a shop and an engine, submits 10,000 orders with
+// a typing error in their definition, looks at the jobs that wait for a person, corrects the definition, and has all
+// jobs go on by one command. Then a refund that can never succeed is settled by hand. At last it compares the shop's
+// ledger with the jobs, line by line. It exits 0 only if every effect was made exactly once.
 package main
 
 import (

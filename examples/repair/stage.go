@@ -27,14 +27,14 @@ const (
 	doneWithin = 10 * time.Minute
 )
 
-// What is wrong with the orders' definition, and what is right.
+// The fault in the orders' definition, and its correction.
 const (
 	right = "/payments/charge"
 	wrong = "/payment/charge"
 )
 
-// gift is a workflow whose shipment is refused, and whose refund is, too, for good: the shop knows no such place, and its
-// payments are not told of which order.
+// gift is a workflow with a shipment that is refused, and a refund that is refused for good: the shop knows no such
+// place, and its payments are not told the order.
 const gift = `
 name: gift
 onFailure: undo
@@ -60,7 +60,7 @@ steps:
     undo: none
 `
 
-// stage is what is played on: a folder that is removed again, a shop and an engine, each a process of its own.
+// stage is the scene: a folder that is removed again, a shop and an engine, each a process of its own.
 type stage struct {
 	dir    string
 	orders int
@@ -72,7 +72,7 @@ type stage struct {
 	took time.Duration
 }
 
-// open builds what is needed, and opens the shop and the engine.
+// open builds the programs, and opens the shop and the engine.
 func open(ctx context.Context, orders int) (s *stage, err error) {
 	dir, err := os.MkdirTemp("", "makegood-repair-")
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *stage) serve(ctx context.Context, word int, name string, args ...string
 	if err != nil {
 		return "", err
 	}
-	cmd.Stderr = log // each of 10,000 jobs in Error is a line of it
+	cmd.Stderr = log // each of 10,000 jobs in Error writes a line to it
 	s.shut = append(s.shut, func() { _ = log.Close() })
 	url, shut, err := services.Launch(cmd, word, readyWithin)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *stage) close() {
 	_ = os.RemoveAll(s.dir) // below the system's folder for such
 }
 
-// define writes the definition of an order, in which the charge goes to a path of the shop. It stops where a step is given up:
+// define writes the definition of an order with the charge at a path of the shop. It stops when a step is given up:
 // in front of a person.
 func (s *stage) define(charge string) error {
 	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(s.shop))

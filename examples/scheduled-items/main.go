@@ -1,5 +1,5 @@
-// Command scheduled-items puts many items into an engine, in any order, each with a time of its own; some times are equal. Each
-// is done at its time, once, and many at once.
+// Command scheduled-items puts many items into an engine, in any order, each with a time of its own; some times are
+// equal. Each is done at its time, once, and many at once.
 //
 //	go run ./examples/scheduled-items
 package main
@@ -26,7 +26,7 @@ const (
 	within = 5 * time.Second
 )
 
-// item is what is to be done, and when.
+// item is a piece of work and its time.
 type item struct {
 	Message string    `json:"message"`
 	Time    time.Time `json:"time"`
@@ -58,8 +58,8 @@ func main() {
 	}
 }
 
-// run adds many items whose times lie within a while from now, and returns when all are done. With a folder, those that an earlier
-// run has left are done, too.
+// run adds many items with times within a while from now, and returns when all are done. With a folder, it also does
+// the items that an earlier run has left.
 func run(ctx context.Context, out io.Writer, dir string, many int, within time.Duration) error {
 	p := &printer{out: out, done: map[string]int{}}
 	eng, err := engine.Open(ctx, engine.Options{

@@ -125,7 +125,7 @@ func (d *demo) open(ctx context.Context) error {
 	}
 	line := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(said).ReadString('\n') // An office that dies says nothing.
+		text, _ := bufio.NewReader(said).ReadString('\n') // A dying office sends no text.
 		line <- text
 	}()
 	select {
@@ -142,13 +142,13 @@ func (d *demo) open(ctx context.Context) error {
 	return fmt.Errorf("the office did not open within %s", opens)
 }
 
-// kill ends the office by SIGKILL: no handler runs, nothing is tidied up.
+// kill ends the office by SIGKILL: no handler runs, no cleanup is done.
 func (d *demo) kill() {
 	_ = d.office.Process.Kill()
 	_ = d.office.Wait() // It says that it was killed.
 }
 
-// book books all trips, three quarters of them while services are down, and kills the office in the middle of that.
+// book books all trips, three quarters while services are down, and kills the office in the middle.
 func (d *demo) book(ctx context.Context) error {
 	quarter := d.bookings / 4
 	if err := d.submit(ctx, 0, quarter); err != nil {

@@ -1,6 +1,7 @@
-// Command travel is a travel agency. Without a word it is a demonstration: bookings go on through an outage of its services and
-// a kill of its engine, and the ledger of the services is compared with them. With the word office it is the agency's own
-// server, which has the engine in it, and with the word agency the services, as servers of their own. See README.md.
+// Command travel is a travel agency. Without a word it is a demonstration: bookings go on through an outage of its
+// services and a kill of its engine, and the ledger of the services is compared with them. With the word office it is
+// the agency's own server, with the engine in it, and with the word agency the services, as own servers. See
+// README.md.
 package main
 
 import (
@@ -44,7 +45,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run returns the exit code: 0, or 1 when something could not be done or was not as it must be.
+// run returns the exit code: 0, or 1 after a failure or a wrong result.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	word := ""
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {

@@ -75,7 +75,7 @@ type Run struct {
 	slots chan struct{}
 }
 
-// tracked is what is known of a job of the file.
+// tracked is the state of a job of the file.
 type tracked struct {
 	rev    int64
 	state  makegood.ProcessState
@@ -84,7 +84,7 @@ type tracked struct {
 	slot bool
 }
 
-// New makes a run of lines whose ids differ. progress, if set, hears how many jobs have ended.
+// New makes a run of lines with different ids. progress, if set, is told how many jobs have ended.
 func New(lines []Line, progress func(ended int)) *Run {
 	r := &Run{
 		lines: lines, progress: progress, jobs: make(map[string]*tracked, len(lines)),
@@ -106,7 +106,7 @@ func (r *Run) Saved(j job.Job) {
 	defer r.mu.Unlock()
 	t, ok := r.jobs[j.ID]
 	if !ok || j.Rev < t.rev {
-		// Saves are seen in no order; an older one says nothing.
+		// Saves are seen in no order; an older one adds no information.
 		return
 	}
 	was := atEnd(t.state)
@@ -134,11 +134,11 @@ func (r *Run) Saved(j job.Job) {
 	}
 }
 
-// atEnd: nothing moves the job on by itself.
+// atEnd: the job does not move on by itself.
 func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.JobError }
 
-// Check refuses a file of which a line stands in the engine's store with other content, naming up to
-// twenty. Nothing was submitted then.
+// Check refuses a file with a line that is in the engine's store with other content, naming up to twenty. No line was
+// submitted then.
 func (r *Run) Check(ctx context.Context, e *embedded.Engine, file string, c *workflowfile.Compiled) error {
 	var problems []error
 	for _, l := range r.lines {
@@ -193,7 +193,7 @@ func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compil
 	}
 	stop()
 	if waiting != nil {
-		// Only so that nothing uses the engine after this; its error is that it was stopped.
+		// Only so that no goroutine uses the engine after this; its error is that it was stopped.
 		<-waiting
 	}
 	err = errors.Join(err, <-engine)
@@ -203,7 +203,7 @@ func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compil
 	return r.summary(time.Since(started)), err
 }
 
-// submit submits every line, in their order, at most window of them being under way at a time.
+// submit submits every line, in order, with at most window under way at a time.
 func (r *Run) submit(ctx context.Context, e *embedded.Engine, definition string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

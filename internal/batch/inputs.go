@@ -33,12 +33,12 @@ type Line struct {
 	Hash string
 }
 
-// Error is something that is wrong with a line; Line is 0 where it is with the file as a whole.
+// Error is a fault of a line; Line is 0 for a fault of the file as a whole.
 type Error = workflowfile.Error
 
-// Errors is what is wrong with a file, by line.
+// Errors are the faults of a file, by line.
 type Errors struct {
-	// First are the first MaxErrors of them; More is how many there are besides.
+	// First are the first MaxErrors errors; More is how many there are besides.
 	First []Error
 	More  int
 }
@@ -92,8 +92,8 @@ type Text struct {
 	Long  bool
 }
 
-// Texts returns the lines of a file of which each has at most so many bytes, and with a line that is none the error that
-// ended it. A mark at its beginning is left out. No more than a line is held in memory.
+// Texts returns the lines of a file, each of at most so many bytes; a zero line carries the error that ended it. A
+// mark at the file's beginning is left out. It holds no more than a line in memory.
 func Texts(from io.Reader, most int) iter.Seq2[Text, error] {
 	return func(yield func(Text, error) bool) {
 		lines := bufio.NewReaderSize(from, 64<<10)
@@ -119,7 +119,7 @@ func Texts(from io.Reader, most int) iter.Seq2[Text, error] {
 	}
 }
 
-// readLine returns the next line, which the caller may keep. Of one that is too long it keeps nothing.
+// readLine returns the next line, which the caller may keep. It keeps no part of a line that is too long.
 func readLine(from *bufio.Reader, most int) (line []byte, long bool, err error) {
 	for {
 		piece, err := from.ReadSlice('\n')
@@ -135,7 +135,7 @@ func readLine(from *bufio.Reader, most int) (line []byte, long bool, err error) 
 	}
 }
 
-// Add notes what is wrong with a line; of those beyond MaxErrors, that there are more.
+// Add notes a fault of a line; beyond MaxErrors, only that there are more.
 func (e *Errors) Add(file string, number int, format string, args ...any) {
 	if len(e.First) == MaxErrors {
 		e.More++
@@ -144,7 +144,7 @@ func (e *Errors) Add(file string, number int, format string, args ...any) {
 	e.First = append(e.First, Error{File: file, Line: number, Message: fmt.Sprintf(format, args...)})
 }
 
-// reader collects the lines of one file, and what is wrong with them.
+// reader collects the lines of one file, and their faults.
 type reader struct {
 	file string
 	// id returns a line's id; nil: .id.

@@ -42,10 +42,10 @@ type Submissions struct {
 	Workflows map[string]int
 }
 
-// CheckSubmissions reads a file of submissions through: one JSON object a line, each of which becomes a job.
-// EachSubmission reads it again, to submit them. Neither holds more than a line of the file, and the ids. The name is
-// used in errors only. An *Errors says what is wrong with which lines; any other error is that of reading. An id that
-// stands twice must be that of the same submission.
+// CheckSubmissions reads a file of submissions through: one JSON object a line, each for one job. EachSubmission
+// reads it again, to submit them. Neither holds more than a line of the file, and the ids. The name is used in errors
+// only. An *Errors lists the faulty lines; any other error is that of reading. A repeated id must have the same
+// submission.
 func CheckSubmissions(name string, from io.Reader) (Submissions, error) {
 	found := Submissions{Workflows: map[string]int{}}
 	var wrong Errors
@@ -88,8 +88,8 @@ type seen struct {
 	hash string
 }
 
-// EachSubmission returns the submissions of a file that was checked, in their order. A line that is wrong now, since
-// somebody has changed the file, ends it.
+// EachSubmission returns the submissions of a file that was checked, in their order. A line that is faulty now, since
+// the file has changed, ends it.
 func EachSubmission(name string, from io.Reader) iter.Seq2[Submission, error] {
 	return func(yield func(Submission, error) bool) {
 		for text, err := range Texts(from, makegood.MaxPayloadBytes+maxAround) {
@@ -111,11 +111,11 @@ func EachSubmission(name string, from io.Reader) iter.Seq2[Submission, error] {
 	}
 }
 
-// errBlank: there is nothing on the line.
+// errBlank: the line is empty.
 var errBlank = errors.New("the line is blank")
 
-// read reads a line, and gives it an id made of the file's name, its number and its content if it has none: so the same file again is
-// the same jobs.
+// read reads a line, and gives it an id made of the file's name, its number and its content if it has none: so the
+// same file again is the same jobs.
 func read(name string, text Text) (Submission, string, error) {
 	switch {
 	case text.Long:
@@ -169,7 +169,7 @@ var fields = []field{
 	{"labels", "an object of texts", func(s *makegood.Submission) any { return &s.Labels }},
 }
 
-// decode reads an object whose fields are exactly these.
+// decode reads an object with exactly these fields.
 func decode(text []byte) (s makegood.Submission, err error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(text, &given); err != nil || given == nil {
@@ -193,7 +193,7 @@ func decode(text []byte) (s makegood.Submission, err error) {
 	return s, check(s)
 }
 
-// check says what is wrong with a submission, whatever workflow it is of.
+// check returns the fault of a submission to any workflow.
 func check(s makegood.Submission) error {
 	if s.ID != "" {
 		if err := makegood.CheckJobID(s.ID); err != nil {

@@ -1,9 +1,9 @@
-// Package canonical reads JSON strictly and writes it in one way only, so that equal values have
-// equal bytes and a hash can distinguish them.
+// Package canonical reads JSON strictly and writes it in one way only, so that equal values have equal bytes and a
+// hash can distinguish them.
 //
-// Keys are sorted, there is no white space, a string has one spelling, and a number stays as it was
-// written: 1.0 and 1 are different here, and 12345678901234567890 loses nothing. The package judges
-// no meaning and knows no words of Makegood.
+// Keys are sorted, there is no white space, a string has one spelling, and a number stays as it was written: 1.0 and
+// 1 are different here, and 12345678901234567890 keeps all digits. The package judges no meaning and knows no words
+// of Makegood.
 package canonical
 
 import (
@@ -24,9 +24,9 @@ const (
 	HashChars = 32
 )
 
-// JSON returns the canonical form of value. It refuses what is not exactly one JSON value in UTF-8,
-// an object with the same key twice, half a surrogate pair, and nesting deeper than MaxDepth; the
-// error says what and at which byte, counted from 1. It keeps nothing of value.
+// JSON returns the canonical form of value. It refuses input other than exactly one JSON value in UTF-8, an object
+// with the same key twice, half a surrogate pair, and nesting deeper than MaxDepth; the error names the fault and its
+// byte, counted from 1. It keeps no reference to value.
 func JSON(value json.RawMessage) ([]byte, error) {
 	r := reader{in: value, out: make([]byte, 0, len(value))}
 	if err := r.document(); err != nil {
@@ -35,8 +35,8 @@ func JSON(value json.RawMessage) ([]byte, error) {
 	return r.out, nil
 }
 
-// CheckDepth refuses JSON that is nested deeper than MaxDepth: what is larger by a few levels, as a message that holds it is, can still be
-// written and read everywhere. Of what is no JSON it says nothing.
+// CheckDepth refuses JSON that is nested deeper than MaxDepth: a message with a few levels around it can still be
+// written and read everywhere. It does not check that the text is JSON.
 func CheckDepth(value []byte) error {
 	depth, inText := 0, false
 	for i := 0; i < len(value); i++ {
@@ -63,9 +63,8 @@ func Hash(bytes []byte) string {
 	return hex.EncodeToString(sum[:])[:HashChars]
 }
 
-// AppendString appends text to out as a JSON string in its canonical spelling: only what must be is
-// escaped, and the two characters U+FFFE and U+FFFF, which a queue does not take. What is not UTF-8
-// becomes U+FFFD.
+// AppendString appends text to out as a JSON string in its canonical spelling: it escapes only the characters that
+// must be, and U+FFFE and U+FFFF, which a queue does not take. Bytes that are not UTF-8 become U+FFFD.
 func AppendString(out []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	out = append(out, '"')
@@ -141,7 +140,7 @@ func (r *reader) fail(format string, args ...any) error {
 	return fmt.Errorf("%s (byte %d)", fmt.Sprintf(format, args...), r.at+1)
 }
 
-// unexpected says what stands where something else was wanted.
+// unexpected names the text at a place that wanted another.
 func (r *reader) unexpected(want string) error {
 	if r.at >= len(r.in) {
 		return r.fail("it ends where %s should be", want)

@@ -12,7 +12,7 @@ import (
 // latelyFor is over how long what ended is counted.
 const latelyFor = 5 * time.Minute
 
-// Agents returns how the agents stand, but for what is paused: by their names, those here and those outside.
+// Agents returns the status of the agents, without pauses: local and outside agents, by name.
 func (e *Engine) Agents(ctx context.Context) ([]api.Agent, error) {
 	asks := e.asks()
 	var all []api.Agent
@@ -78,7 +78,7 @@ func (e *Engine) countedSince() time.Time {
 	return since
 }
 
-// asks returns the workflows that ask an agent for something, by the agents' names, sorted.
+// asks returns the workflows that use each agent, by the agents' names, sorted.
 func (e *Engine) asks() map[string][]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

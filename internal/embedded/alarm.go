@@ -9,8 +9,8 @@ import (
 // grain is how exact an alarm is: keys that are closer than that wake the Supervisor once.
 const grain = 10 * time.Millisecond
 
-// alarm rings at the times that were set, so that the Supervisor need not look when nothing is due.
-// It may ring for keys that have moved since: looking finds nothing then.
+// alarm rings at the times that were set, so that the Supervisor need not look before a key is due. It may ring for
+// keys that have moved since; the look is then in vain.
 type alarm struct {
 	mu    sync.Mutex
 	times timeHeap
@@ -23,7 +23,7 @@ func newAlarm() *alarm {
 	return &alarm{set: make(map[int64]bool), sooner: make(chan struct{}, 1)}
 }
 
-// at sets the alarm to a time; zero sets nothing.
+// at sets the alarm to a time; zero sets no alarm.
 func (a *alarm) at(t time.Time) {
 	if t.IsZero() {
 		return

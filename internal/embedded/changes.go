@@ -2,7 +2,7 @@ package embedded
 
 import "github.com/makegood-dev/makegood/internal/changes"
 
-// publisher is who is told of every change; nil: nobody hears of them.
+// publisher returns the receiver of every change; nil: changes are not published.
 func (e *Engine) publisher() changes.Publisher {
 	if e.config.Changes == nil && !e.config.Live {
 		return nil
@@ -15,5 +15,5 @@ func (e *Engine) publisher() changes.Publisher {
 	return changes.Live{Hub: e.hub, Next: e.relay}
 }
 
-// Hub shows changes to those who look on; nil where nothing is kept of them.
+// Hub shows changes to watchers; nil if no changes are kept.
 func (e *Engine) Hub() *changes.Hub { return e.hub }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// DefaultConcurrency is how many attempts of an agent run at once where nothing is said of it.
+	// DefaultConcurrency is how many attempts of an agent run at once by default.
 	DefaultConcurrency = 64
 	// MaxConcurrency is how many may.
 	MaxConcurrency = 10_000
 )
 
-// Concurrency is how many attempts run here at once. It counts forward attempts and undos apart: beside as many steps as run for
-// days there is room for as many undos.
+// Concurrency is how many attempts run here at once. It counts forward attempts and undos apart: steps that run for
+// days leave room for as many undos.
 type Concurrency struct {
 	// All is how many of all agents may run; zero: as many as those of each.
 	All int
@@ -27,7 +27,7 @@ type Concurrency struct {
 
 func (c Concurrency) of(agent string) int { return cmp.Or(c.Agents[agent], DefaultConcurrency) }
 
-// slots returns what bounds all agents; nil: nothing does.
+// slots returns the semaphore for all agents; nil: unlimited.
 func (c Concurrency) slots() chan struct{} {
 	if c.All == 0 {
 		return nil

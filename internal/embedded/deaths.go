@@ -8,11 +8,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// deathsOfALoop is how many runs in a row must have died within minutes, before anything was done in them, to be called a loop.
+// deathsOfALoop is how many runs in a row must have died within minutes, without progress, to be called a loop.
 const deathsOfALoop = 5
 
-// warnOfDeaths says what a loop of deaths is. Whatever was under way in each of them is a suspect, and most of it is innocent: it
-// is not their jobs that a person has to look at first.
+// warnOfDeaths explains a loop of deaths. Every attempt under way at each death is a suspect, and most are innocent:
+// their jobs are not the first for a person to look at.
 func (e *Engine) warnOfDeaths(ctx context.Context, run store.Incarnation) {
 	if run.Deaths < deathsOfALoop {
 		return
@@ -38,7 +38,7 @@ func (e *Engine) noteProgress() {
 	e.progressed.Store(e.file.Progressed(context.Background()) == nil)
 }
 
-// noteStop keeps that this run ends because it was told to: what it cut off, it did not die over.
+// noteStop records that this run ends because it was told to: the attempts that it cut off did not kill it.
 func (e *Engine) noteStop() {
 	if e.scheduler == nil {
 		return // It was never counted.

@@ -12,12 +12,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// ErrHalfDefined: a workflow is current, and its schedules are not yet those that its file says. Defining it again goes on.
+// ErrHalfDefined: a workflow is current, but its schedules do not yet match its file. Defining it again goes on.
 var ErrHalfDefined = errors.New("the workflow is current, and its schedules are not all as its file says")
 
-// Define makes a workflow known, and the current one of its name, and its schedules those that are kept. It refuses, with
-// workflowfile.ErrInvalid, one that names an agent that this engine does not have, or an action that its agent does not; and one whose
-// schedules cannot be kept. An error that is no ErrHalfDefined leaves what was current.
+// Define stores a workflow and its schedules, and makes it the current one of its name. It refuses, with
+// workflowfile.ErrInvalid, an agent that this engine does not have, an action that its agent does not have, and
+// schedules that cannot be kept. An error other than ErrHalfDefined leaves the current workflow.
 func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := c.Check(workflowfile.WithExactly(e.config.Named()...)); err != nil {
 		return err

@@ -1,11 +1,11 @@
-// Package embedded is the whole of Makegood in one process: SQLite in one file, queues in memory, and
-// the same handlers that run on Lambda, fed with the same batches. It wires, and decides nothing.
+// Package embedded is the whole of Makegood in one process: SQLite in one file, queues in memory, and the same
+// handlers that run on Lambda, fed with the same batches. It only wires its parts together.
 //
 // # Death and restart
 //
-// Jobs are in the file and queues are not. That is enough: commands are derived from jobs. Each Open
-// is a new incarnation; attempts that an earlier one dispatched are over, because nothing of it can
-// still claim or reply, and whatever touches such a job first makes their successors.
+// Jobs are in the file and queues are not. That is enough: commands are derived from jobs. Each Open is a new
+// incarnation; attempts that an earlier one dispatched are over, because its agents can no longer claim or reply, and
+// the first event for such a job makes their successors.
 package embedded
 
 import (
@@ -57,11 +57,11 @@ func Beside() []string { return []string{filepayload.Folder, repairsFolder} }
 const repairsFolder = "repairs"
 
 const (
-	// defaultEventWorkers is how many batches of events are handled at once: enough that the writes
-	// of one group of them gather while another is being flushed.
+	// defaultEventWorkers is how many batches of events are handled at once: enough that the writes of one group gather
+	// while another is being flushed.
 	defaultEventWorkers = 16
-	// tick is how often the Supervisor looks at what is overdue, woken or not; keys that are
-	// younger than that it has just told of, so nothing is found more than two ticks late.
+	// tick is how often the Supervisor looks at overdue keys, woken or not; keys younger than a tick have just been sent,
+	// so every key is found within two ticks.
 	tick = 500 * time.Millisecond
 	// brakedFor is how long the Supervisor waits for the events queue to become shorter.
 	brakedFor = 5 * time.Millisecond
@@ -85,10 +85,9 @@ type Queues interface {
 	queue.Receiver
 }
 
-// Config is what an engine is made of. The zero value keeps nothing and has no agents.
+// Config configures an engine. The zero value keeps its data in memory and has no agents.
 type Config struct {
-	// Dir is the folder that keeps everything, made if it is not there, for its owner alone. Empty:
-	// nothing is kept.
+	// Dir is the folder for all data, made for its owner alone if it does not exist. Empty: all data is in memory.
 	Dir string
 	// Retention is how long a job is kept after its end, at least MinRetention. Zero: for ever.
 	Retention time.Duration
@@ -97,15 +96,15 @@ type Config struct {
 	Outside []Outside
 	// Secrets gives the agents here what their tasks ask for. Default: MAKEGOOD_SECRET_NAME of the environment.
 	Secrets agent.Secrets
-	// Notifier is told of Errors. Default: the log. Listener, if set, is told of what jobs announce to who listens.
+	// Notifier receives Errors. Default: the log. Listener, if set, receives the announcements of jobs to listeners.
 	Notifier, Listener notify.Notifier
-	// Asker tells those who are asked to complete steps that wait; Asked are their registered names. Link makes the link
+	// Asker tells the people that are to complete waiting steps; Asked are their registered names. Link makes the link
 	// under which a person can answer with a completion token.
 	Asker notify.Asker
 	Asked []string
 	Link  func(completion string) string
-	// Changes, if set, is handed every change of every job, at least once and in the order of its numbers; Live lets those who look
-	// on see them (Engine.Hub). Neither: nothing is kept for it.
+	// Changes, if set, receives every change of every job, at least once and in the order of its numbers; Live shows
+	// changes to watchers (Engine.Hub). Without both, no changes are kept.
 	Changes changes.Sink
 	Live    bool
 	// Replies are the registered names that a submission may give as replyTo; Listener knows them.
@@ -116,7 +115,7 @@ type Config struct {
 	Parked func(id string)
 	// Telemetry is where traces and metrics go; the zero value: nowhere.
 	Telemetry telemetry.Telemetry
-	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
+	// Logger logs failures, the same one once a minute (package quiet). Default: slog.Default().
 	Logger *slog.Logger
 	// EventWorkers is how many batches of events are handled at once. Default: 16.
 	EventWorkers int
@@ -134,7 +133,7 @@ type Config struct {
 	// OpenStore opens the store in a folder, or with an empty one in memory, and takes the lock of the folder; the lock
 	// may be there with an error, and nil in memory. Default: SQLite, in DataFile.
 	OpenStore func(ctx context.Context, dir string, logger *slog.Logger) (store.Embedded, store.FolderLock, error)
-	// WrapStore and WrapQueues put something between the engine and its parts; tests put faults there.
+	// WrapStore and WrapQueues wrap the engine's parts; tests inject faults there.
 	WrapStore  func(store.Store) store.Store
 	WrapQueues func(Queues) Queues
 }
@@ -161,22 +160,22 @@ type Engine struct {
 	// workers are the two of each agent, by its name.
 	workers map[string][]worker
 	door    *agentdoor.Door
-	// hub and relay are there where somebody hears of every change.
+	// hub and relay are set if changes are published.
 	hub   *changes.Hub
 	relay *changes.Relay
 
-	// opened is when it was; progressed says that something was done since, and that this is kept.
+	// opened is the time of Open; progressed says that work was done since, and that this is stored.
 	opened     time.Time
 	progressed atomic.Bool
 
 	mu sync.Mutex
-	// defined are the hashes of what Define made known, by name; agentsOf the agents that these ask for something.
+	// defined are the hashes of the defined workflows, by name; agentsOf the agents that they use.
 	defined  map[string]string
 	agentsOf map[string][]string
 }
 
-// Open opens the folder and takes its lock; a folder that another engine holds is refused, with the
-// name of who holds it. Nothing runs until Run.
+// Open opens the folder and takes its lock; it refuses a folder that another engine holds, and names the holder. No
+// work starts until Run.
 func Open(ctx context.Context, c Config) (*Engine, error) {
 	if c.Retention != 0 && c.Retention < MinRetention {
 		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
@@ -379,11 +378,12 @@ func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 	return e.file.Each(ctx, f)
 }
 
-// Close stops Run, waits until it has returned, closes the store and frees the folder; where agents did not stop and were given
-// up, the folder is free when they have ended, or their attempts: another engine in this process would work beside them.
+// Close stops Run, waits until it has returned, closes the store and frees the folder. If agents did not stop and
+// were given up, the folder is freed when they or their attempts have ended: another engine here would work beside
+// them.
 func (e *Engine) Close() error { return e.end(e.noteStop) }
 
-// end is Close, with what is to be kept of the end.
+// end is Close, with a note of the end to store.
 func (e *Engine) end(note func()) error {
 	if e.door != nil {
 		e.door.Close()

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// MinRetention is the shortest retention, the same as on DynamoDB. What is under way of a job that has
-	// ended (a late reply, a task that comes again) is over by then.
+	// MinRetention is the shortest retention, the same as on DynamoDB. Late replies and repeated tasks of an ended job
+	// are over by then.
 	MinRetention = 24 * time.Hour
-	// expireEvery is how often the engine looks for jobs whose retention is over.
+	// expireEvery is how often the engine looks for jobs past their retention.
 	expireEvery = time.Minute
 	// filesEvery is how often the engine looks whether its files are still those that it has open.
 	filesEvery = time.Second
@@ -27,14 +27,14 @@ func (e *Engine) watchStore(ctx context.Context) error {
 		case <-e.file.Lost():
 			return e.file.Failure()
 		case <-ticker.C:
-			// What it finds is the loss of the store, or a failure that the store deals with.
+			// It finds the loss of the store, or a failure that the store deals with.
 			_ = e.file.CheckFiles(ctx)
 		}
 	}
 }
 
-// expire deletes the jobs and the messages in quarantine whose retention is over, in small transactions between those of the others, and
-// gives room back to the disk. What fails is tried again a minute later.
+// expire deletes jobs and quarantined messages past their retention, in small transactions between those of the
+// others, and gives room back to the disk. It tries again a minute after a failure.
 func (e *Engine) expire(ctx context.Context) error {
 	ticker := time.NewTicker(expireEvery)
 	defer ticker.Stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// collectEvery is how often the engine looks for large payloads that nobody refers to.
+// collectEvery is how often the engine looks for large payloads without a reference.
 const collectEvery = time.Hour
 
 // large keeps the large payloads of an engine: in a folder beside its file, or with it in memory.
@@ -22,7 +22,7 @@ type large interface {
 	payload.Store
 	// Drop takes what a job had that was written and kept last before a time.
 	Drop(ctx context.Context, job string, before time.Time) error
-	// Collect takes some of what no job has, and nobody has written or kept for limits.KeepPayload.
+	// Collect removes some payloads that belong to no job and were neither written nor kept for limits.KeepPayload.
 	Collect(ctx context.Context, known func(ctx context.Context, job string) (bool, error)) (more bool, err error)
 	Close()
 }
@@ -65,8 +65,8 @@ func (e *Engine) OpenPayload(ctx context.Context, job string, p makegood.Payload
 	return e.large.Open(ctx, job, p, offset, n)
 }
 
-// dropLarge takes the payloads of jobs that were just deleted, which ended at finished or before. What is younger is of a job
-// of the same id that has come since, or is to come. What cannot be taken now is nobody's, and goes with what is collected.
+// dropLarge removes the payloads of jobs that were just deleted, which ended at finished or before. Younger payloads
+// belong to a later job of the same id. Payloads that cannot be removed now are unreferenced, and collected later.
 func (e *Engine) dropLarge(ctx context.Context, jobs []string, finished time.Time) {
 	for _, id := range jobs {
 		if err := e.large.Drop(ctx, id, finished); err != nil {
@@ -75,7 +75,7 @@ func (e *Engine) dropLarge(ctx context.Context, jobs []string, finished time.Tim
 	}
 }
 
-// collect takes from time to time the large payloads that are nobody's.
+// collect removes unreferenced large payloads from time to time.
 func (e *Engine) collect(ctx context.Context) error {
 	ticker := time.NewTicker(collectEvery)
 	defer ticker.Stop()

@@ -9,13 +9,13 @@ import (
 )
 
 var (
-	// ErrRunning: another Run of the same engine has not returned. It goes on as if nobody had asked.
+	// ErrRunning: another Run of the same engine has not returned. That Run goes on unaffected.
 	ErrRunning = errors.New("this engine runs already")
 	// ErrClosed: the engine was closed, and runs no more.
 	ErrClosed = errors.New("this engine was closed")
 )
 
-// life lets an engine run once at a time, and no more once it was closed. The zero value runs nothing yet.
+// life lets an engine run once at a time, and no more once it was closed. The zero value is ready to run.
 type life struct {
 	mu     sync.Mutex
 	closed bool
@@ -24,8 +24,8 @@ type life struct {
 	ended chan struct{}
 }
 
-// begin is what Run does first, and end what it does last; ctx ends with the one given, or by close. It fails with
-// ErrRunning or ErrClosed, and nothing has begun then.
+// begin starts Run, and end ends it; ctx ends with the one given, or by close. It fails with ErrRunning or ErrClosed
+// before any work has begun.
 func (l *life) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *life) end() {
 	l.stop, l.ended = nil, nil
 }
 
-// close lets nothing begin any more, stops the Run that is there, and waits until it has returned.
+// close prevents further runs, stops the present Run, and waits until it has returned.
 func (l *life) close() {
 	l.mu.Lock()
 	l.closed = true
@@ -60,8 +60,8 @@ func (l *life) close() {
 	}
 }
 
-// unlock frees the folder. Agents that were told to stop and did not are at work still, if this process is: until they have ended,
-// or nothing that they do counts any more, another engine would make successors, or undos, beside them.
+// unlock frees the folder. Agents that ignored the order to stop still work in this process: until they have ended,
+// or their work counts no more, another engine would make successors, or undos, beside them.
 func (e *Engine) unlock() {
 	if e.lock == nil {
 		return

@@ -10,7 +10,7 @@ import (
 type Outside struct {
 	// Name is the agent's name in workflows.
 	Name string
-	// Token is what whoever speaks as the agent must show; empty: nothing.
+	// Token is the secret that a caller must show to speak as the agent; empty: none.
 	Token string
 }
 
@@ -26,8 +26,8 @@ func (c Config) Named() []workflowfile.Named {
 	return all
 }
 
-// undosOf names the queue of the undos of an agent: of one here its own, of one outside that of all its tasks, of which it takes as
-// many as it has room for.
+// undosOf names the queue for an agent's undos: a local agent has its own, an outside one uses that for all its
+// tasks, and takes as many as it has room for.
 func (e *Engine) undosOf(agent string) string {
 	for _, o := range e.config.Outside {
 		if o.Name == agent {

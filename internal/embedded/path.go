@@ -38,7 +38,7 @@ func orNone(file *sqlitestore.Store, err error) store.Embedded {
 	return file
 }
 
-// pathIn is the path of the store in a folder, absolute: agents may change the working directory. Empty: nothing is kept.
+// pathIn is the path of the store in a folder, absolute: agents may change the working directory. Empty: in memory.
 func pathIn(dir string) string {
 	if dir == "" {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
-// keeping are queues in memory, but for quarantine: what is sent there is in the store, durably, when its sender hears of it.
+// keeping are queues in memory, except quarantine: its messages are stored durably before Send returns.
 type keeping struct {
 	*localqueue.Queues
 	file store.Quarantine

@@ -8,8 +8,8 @@ import (
 // ErrIdle: the engine does not run.
 var ErrIdle = errors.New("the engine does not run")
 
-// Ready returns nil if the engine runs and its store takes a write, which is flushed; the error says what is not so. A disk that is
-// full is found by that.
+// Ready returns nil if the engine runs and its store takes a write, which is flushed; the error names the failure.
+// This detects a full disk.
 func (e *Engine) Ready(ctx context.Context) error {
 	if !e.life.running() {
 		return ErrIdle

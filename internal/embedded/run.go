@@ -21,11 +21,11 @@ import (
 // recoverPage is how many unfinished jobs are read at a time at start.
 const recoverPage = 1000
 
-// Run lets the engine work until ctx ends or Close is called, and returns when everything has stopped. Attempts that run
-// then are over; the next incarnation makes their successors. It returns an error if a part cannot
-// work: a store that has failed for good, for one. A disk that is full for a while is no reason: the
-// engine stands still, and goes on when the disk has room. While another Run works it fails at once with ErrRunning, and
-// after Close with ErrClosed; it has done nothing then.
+// Run lets the engine work until ctx ends or Close is called, and returns when everything has stopped. Attempts that
+// run then are over; the next incarnation makes their successors. It returns an error if a part cannot work: a store
+// that has failed for good, for example. A disk that is full for a while is no error: the engine stands still, and
+// goes on when the disk has room. While another Run works it fails at once with ErrRunning, and after Close with
+// ErrClosed, without having done any work.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, end, err := e.life.begin(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *Engine) recover(ctx context.Context) error {
 		}
 		messages := make([]queue.Message, len(ids))
 		for i, id := range ids {
-			// A deadline without a key moves nothing by itself: whatever touches the job finds it interrupted.
+			// A deadline without a key moves no state by itself: the first event for the job finds it interrupted.
 			body, err := wire.EncodeEvent(id, job.DeadlinePassed{})
 			if err != nil {
 				return err
@@ -114,8 +114,8 @@ func (e *Engine) recover(ctx context.Context) error {
 	}
 }
 
-// unfinished reads a page of unfinished jobs. While the disk is full it waits for room, as all else does; a store that is
-// lost ends the engine elsewhere.
+// unfinished reads a page of unfinished jobs. While the disk is full it waits for room, like all other parts; the
+// loss of the store ends the engine elsewhere.
 func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error) {
 	for {
 		ids, err := e.file.Unfinished(ctx, after, recoverPage)
@@ -128,8 +128,7 @@ func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error)
 	}
 }
 
-// supervise sweeps: what has just become overdue when the alarm rings, what has been for a while once a
-// tick, and everything once a minute.
+// supervise sweeps: newly overdue keys when the alarm rings, older ones once a tick, and all keys once a minute.
 func (e *Engine) supervise(ctx context.Context) error {
 	ticker := time.NewTicker(max(e.config.Tick, tick))
 	defer ticker.Stop()
@@ -148,7 +147,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 			whole = e.sweep(ctx, whole)
 			e.setAlarm(ctx)
 			e.sayHeldBack(ctx, (*quiet.Handler).Say)
-			// It left alone what is younger than a tick: of that the alarm has told, or it rings below.
+			// The sweep left keys younger than a tick: the alarm has sent those, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
 				swept = told
 			}
@@ -176,8 +175,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 	}
 }
 
-// setAlarm sets the alarm to the next key, if that comes before the next tick: it may have been stored by an engine before
-// this one.
+// setAlarm sets the alarm to the next key, if that comes before the next tick: an earlier engine may have stored it.
 func (e *Engine) setAlarm(ctx context.Context) {
 	now := time.Now()
 	next, err := e.file.NextDue(ctx)
@@ -186,10 +184,11 @@ func (e *Engine) setAlarm(ctx context.Context) {
 	}
 }
 
-// sweep looks at what is overdue, all of it if the last whole sweep was long ago, and returns when there was one.
+// sweep looks at overdue keys, at all if the last whole sweep was long ago, and returns the time of the last whole
+// sweep.
 func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
 	if depth, err := e.queues.Depth(ctx, eventsQueue); err == nil && depth.Waiting > retoldBelow {
-		// What was told of is in the queue still, which is in this process: to say it again would only make it longer.
+		// The earlier events are still in the queue, which is in this process: repeating them would only make it longer.
 		return whole
 	}
 	now := time.Now()
@@ -203,8 +202,8 @@ func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
 	return now
 }
 
-// sayHeldBack lets the log say how often warnings were held back, which nothing may repeat any more. A log
-// that cannot be written has nobody to tell.
+// sayHeldBack logs how often warnings were held back that may not occur again. A log that cannot be written has no
+// place to report its failure.
 func (e *Engine) sayHeldBack(ctx context.Context, say func(*quiet.Handler, context.Context) error) {
 	if h, is := e.config.Logger.Handler().(*quiet.Handler); is {
 		_ = say(h, ctx)

@@ -1,5 +1,5 @@
-// Package fenced is what the fences have in common (agent/dynamofence, agent/sqlitefence): what is known of a step's effect under
-// its idempotency key, how its output is kept there, and what a fence refuses with.
+// Package fenced is the common part of the fences (agent/dynamofence, agent/sqlitefence): the state of a step's
+// effect under its idempotency key, how its output is kept there, and the errors of a fence.
 package fenced
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// State is what is known of an effect.
+// State is the state of an effect.
 type State string
 
 const (
@@ -26,7 +26,7 @@ const (
 	// Undone: it was there, and was undone. Refused: its undo came first, so it never will be.
 	Undone  State = "undone"
 	Refused State = "refused"
-	// Missing: it is not there, and the job says that it was done. Nothing is kept of that.
+	// Missing: it is not there, though the job says that it was done. This finding is not stored.
 	Missing State = "missing"
 )
 
@@ -38,7 +38,7 @@ var (
 	ErrTask    = errors.New("no attempt that could be fenced")
 )
 
-// CheckKeep says what is wrong with how long effects are to be kept; nil: nothing.
+// CheckKeep returns the fault of how long effects are to be kept; nil: none.
 func CheckKeep(keep time.Duration) error {
 	if keep != 0 && keep < limits.MinKeepEffect {
 		return fmt.Errorf("effects are to be kept for %v, the least is %v (zero: for ever)", keep, limits.MinKeepEffect)
@@ -62,7 +62,7 @@ func NewUndoing(task makegood.Task) (*Undoing, error) {
 	return &Undoing{task: task, keys: task.Undo.Keys()}, nil
 }
 
-// Key returns the key whose turn it is; false: there is none any more.
+// Key returns the next key; false: there is none any more.
 func (u *Undoing) Key() (key string, ok bool) {
 	if len(u.keys) == 0 {
 		return "", false
@@ -70,7 +70,7 @@ func (u *Undoing) Key() (key string, ok bool) {
 	return u.keys[0], true
 }
 
-// Judge returns what the effect whose turn it is counts as, that was found so.
+// Judge returns the state that the present effect counts as, given the state found.
 func (u *Undoing) Judge(found State) State {
 	repeatedSince := len(u.keys) <= u.task.Undo.Repeats
 	if found == None && (repeatedSince || u.task.Undo.Outcome == makegood.OutcomeDone) {
@@ -79,7 +79,7 @@ func (u *Undoing) Judge(found State) State {
 	return found
 }
 
-// Next notes what became of the effect whose turn it was, and goes on to the next.
+// Next records the state of the present effect, and goes on to the next.
 func (u *Undoing) Next(judged State) {
 	u.undone = u.undone || judged == Done
 	u.missing = u.missing || judged == Missing
@@ -99,7 +99,7 @@ func (u *Undoing) Err() error {
 	}
 }
 
-// Failed returns the error of an effect, after which nothing of it is left. A step cannot wait for what is not there.
+// Failed returns the error of an effect that has left no trace. A step cannot wait for an effect that is not there.
 func Failed(err error) error {
 	if _, waits := agentctx.Waits(err); !waits {
 		return err
@@ -107,8 +107,8 @@ func Failed(err error) error {
 	return agent.Final(agent.NotApplied(errors.New("what is behind the fence answered agent.Wait, and is rolled back: return Wait when the fence has returned")))
 }
 
-// Write writes an output as the action meant it, and refuses one that is larger, or nested deeper, than an output may be. An error is final, and
-// nothing was done yet.
+// Write writes an output as the action meant it, and refuses one that is larger, or nested deeper, than an output may
+// be. An error is final, and no effect was made yet.
 func Write(output any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -126,7 +126,7 @@ func Write(output any) (json.RawMessage, error) {
 	return text, nil
 }
 
-// Read reads the output that was kept of the step of the attempt that runs in ctx. An error is final, and the effect is there.
+// Read reads the stored output of the step of the attempt that runs in ctx. An error is final; the effect is there.
 func Read[Out any](ctx context.Context, kept json.RawMessage) (Out, error) {
 	out, err := read[Out](agent.TaskOf(ctx).Key, kept)
 	if err != nil {
@@ -135,7 +135,7 @@ func Read[Out any](ctx context.Context, kept json.RawMessage) (Out, error) {
 	return out, nil
 }
 
-// ReadForUndo reads what was kept of the step whose undo runs in ctx. An error is final, and nothing was undone.
+// ReadForUndo reads the stored output of the step that ctx undoes. An error is final, and no undo was made.
 func ReadForUndo[Out any](ctx context.Context, kept json.RawMessage) (Out, error) {
 	out, err := read[Out](agent.TaskOf(ctx).Undo.ForwardKey, kept)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package graph draws the steps of a workflow, or of a job, as a graph from left to right: as SVG for a page or a file, as
-// Mermaid, and as text for a terminal. It knows what a state looks like and where a step stands; it reads no file, asks no
-// engine, and decides nothing about jobs.
+// Package graph draws the steps of a workflow, or of a job, as a graph from left to right: as SVG for a page or a
+// file, as Mermaid, and as text for a terminal. It knows the look of a state and the position of a step; it reads no
+// file, asks no engine, and makes no decisions about jobs.
 //
-// What it draws has at most MaxNodes steps, takes a bounded time, and at most MaxSVGBytes. Equal nodes and edges give equal bytes.
+// A drawing has at most MaxNodes steps, takes a bounded time, and at most MaxSVGBytes. Equal inputs give equal bytes.
 package graph
 
 import (
@@ -14,10 +14,10 @@ import (
 const (
 	// MaxNodes is how many nodes a graph may have: as many as a workflow may have steps.
 	MaxNodes = limits.MaxSteps
-	// MaxSVGBytes is how large the SVG of any graph of MaxNodes can be, where links are as short as names. A workflow of ten
-	// steps takes about 5 KB.
+	// MaxSVGBytes bounds the SVG of any graph of MaxNodes, if links are as short as names. A workflow of ten steps takes
+	// about 5 KB.
 	MaxSVGBytes = 3 << 20
-	// maxBends is how many columns the edges of a graph may pass by, all together, and still be led around what stands there. A
+	// maxBends is how many columns the edges of a graph may pass in total and still be led around the nodes there. A
 	// graph with more is a thicket in any drawing: its long edges run straight.
 	maxBends = 4000
 )
@@ -30,7 +30,7 @@ type Node struct {
 	Label, Sub string
 	// State says its colour and shape. The zero value is Idle.
 	State State
-	// Word says in a word or two what State means here, to those who do not see the shape. Empty: the state's own word.
+	// Word describes State in a word or two, to those that cannot see the shape. Empty: the state's own word.
 	Word string
 	// Href is where the node leads to; empty: it is no link.
 	Href string
@@ -39,7 +39,7 @@ type Node struct {
 // EdgeKind says what an edge stands for.
 type EdgeKind int
 
-// The kinds of edges. The last two are the way back: they run from a step to one that it needed, beside the edge that they take back.
+// The kinds of edges. The last two are the way back: from a step to one that it needed, beside the edge taken back.
 const (
 	// Taken is a way that the job went. It is the zero value, and how a workflow that is no job is drawn.
 	Taken EdgeKind = iota
@@ -63,7 +63,7 @@ type Edge struct {
 	Kind     EdgeKind
 }
 
-// Drawing is a graph of which it is known where everything stands. Lengths are CSS pixels; the origin is at the top left.
+// Drawing is a graph with known positions. Lengths are CSS pixels; the origin is at the top left.
 type Drawing struct {
 	Width, Height int
 	// Nodes are in the order in which they are read: by column, and in it from top to bottom.
@@ -79,11 +79,13 @@ type Placed struct {
 	Column              int
 }
 
-// Layout says where nodes and edges stand: each node in the column after the last that it needs, so that columns are the order
-// in which things begin, and within columns so that few edges cross. An edge that others imply (a to c beside a to b to c) is left out,
-// and so is a way back beside no edge. Nodes that are equal in rank stand in the order given where nothing speaks against it.
+// Layout places nodes and edges: each node in the column after the last that it needs, so columns are the order of
+// beginning, and within columns so that few edges cross. An edge that others imply (a to c beside a to b to c) is
+// left out, and so is a way back beside no edge. Nodes of equal rank stand in the order given unless crossings move
+// them.
 //
-// It refuses more than MaxNodes nodes, two of one ID, edges of nodes that are not there, and edges that run in a circle.
+// It refuses more than MaxNodes nodes, two of one ID, edges of nodes that are not there, and edges that run in a
+// circle.
 func Layout(nodes []Node, edges ...Edge) (Drawing, error) {
 	index, err := indexOf(nodes)
 	if err != nil {
@@ -122,7 +124,7 @@ func indexOf(nodes []Node) (map[string]int, error) {
 	return index, nil
 }
 
-// sortOut returns the edges that say the order, each once, and those that lead back, by the pair that they lead back over.
+// sortOut returns the edges that define the order, each once, and those that lead back, by the pair that they cross.
 func sortOut(index map[string]int, edges []Edge) (forward []link, back map[[2]int]EdgeKind, err error) {
 	back = map[[2]int]EdgeKind{}
 	seen := map[[2]int]bool{}

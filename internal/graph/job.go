@@ -10,8 +10,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// OfWorkflow returns the steps of a workflow and what leads to each, as Layout takes them: all Idle, with the agent below the name,
-// and a step that only an error or an answer leads to with a way that is Off. The ID of a node is the step's name.
+// OfWorkflow returns the steps of a workflow and the edges to each, as Layout takes them: all Idle, with the agent
+// below the name, and a step that only an error or an answer leads to with an edge that is Off. A node's ID is the
+// step's name.
 func OfWorkflow(w makegood.Workflow) ([]Node, []Edge) {
 	var nodes []Node
 	var edges []Edge
@@ -48,8 +49,8 @@ func whoDoes(s makegood.Step) string {
 	return text
 }
 
-// OfJob returns the steps of a job's workflow as the job has them: their states, the ways that it took, and the way back. A step that the
-// job does not know is Idle. It reads no payloads, so a job without them will do.
+// OfJob returns the steps of a job's workflow with the job's states, the ways that it took, and the way back. A step
+// that the job does not know is Idle. It reads no payloads, so a job without them will do.
 func OfJob(w makegood.Workflow, job makegood.Job) ([]Node, []Edge) {
 	nodes, edges := OfWorkflow(w)
 	steps := map[string]makegood.JobStep{}
@@ -72,7 +73,7 @@ func OfJob(w makegood.Workflow, job makegood.Job) ([]Node, []Edge) {
 	return nodes, append(edges, back...)
 }
 
-// stateOf says how a step of a job looks: as its undo does, once something has come of that.
+// stateOf returns the look of a job's step: that of its undo, once the undo has begun.
 func stateOf(s makegood.JobStep) (State, string) {
 	if s.Undo != nil {
 		switch s.Undo.State {
@@ -109,7 +110,7 @@ func stateOf(s makegood.JobStep) (State, string) {
 	}
 }
 
-// subOf says in a few words how it went, behind who does it.
+// subOf summarizes the step's course in a few words, after its agent.
 func subOf(s makegood.Step, step makegood.JobStep) string {
 	state, word := stateOf(step)
 	switch state {
@@ -209,8 +210,8 @@ func wayTo(from, to makegood.JobStep) EdgeKind {
 	}
 }
 
-// wayBack says what the way back from a step to one before it stands for, if it was taken: the step has begun and is dealt with, and the
-// one before it was come to.
+// wayBack returns the kind of the way back from a step to one before it, if it was taken: the step has begun and is
+// dealt with, and the job came to the one before it.
 func wayBack(step, before makegood.JobStep) (EdgeKind, bool) {
 	if !begun(step) || before.Undo == nil || underWay(step) {
 		return 0, false

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Mermaid writes nodes and edges as a Mermaid flowchart from left to right, which Markdown shows on GitHub and elsewhere. It is
-// checked as Layout does, edges that others imply are left out as there, and the way back is dotted. The error is Layout's, or that of w.
+// Mermaid writes nodes and edges as a Mermaid flowchart from left to right, which Markdown shows on GitHub and
+// elsewhere. It checks them and leaves out implied edges like Layout, and dots the way back. The error is Layout's,
+// or that of w.
 func Mermaid(w io.Writer, nodes []Node, edges ...Edge) error {
 	d, err := Layout(nodes, edges...)
 	if err != nil {
@@ -71,7 +72,7 @@ func mermaidArrow(k EdgeKind) string {
 	}
 }
 
-// mermaidText writes a text for between the quotes of a label: what means something to Mermaid or to HTML is a character code.
+// mermaidText writes a text for the quotes of a label, with the special characters of Mermaid and HTML as codes.
 func mermaidText(text string) string {
 	var b strings.Builder
 	for _, r := range text {

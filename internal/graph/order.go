@@ -12,7 +12,7 @@ const (
 	patience  = 4
 )
 
-// point is what stands in a column: a node, or a bend, where a long edge passes by.
+// point is an item of a column: a node, or a bend, where a long edge passes by.
 type point struct {
 	// node is its place in the list of nodes; -1: a bend.
 	node   int
@@ -80,8 +80,8 @@ func (p *plan) lead(l link, bend bool) []int {
 	return way
 }
 
-// order sorts each column so that few edges cross: by the middle of what each point is joined to, sweeping to and fro, then by
-// exchanging neighbours. The best order seen stays.
+// order sorts each column so that few edges cross: by the middle of the points that each is joined to, sweeping to
+// and fro, then by exchanging neighbours. The best order seen stays.
 func (p *plan) order() {
 	best, fewest, since := p.snapshot(), p.crossings(), 0
 	for sweep := 0; sweep < maxSweeps && fewest > 0 && since < patience; sweep++ {
@@ -136,7 +136,7 @@ func (p *plan) sweep(ahead bool) {
 	}
 }
 
-// middle is the mean place of what a point is joined to on one side; its own, where it is joined to nothing there.
+// middle is the mean place of the points joined to a point on one side; its own place, if none is joined there.
 func (p *plan) middle(id int, before bool) float64 {
 	neighbours := p.points[id].after
 	if before {
@@ -161,8 +161,8 @@ func (p *plan) crossings() int {
 	return total
 }
 
-// crossingsBefore counts those between a column and the one before it: pairs of edges whose ends are in opposite order. Ends above
-// are summed in a Fenwick tree, so a column of E edges and V points takes E log V.
+// crossingsBefore counts those between a column and the one before it: pairs of edges with ends in opposite order.
+// Ends above are summed in a Fenwick tree, so a column of E edges and V points takes E log V.
 func (p *plan) crossingsBefore(c int) int {
 	tree := make([]int, len(p.layers[c-1])+1)
 	crossings, seen := 0, 0

@@ -12,8 +12,8 @@ const (
 // spread says how far apart the middles of two neighbours in a column must be.
 type spread func(upper, lower point) float64
 
-// heights returns the height of the middle of each point: close to the middle of what it is joined to, and apart from
-// its neighbours. The lowest value is 0.
+// heights returns the height of the middle of each point: close to the middle of the points that it is joined to, and
+// apart from its neighbours. The lowest value is 0.
 func (p *plan) heights(apart spread) []float64 {
 	y := make([]float64, len(p.points))
 	for _, layer := range p.layers {
@@ -49,8 +49,8 @@ func (p *plan) heights(apart spread) []float64 {
 	return y
 }
 
-// settle moves the points of a column as near as can be to where their neighbours want them, in the order that they have: with the
-// distances taken out, that is the nearest sequence that never falls, which merging neighbours that fall finds.
+// settle moves the points of a column as near as possible to the places that their neighbours want, keeping their
+// order: without the distances, that is the nearest sequence that never falls, found by merging neighbours that fall.
 func (p *plan) settle(y []float64, layer []int, apart spread, before, after bool) {
 	type block struct {
 		sum, weight float64
@@ -79,7 +79,7 @@ func (p *plan) settle(y []float64, layer []int, apart spread, before, after bool
 	}
 }
 
-// wanted is where the neighbours of a point would have it, and how strongly; with no neighbours, where it is, and weakly.
+// wanted is the place that a point's neighbours want, and how strongly; without neighbours its own, weakly.
 func (p *plan) wanted(y []float64, id int, before, after bool) (want, weight float64) {
 	pull := func(neighbours []int) {
 		for _, n := range neighbours {

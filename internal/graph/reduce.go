@@ -14,7 +14,7 @@ func (s *nodeSet) addAll(other *nodeSet) {
 	}
 }
 
-// reduce leaves out the edges that others imply, and refuses a circle. What is left is in the order given.
+// reduce leaves out the edges that others imply, and refuses a circle. The remaining edges keep their order.
 func reduce(nodes int, edges []link) ([]link, error) {
 	sequence, err := inSequence(nodes, edges)
 	if err != nil {
@@ -24,7 +24,7 @@ func reduce(nodes int, edges []link) ([]link, error) {
 	for _, e := range edges {
 		after[e.from] = append(after[e.from], e.to)
 	}
-	// reach is what a node leads to, and beyond what it leads to by way of another.
+	// reach are the nodes that a node leads to, and beyond those that it leads to by way of another.
 	reach, beyond := make([]nodeSet, nodes), make([]nodeSet, nodes)
 	for i := nodes - 1; i >= 0; i-- {
 		u := sequence[i]

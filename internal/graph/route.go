@@ -9,14 +9,14 @@ import (
 const (
 	boxHeight = 52
 	boxGap    = 28
-	// bendGap is how far an edge that passes by stays from what stands beside it.
+	// bendGap is the distance between a passing edge and the items beside it.
 	bendGap = 20
 	// minBox and maxBox bound the width of a box, the same for all of a drawing; longer texts are cut.
 	minBox, maxBox = 164, 268
 	// minGutter and maxGutter bound the space between two columns: it grows with the edges in it.
 	minGutter, maxGutter = 40, 120
 	margin               = 4
-	// beside is how far an edge and the way back over it are moved apart, and tip how far from a box an edge ends, for its arrow.
+	// beside is the distance between an edge and its way back, and tip the gap before a box for an edge's arrow.
 	beside = 6
 	tip    = 7
 	// The widths of a character of the label and of the line below, and what else a box holds beside them.
@@ -114,8 +114,8 @@ func (p *plan) lefts(width int) []int {
 // corner is where the path of an edge touches a column.
 type corner struct{ x, y int }
 
-// corners returns where an edge leaves its first box, enters and leaves each column that it passes, and reaches its last
-// box.
+// corners returns where an edge leaves its first box, enters and leaves each column that it passes, and reaches its
+// last box.
 func (p *plan) corners(way []int, y []float64, left []int, width, shift int) []corner {
 	var corners []corner
 	for i, id := range way {

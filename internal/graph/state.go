@@ -24,16 +24,16 @@ const (
 
 // look is what a state looks like.
 type look struct {
-	// class names the class and the symbol of SVG, and word says what it means.
+	// class names the class and the symbol of SVG, and word describes it.
 	class, word string
 	// glyph is its shape on a terminal, one cell wide, and colour its SGR code there.
 	glyph  rune
 	colour string
-	// symbol is the shape in a box of 16 by 16, drawn in currentColor; what has the class k is cut out of it.
+	// symbol is the shape in a box of 16 by 16, drawn in currentColor; parts with the class k are cut out.
 	symbol string
 }
 
-// looks are all of them. The shapes differ without colour too.
+// looks has every state. The shapes differ without colour too.
 var looks = map[State]look{
 	Idle: {
 		"idle", "not reached", '○', "2",

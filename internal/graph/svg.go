@@ -13,7 +13,7 @@ import (
 //go:embed standalone.css
 var standaloneCSS string
 
-// wideFrom and wideTo are how wide a drawing is, in pixels, that has the class wide: shrunk a little it fits on a screen, and can be read.
+// wideFrom and wideTo are the widths, in pixels, of a drawing of class wide: slightly shrunk it is still readable.
 const wideFrom, wideTo = 1000, 1400
 
 // maxTitle is how many characters a text that was cut has in the title of its node.
@@ -21,9 +21,9 @@ const maxTitle = 200
 
 // SVGOptions say where an SVG will stand.
 type SVGOptions struct {
-	// Standalone: in a file of its own, so it brings its style and its symbols. Otherwise both are those of the page: the classes are
-	// graph, wide, box, t2, i, edge and af, the state of a node (State.Class), and of an edge off, flow, rev and stop; the symbols have the
-	// ids of the states (Symbols).
+	// Standalone: in a file of its own, so it brings its style and its symbols. Otherwise both are those of the page: the
+	// classes are graph, wide, box, t2, i, edge and af, the state of a node (State.Class), and on an edge off, flow, rev
+	// and stop; the symbols have the ids of the states (Symbols).
 	Standalone bool
 	// Title is what the picture is of; it begins its description. Empty: "The steps".
 	Title string
@@ -31,9 +31,9 @@ type SVGOptions struct {
 	IDPrefix string
 }
 
-// SVG writes a drawing as one svg element, of at most MaxSVGBytes: presentation attributes and classes, and no style attribute or
-// script, so it stands under a strict content security policy. Texts are escaped; a link is as it was given. Nothing is written
-// where w fails; the error is that of w.
+// SVG writes a drawing as one svg element, of at most MaxSVGBytes: presentation attributes and classes, and no style
+// attribute or script, so it works under a strict content security policy. Texts are escaped; a link is as it was
+// given. It writes to w once, at the end; the error is that of w.
 func SVG(w io.Writer, d Drawing, o SVGOptions) error {
 	var b bytes.Buffer
 	s := svg{&b}
@@ -139,7 +139,7 @@ func (s svg) node(n Placed) {
 	s.printf("</%s>\n", element)
 }
 
-// escaped writes a text so that it is one in XML and HTML, inside an attribute too. What XML cannot hold becomes U+FFFD.
+// escaped makes a text safe in XML and HTML, inside an attribute too. Characters that XML cannot hold become U+FFFD.
 func escaped(text string) string {
 	var b bytes.Buffer
 	if err := xml.EscapeText(&b, []byte(text)); err != nil {

@@ -21,8 +21,9 @@ type TextOptions struct {
 	Colour bool
 }
 
-// Text draws a graph in lines of characters: a shape and a name for each node, and lines between them. It reports whether that
-// fits; what is wider, or has more lines than maxTextLines, is not drawn. Every shape is one cell wide.
+// Text draws a graph in lines of characters: a shape and a name for each node, and lines between them. It reports
+// whether that fits; a wider graph, or one with more lines than maxTextLines, is not drawn. Every shape is one cell
+// wide.
 func Text(d Drawing, o TextOptions) ([]string, bool) {
 	if d.plan == nil || len(d.Nodes) == 0 || d.plan.dense() {
 		return nil, false
@@ -35,7 +36,7 @@ func Text(d Drawing, o TextOptions) ([]string, bool) {
 	return t.lines(o.Colour), true
 }
 
-// Legend says of each shape of a drawing in text what it means, in a line each.
+// Legend explains each shape of a text drawing, in a line each.
 func Legend() []string {
 	var lines []string
 	for _, s := range states() {
@@ -116,7 +117,7 @@ func newTextGrid(p *plan) *textGrid {
 // gutterWidth is room for a line down for each bundle, and an arrow.
 func (t *textGrid) gutterWidth(c int) int { return len(t.gutters[c]) + 4 }
 
-// bundles sorts what follows a column into bundles: points that lead to the same points share one.
+// bundles sorts the edges after a column into bundles: points that lead to the same points share one.
 func (p *plan) bundles(layer []int) []bundle {
 	var found []bundle
 	for _, id := range layer {
@@ -151,8 +152,8 @@ func (t *textGrid) draw() {
 	}
 }
 
-// gutter draws the lines between a column and the next. A line that leaves at a height goes down before one that arrives at
-// that height does, as far as there is such an order: else the two would lie on each other.
+// gutter draws the lines between a column and the next. A line that leaves at a height goes down before one that
+// arrives there does, as far as there is such an order: else the two would lie on each other.
 func (t *textGrid) gutter(c int) {
 	bundles := t.inOrder(t.gutters[c])
 	begin := t.left[c] + t.cell[c]

@@ -9,8 +9,9 @@ import (
 // maxWords is how many bytes the order in words may have before it is cut short.
 const maxWords = 1200
 
-// Words says the order of the nodes, column by column: "quote; then flight, hotel and car side by side; then approve". What does
-// not come right after all of the column before says what it comes after. Long ones are cut short, with how many nodes are left out.
+// Words lists the nodes in order, column by column: "quote; then flight, hotel and car side by side; then approve". A
+// node that does not follow all of the column before names its needs. Long ones are cut, with the number of nodes
+// left out.
 func (d Drawing) Words() string {
 	if d.plan == nil || len(d.Nodes) == 0 {
 		return "no steps"

@@ -23,11 +23,11 @@ const (
 	// maxErrorBytes is how much of the body of an error is read; a connection on which there is more
 	// is not kept.
 	maxErrorBytes = 4 << 10
-	// maxExcerptBytes is how much of it is quoted in the message.
+	// maxExcerptBytes is how much of the body is quoted in the message.
 	maxExcerptBytes = 300
 )
 
-// answer is a response, and what it answers.
+// answer is a response, and its request.
 type answer struct {
 	task     makegood.Task
 	request  *http.Request
@@ -41,7 +41,7 @@ func (a answer) read() (json.RawMessage, error) {
 	case 200 <= status && status <= 299:
 		return a.output()
 	case a.task.Undo != nil && (status == http.StatusNotFound || status == http.StatusGone):
-		// There is nothing to undo.
+		// There is no effect to undo.
 		return nil, nil
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests,
 		500 <= status && status <= 599:
@@ -61,7 +61,7 @@ func (a answer) kind(err error) error {
 	return agent.Kind(fmt.Sprintf("http_%d", a.response.StatusCode), err)
 }
 
-// output reads the body of a success: JSON as it is, nothing as null, all else as a string.
+// output reads the body of a success: JSON as it is, an empty body as null, all else as a string.
 func (a answer) output() (json.RawMessage, error) {
 	body, err := io.ReadAll(io.LimitReader(a.response.Body, makegood.MaxPayloadBytes+1))
 	switch {
@@ -93,7 +93,7 @@ func (a answer) failure() error {
 	return a.about(errors.New(line))
 }
 
-// withoutAddress takes out of a body what was asked for, which many servers quote ("Cannot POST /path").
+// withoutAddress removes the requested address from a body, since many servers quote it ("Cannot POST /path").
 func withoutAddress(body []byte, u *url.URL) []byte {
 	for _, part := range []string{u.RequestURI(), html.EscapeString(u.RequestURI()), u.EscapedPath(), u.Path, u.RawQuery} {
 		if part != "" && part != "/" {

@@ -35,7 +35,7 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-// kindConnection is the kind of error of a request that nobody could be sent.
+// kindConnection is the error kind of a request that could not be sent.
 const kindConnection = "connection"
 
 var _ agent.Handler = (*Agent)(nil)
@@ -67,10 +67,10 @@ func New(policy Policy) (*Agent, error) {
 	return a, nil
 }
 
-// NewOver makes an http agent whose requests go through a transport of the caller's, for tests whose
-// services are in the same process. There is no policy: the transport alone decides where it connects
-// to. It must make one request of one, and tell an httptrace of the context when it has a connection,
-// before anything is sent: a failure before that counts as surely not applied.
+// NewOver makes an http agent that sends through a transport of the caller's, for tests with services in the same
+// process. There is no policy: the transport alone decides where it connects to. It must make one request of one, and
+// tell an httptrace of the context when it has a connection, before it sends any data: a failure before that counts
+// as surely not applied.
 func NewOver(transport http.RoundTripper) *Agent { return &Agent{transport: transport} }
 
 // Close closes the connections that wait for the next request. The agent can still be used.
@@ -83,10 +83,10 @@ func (a *Agent) Close() {
 // Name is "http".
 func (a *Agent) Name() string { return makegood.HTTPAgent }
 
-// Handle sends the request that the task's input describes, once, and reads the answer. It ends when
-// ctx does. What is wrong with the input, or where it may not connect to, is final and surely not
-// applied; so is a 4xx, but for 408, 425 and 429. A connection that could not be made is retryable
-// and surely not applied. All other failures may have had their effect.
+// Handle sends the request that the task's input describes, once, and reads the answer. It ends when ctx does. An
+// invalid input, or a forbidden address, is a final error and surely not applied; so is a 4xx, but for 408, 425 and
+// 429. A connection that could not be made is retryable and surely not applied. All other failures may have had their
+// effect.
 func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	request, err := newRequest(task, agentctx.CompleteBy(ctx))
 	if err != nil {
@@ -114,7 +114,7 @@ func unanswered(request *http.Request, err error, connected bool) error {
 	case errors.As(err, &refused):
 		return agent.Final(agent.NotApplied(about(request, refused)))
 	case !connected:
-		// Refused, no such name, no TLS, or out of time before any of that: nothing was sent.
+		// Refused, no such name, no TLS, or out of time before any of that: no request was sent.
 		return agent.Kind(kindConnection, agent.NotApplied(about(request, err)))
 	default:
 		return about(request, err)
@@ -136,8 +136,7 @@ func (a *Agent) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	// The transport lets a dial go on after its request has ended, in the hope of another one. Here
-	// nothing should go on.
+	// The transport lets a dial go on after its request has ended, in the hope of another one. Here no dial should go on.
 	if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
 		if request.Err() != nil {
 			return nil, context.Cause(request) // AfterFunc would end the dial in a while, and one on this machine is quicker

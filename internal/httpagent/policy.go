@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Policy says which addresses may be connected to. Whatever it says, these may not: link-local and
-// metadata addresses, unspecified, multicast and broadcast ones, and the Lambda runtime API.
+// Policy selects the addresses that may be connected to. It can never allow these: link-local and metadata addresses,
+// unspecified, multicast and broadcast ones, and the Lambda runtime API.
 type Policy struct {
 	// AllowPrivate allows loopback and private addresses: for the embedded engine.
 	AllowPrivate bool
@@ -57,7 +57,7 @@ var privateBlocks = []block{
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "private (local NAT64)"},
 }
 
-// IPv6 blocks whose addresses hold the IPv4 address that they lead to.
+// IPv6 blocks with addresses that hold the IPv4 address that they lead to.
 var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 	sixToFour  = netip.MustParsePrefix("2002::/16")

@@ -47,7 +47,7 @@ type input struct {
 	Body    json.RawMessage   `json:"body"`
 }
 
-// newRequest makes the one request of an attempt. Its errors say what is wrong with the input.
+// newRequest makes the one request of an attempt. Its errors name the fault of the input.
 func newRequest(task makegood.Task, completeBy time.Time) (*http.Request, error) {
 	var in input
 	if err := agent.DecodeStrict(task.Input, &in); err != nil {
@@ -80,7 +80,7 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		// Without the error, which quotes the text: any part of it may hold secrets.
+		// Without the error, which quotes the text: any part may hold secrets.
 		return nil, errors.New("url: it cannot be read, and is not shown")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("url: scheme %q, want http or https", u.Scheme)
@@ -116,8 +116,8 @@ func callerHeader(headers map[string]string) (http.Header, error) {
 	return header, nil
 }
 
-// isOurs reports whether a header frames the message, or tells the remote which attempt this is: the
-// safety of either rests on nobody else setting it.
+// isOurs reports whether a header frames the message, or tells the remote which attempt this is: for safety only this
+// package may set it.
 func isOurs(key string) bool {
 	switch key {
 	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Proxy-Connection", "Keep-Alive",
@@ -142,12 +142,12 @@ func isFieldValue(value string) bool {
 	return !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7F })
 }
 
-// setBody gives the request its body: none where it is null or missing. That a step which says
-// nothing of a body sends the job's input was decided when its with was evaluated.
+// setBody gives the request its body: none where it is null or missing. The evaluation of a step's with already
+// decided that a step without a body sends the job's input.
 //
-// Go's transport sends a request again by itself when a kept-alive connection breaks, if it has no
-// body, or a body that it can get once more, and an Idempotency-Key. One attempt is one request, so
-// every request here has a body, be it empty, and none that can be got again.
+// Go's transport sends a request again by itself when a kept-alive connection breaks, if it has no body, or a body
+// that it can get once more, and an Idempotency-Key. One attempt is one request, so every request here has a body, be
+// it empty, and none that can be got again.
 func setBody(request *http.Request, body json.RawMessage) {
 	if string(body) == "null" {
 		body = nil

@@ -15,7 +15,7 @@ type checker struct {
 	compiled *jsonschema.Schema
 }
 
-// begin returns a checker that nobody else uses.
+// begin returns an unused checker.
 func (s *Schema) begin() (*checker, error) {
 	if c, ok := s.idle.Get().(*checker); ok {
 		return c, nil
@@ -23,7 +23,7 @@ func (s *Schema) begin() (*checker, error) {
 	return s.checker()
 }
 
-// checker compiles the schema, each part of which counts what it looks at.
+// checker compiles the schema with a count of the looks of each part.
 func (s *Schema) checker() (c *checker, err error) {
 	c = &checker{}
 	compiler := jsonschema.NewCompiler()
@@ -80,7 +80,7 @@ type sized struct {
 	states int
 }
 
-// matcher is a pattern that counts what it reads.
+// matcher is a pattern that counts the text it reads.
 type matcher struct {
 	sized
 	c *checker
@@ -93,8 +93,8 @@ func (m matcher) MatchString(text string) bool {
 	return m.Regexp.MatchString(text)
 }
 
-// pattern compiles a pattern. Those of the schema were compiled with it; another is a text of the input that must be one, and no larger than
-// one that an expression brings.
+// pattern compiles a pattern. Those of the schema were compiled with it; another is a text of the input that must be
+// a pattern, and no larger than one that an expression brings.
 func (s *Schema) pattern(c *checker, source string) (jsonschema.Regexp, error) {
 	if known, ok := s.patterns.Load(source); ok {
 		return matcher{known.(sized), c}, nil

@@ -1,10 +1,10 @@
-// Package inputschema holds an input of a job against the JSON Schema (draft 2020-12) that its workflow says of it. It knows
-// the schema and the input, and nothing of jobs.
+// Package inputschema validates an input of a job against the JSON Schema (draft 2020-12) of its workflow. It knows
+// the schema and the input, and no jobs.
 //
-// A schema is whole in itself: nothing is fetched, and a $ref leads to a place within it. What it may cost is bounded: how large
-// and how deep it is, how far a number may reach, how much is looked at of one input, and how many misfits are told. Patterns are
-// those of package regexp: what one takes grows with the text and with its states, and counts as so many looks. No message repeats a
-// value of the input, since messages are logged and inputs are not.
+// A schema is self-contained: no other document is fetched, and a $ref leads to a place within it. Its cost is
+// bounded: its size and depth, the range of numbers, the looks at one input, and the number of reported misfits.
+// Patterns are those of package regexp: a match costs the text times the pattern's states, and counts as so many
+// looks. No message repeats a value of the input, since messages are logged and inputs are not.
 package inputschema
 
 import (
@@ -20,33 +20,34 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// MaxLooks is how much is looked at of one input: each visit of a value by a schema counts, with its members or its length, and each match
-// of a pattern. An input of makegood.MaxPayloadBytes takes half of it with a schema that looks at each value once.
+// MaxLooks bounds the looks at one input: each visit of a value by a schema counts, with its members or its length,
+// and each match of a pattern. A schema that looks at each value once takes half for makegood.MaxPayloadBytes of
+// input.
 const MaxLooks = 500_000
 
 // Draft is the dialect that a schema may name as its $schema.
 const Draft = "https://json-schema.org/draft/2020-12/schema"
 
-// resource is what the compiler knows the schema by. Nothing is ever read from there.
+// resource is the compiler's name for the schema. It is never read from there.
 const resource = "makegood:input"
 
 // Schema is the compiled schema of an input. It may be used by many goroutines.
 type Schema struct {
-	// Root is the schema as a place of the input: all of it.
+	// Root is the schema for the whole input.
 	Root *Node
-	// Doubts are what is allowed in the schema, and probably not what was meant.
+	// Doubts are parts of the schema that are allowed, but probably not meant.
 	Doubts []Problem
 
-	// counted is the schema as it is compiled for each checker, and patterns are its patterns, which all of them share.
+	// counted is the schema as compiled for each checker, and patterns are its patterns, which all checkers share.
 	counted  any
 	patterns sync.Map
-	// idle are checkers that nobody uses now.
+	// idle are unused checkers.
 	idle sync.Pool
 }
 
-// Problem is something that is wrong with a schema.
+// Problem is a fault of a schema.
 type Problem struct {
-	// At is the place within the schema: properties.total.minimum, allOf[0]; empty: all of it.
+	// At is the place within the schema: properties.total.minimum, allOf[0]; empty: the whole schema.
 	At      string
 	Message string
 }
@@ -54,7 +55,7 @@ type Problem struct {
 // Problems is all that was found wrong with a schema, in the order of its places.
 type Problems []Problem
 
-// Error is the first of them.
+// Error is the first problem.
 func (p Problems) Error() string {
 	if p[0].At == "" {
 		return p[0].Message
@@ -90,14 +91,13 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// nowhere loads nothing.
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) {
 	return nil, errors.New("nothing is fetched: a schema is whole in itself")
 }
 
-// Check returns where an input, which is JSON, does not fit: by place, at most limits.MaxMisfits of them. None: it fits.
+// Check returns the misfits of an input, which is JSON: by place, at most limits.MaxMisfits. None: it fits.
 func (s *Schema) Check(input []byte) (misfits []makegood.Misfit) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 const (
 	// maxNamed is how many values or alternatives a message names.
 	maxNamed = 10
-	// maxWhy and maxAt are how long, in bytes, what is said of a misfit may be, and of where it is.
+	// maxWhy and maxAt are the longest reason of a misfit, and the longest place, in bytes.
 	maxWhy = 300
 	maxAt  = 256
 	// keptMisfits is from how many on those are dropped that will not be told: an input may have one at each of its values.
@@ -64,7 +64,7 @@ func misfitsOf(e *jsonschema.ValidationError) []makegood.Misfit {
 	return all
 }
 
-// whyOf says what is wrong, and the limit; empty: its causes do.
+// whyOf names the fault, and the limit; empty: its causes do.
 func whyOf(of jsonschema.ErrorKind) string {
 	switch k := of.(type) {
 	case *kind.Type:
@@ -87,7 +87,7 @@ func whyOf(of jsonschema.ErrorKind) string {
 	return cmp.Or(whySize(of), whyNumber(of))
 }
 
-// whySize says what is wrong with how much there is of something.
+// whySize names the fault of a size or count.
 func whySize(of jsonschema.ErrorKind) string {
 	switch k := of.(type) {
 	case *kind.MinProperties:
@@ -121,7 +121,7 @@ func whySize(of jsonschema.ErrorKind) string {
 	return ""
 }
 
-// whyNumber says what is wrong with a number.
+// whyNumber names the fault of a number.
 func whyNumber(of jsonschema.ErrorKind) string {
 	switch k := of.(type) {
 	case *kind.Minimum:
@@ -165,13 +165,13 @@ func each(at, names []string, why string) (all []makegood.Misfit) {
 	return all
 }
 
-// alternatives says of each of some alternatives of a place what first speaks against it. It asks each once: alternatives within
-// alternatives, as deep as an input is, would else be asked twice as often at each level.
+// alternatives returns the first misfit of each alternative of a place. It asks each once: nested alternatives, as
+// deep as an input is, would else be asked twice as often at each level.
 func alternatives(at []string, causes []*jsonschema.ValidationError) []makegood.Misfit {
 	const none = "fits none of the alternatives: "
 	likely := slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool { return otherType(c, causes) })
 	if len(likely) == 1 {
-		// All others are for something else altogether.
+		// All others are for values of another kind.
 		first := sorted(misfitsOf(likely[0]))
 		if len(first) == 1 {
 			return first
@@ -249,7 +249,7 @@ func sorted(all []makegood.Misfit) []makegood.Misfit {
 
 var escapes, escaped = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
-// pointer writes a place as a JSON pointer (RFC 6901), as far as it is shown: an input may be deep, and wrong at each place.
+// pointer writes a place as a JSON pointer (RFC 6901), shortened: an input may be deep, and wrong at each place.
 func pointer(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
@@ -264,7 +264,7 @@ func pointer(tokens []string) string {
 
 func unescape(token string) string { return escaped.Replace(token) }
 
-// problemsOf says what the compiler has against a schema; nil: nothing.
+// problemsOf returns the compiler's objections to a schema; nil: none.
 func problemsOf(err error) Problems {
 	if err == nil {
 		return nil

@@ -12,7 +12,7 @@ type Node struct {
 	Doc map[string]any
 
 	at string
-	// never: it is false, and allows nothing.
+	// never: it is false, and allows no value.
 	never bool
 	// refs are the schemas that it refers to.
 	refs     []*Node
@@ -25,8 +25,8 @@ type child struct {
 	node          *Node
 }
 
-// comesBack reports whether a schema looks at the same value by itself again, without end. In seen are those that were asked: true
-// while what they lead to is asked. Each is asked once, however many lead to it.
+// comesBack reports whether a schema looks at the same value by itself again, without end. seen has the schemas asked
+// so far: true while their targets are asked. Each is asked once, however many lead to it.
 func (n *Node) comesBack(seen map[*Node]bool) bool {
 	if n == nil {
 		return false
@@ -53,7 +53,7 @@ func (n *Node) here() []*Node {
 	return next
 }
 
-// surely are the schemas that a value must fit to fit n: n, what it refers to, and its allOf.
+// surely are the schemas that a value must fit to fit n: n, its $ref, and its allOf.
 func (n *Node) surely() []*Node {
 	all := []*Node{n}
 	for i := 0; i < len(all); i++ {
@@ -72,7 +72,7 @@ func (n *Node) surely() []*Node {
 	return all
 }
 
-// Member returns what is said of a member of an object at n; nil: nothing. Where there surely is none, why says so.
+// Member returns the schema for a member of an object at n; nil: none. If such a member is impossible, why says so.
 func (n *Node) Member(name string) (member *Node, why string) {
 	if n == nil {
 		return nil, ""
@@ -138,7 +138,7 @@ func (n *Node) Names() (names []string) {
 	return slices.Compact(names)
 }
 
-// Says returns what the schema says of a place by a keyword that holds no schema, such as title; nil: nothing.
+// Says returns the value of a keyword at a place that holds no schema, such as title; nil: none.
 func (n *Node) Says(keyword string) any {
 	for _, s := range n.surely() {
 		if v, says := s.Doc[keyword]; says {

@@ -24,7 +24,7 @@ const (
 	namedSchemas
 )
 
-// keywords are those of JSON Schema 2020-12, and what they hold; definitions is what $defs was called before.
+// keywords are those of JSON Schema 2020-12, with their contents; definitions is the former name of $defs.
 var keywords = map[string]holding{
 	"$schema": aValue, "$id": aValue, "$ref": aValue, "$anchor": aValue, "$dynamicRef": aValue, "$dynamicAnchor": aValue,
 	"$vocabulary": aValue, "$comment": aValue, "$defs": namedSchemas, "definitions": namedSchemas,
@@ -40,7 +40,7 @@ var keywords = map[string]holding{
 	"readOnly": aValue, "writeOnly": aValue, "examples": aValue,
 }
 
-// inPlace are the keywords whose schemas look at the same value as the schema that they stand in.
+// inPlace are the keywords with schemas that look at the same value as the schema around them.
 var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
 
 // formats are those that the compiler checks.
@@ -52,8 +52,8 @@ var formats = []string{
 // counting is the format of a schema that says none: it looks, and allows everything.
 const counting = "makegood-looks"
 
-// walk goes through a schema once. It checks what the compiler does not, and makes the nodes, and a copy each schema of which
-// says a format, so that each visit is counted.
+// walk goes through a schema once. It makes the checks that the compiler lacks, the nodes, and a copy in which each
+// schema has a format, so that each visit is counted.
 type walk struct {
 	problems Problems
 	doubts   []Problem
@@ -73,7 +73,7 @@ func (w *walk) problem(at, format string, args ...any) {
 	w.problems = append(w.problems, Problem{at, fmt.Sprintf(format, args...)})
 }
 
-// also adds what the compiler has against a schema, where nothing was said of the same place.
+// also adds the compiler's objections to a schema, except at places that already have a problem.
 func (w *walk) also(err error) {
 	said := len(w.problems)
 	for _, p := range problemsOf(err) {
@@ -124,7 +124,7 @@ func (w *walk) schema(at string, value any, depth int) (*Node, any) {
 	return n, count(counted)
 }
 
-// count has a schema say the format that counts. What it says itself, it says last in allOf.
+// count gives a schema the counting format. Its own format moves to the end of allOf.
 func count(schema map[string]any) map[string]any {
 	own, says := schema["format"]
 	all, isList := schema["allOf"].([]any)
@@ -198,7 +198,7 @@ func (w *walk) value(n *Node, keyword, at string, value any) {
 	farNumbers(value, nil, func([]string) { w.far = true; w.problem(at, "%s", tooFar) })
 }
 
-// pattern refuses what is larger than a pattern may be, and what package regexp does not read, with its words.
+// pattern refuses a pattern above the size limit, and one that package regexp does not read, with its words.
 func (w *walk) pattern(at, text string) {
 	_, err := plain.SizeOf(text)
 	if err == nil {
@@ -282,7 +282,7 @@ func join(at, key string) string {
 	return at + "." + key
 }
 
-// farthest is the largest power of ten of a number that is checked, and its longest text: no number takes more memory than that.
+// farthest bounds the power of ten of a checked number, and the length of its text: so its memory is bounded.
 const farthest = 400
 
 var tooFar = fmt.Sprintf("has more than %d digits, or a power of ten beyond %d, and cannot be checked", farthest, farthest)

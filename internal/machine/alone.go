@@ -9,8 +9,8 @@ import (
 // suspectAfter is how often the death of the embedded engine may cut a step off before its attempts run alone.
 const suspectAfter = 3
 
-// suspect counts that the engine died over an attempt. After a few deaths its successors run alone, and from then on only the
-// death of an engine in which nothing else ran counts: what runs beside the cause of a death is cut off as often as the cause.
+// suspect counts an engine death against an attempt. After a few deaths its successors run alone; from then on only
+// the death of an engine that ran no other attempt counts, since batch mates are cut off as often as the cause.
 func suspect(a *job.Activity, claim job.Claim) {
 	if a.Interruptions < suspectAfter || claim.Beside == 0 {
 		a.Interruptions++
@@ -20,8 +20,9 @@ func suspect(a *job.Activity, claim job.Claim) {
 	}
 }
 
-// spare leaves a silent attempt uncounted that had others beside it in its process, since one of them may be what killed it,
-// and says so. Its successors run alone, so this happens once; then it is its own doing, whatever its agent says of others.
+// spare leaves a silent attempt uncounted if it shared its process with others, since one of the others may have
+// killed it, and says so. Its successors run alone, so this happens once: later silences count, whatever the
+// agent says of batch mates.
 func spare(a *job.Activity, claim job.Claim) (why string) {
 	if claim.Beside <= 0 || a.Alone {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// answeredWith ends a waiting step with an output from outside. The onAnswer of an approval decides what follows, for the answer of a
-// person (c) and of a deadline (nil) alike. After any other output the job goes on.
+// answeredWith ends a waiting step with an output from outside. The onAnswer of an approval decides how the job goes
+// on, for the answer of a person (c) and of a deadline (nil) alike. After any other output the job goes on.
 func (t *turn) answeredWith(at side, output job.Payload, c *job.Completion) {
 	a := t.activity(at)
 	answer, _ := answerIn(output)
@@ -45,8 +45,8 @@ func (t *turn) failsBy(e job.StepCompleted) bool {
 	return do == makegood.AnswerStop || do == makegood.AnswerFail
 }
 
-// refusedBy ends an approval whose answer is a failure. Its step did nothing, and is not tried again by itself: the person
-// has answered.
+// refusedBy ends an approval with an answer that is a failure. Its step had no effect and is not tried again by
+// itself: the person has answered.
 func (t *turn) refusedBy(at side, action makegood.AnswerAction, reason string) {
 	a := t.activity(at)
 	failure := &job.StepError{Message: limits.Clip(reason), Kind: makegood.KindAnswer, Applied: makegood.AppliedNo}
@@ -63,7 +63,7 @@ func (t *turn) refusedBy(at side, action makegood.AnswerAction, reason string) {
 	}
 }
 
-// answerOf says which answer was given, by whom and why.
+// answerOf names the answer, its author and the reason.
 func answerOf(answer string, c *job.Completion) string {
 	if c == nil {
 		return fmt.Sprintf("answered by nobody in time, which counts as %q", answer)

@@ -10,14 +10,14 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// openAttempt makes the next attempt of an activity that rests: its number has never been used, and never will be again.
+// openAttempt makes the next attempt of a resting activity. Its number was never used before and never will be again.
 func (t *turn) openAttempt(at side) {
 	a := t.activity(at)
 	if t.holds(at, t.waitedFrom(at)) {
 		return
 	}
 	if t.waitsByItself(at) {
-		// What it waits for is a fact, for which it is asked like a step that begins.
+		// The wait's deadline is a fact; the turn asks for it as for a step that begins.
 		t.rest(a, job.NotStarted)
 		return
 	}
@@ -54,7 +54,7 @@ func (t *turn) number(at side) bool {
 	return true
 }
 
-// rest leaves an activity in a state in which no attempt of it is out.
+// rest leaves an activity in a state without an open attempt.
 func (t *turn) rest(a *job.Activity, state job.ActivityState) {
 	a.State = state
 	a.OpenedAt, a.LookAt, a.Closing, a.Wait = time.Time{}, time.Time{}, false, nil
@@ -74,7 +74,7 @@ func (t *turn) succeeded(e job.StepSucceeded) Verdict {
 	}
 	a := t.activity(at)
 	noteStart(a, e.StartedAt)
-	// Whoever said first that it failed did not know of this.
+	// The first report of the failure did not know of this.
 	a.Unknown = a.Unknown || a.Held() && a.Completion.Error != nil
 	if !t.conclude(at) {
 		t.succeed(at, e.Output)
@@ -90,7 +90,7 @@ func (t *turn) done(at side, output job.Payload) {
 	a.Silent, a.Cause = job.Claim{}, ""
 	a.Alone = false
 	if a.Completion != nil && a.Completion.Early {
-		// It never waited: what was kept for that was not what ended it.
+		// It never waited: the completion kept for the wait did not end it.
 		a.Completion = nil
 	}
 }
@@ -106,8 +106,8 @@ func noteStart(a *job.Activity, at time.Time) {
 	}
 }
 
-// failed takes a failure of the attempt under way, from who holds its claim. Unlike a success, a failure of an earlier
-// attempt says nothing that is not known.
+// failed takes a failure of the attempt under way, from the holder of its claim. Unlike a success, a failure of an
+// earlier attempt adds no information.
 func (t *turn) failed(e job.StepFailed) Verdict {
 	at, verdict := t.replyTo(e.Reply)
 	if verdict.Kind != Applied {
@@ -116,13 +116,13 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 	failure := e.Error
 	failure.Message = limits.Clip(failure.Message)
 	if t.shared(at) {
-		// Nobody claimed it, so its task may run more than once: one run cannot speak for the others.
+		// Its task was not claimed, so it may run more than once: one run cannot speak for the others.
 		failure.Applied = makegood.AppliedUnknown
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: e.StartedAt, Error: &failure})
 		return verdict
 	}
 	if e.LockedBy == "" {
-		// Asked for without a name, Close would end what somebody may claim yet.
+		// Asked for without a name, Close would end an attempt that an agent may yet claim.
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("a failure of attempt %d of step %s that names no claim", e.Attempt, e.Step)}
 	}
 	found, ok := t.ask(Ask{Kind: AskClose, Step: e.Step, Attempt: e.Attempt, Undo: at.undo, LockedBy: e.LockedBy})
@@ -144,8 +144,8 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 	}
 }
 
-// replyTo is the fence: it says which side of which step a reply speaks of, and whether it may speak. The step is below
-// zero where there is none, or nothing may be known of it.
+// replyTo is the fence: it returns the side of the step that a reply names, and whether the reply counts. The step is
+// negative if it does not exist or must not be disclosed.
 func (t *turn) replyTo(r job.Reply) (at side, v Verdict) {
 	i, ok := t.indexOf(r.Step)
 	if !ok {
@@ -180,8 +180,8 @@ func (t *turn) indexOf(step string) (int, bool) {
 	return -1, false
 }
 
-// lateSuccess takes the success of an attempt whose silence was already counted as a failure, if its direction is still
-// wanted and the attempt after it can be closed. ok is false if it is not for us to say anything.
+// lateSuccess takes the success of an attempt that was already counted as silent, if its direction is still wanted
+// and the following attempt can be closed. ok is false if this rule does not apply.
 func (t *turn) lateSuccess(i int, e job.StepSucceeded) (v Verdict, ok bool) {
 	if !t.active() {
 		return Verdict{}, false
@@ -213,7 +213,7 @@ func (t *turn) lateSuccess(i int, e job.StepSucceeded) (v Verdict, ok bool) {
 	return Verdict{Kind: Applied}, true
 }
 
-// dispatchRefused gives a step up whose task can never be sent. It never started: nothing is counted.
+// dispatchRefused gives up a step if its task can never be sent. The step never started, so no failure is counted.
 func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	i, ok := t.indexOf(e.Step)
 	if !ok {
@@ -246,8 +246,7 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// attemptFailed counts the failure of an attempt that had started, and tries again or gives up. ended is what the history
-// says of it.
+// attemptFailed counts the failure of a started attempt, and tries again or gives up. ended is its history entry.
 func (t *turn) attemptFailed(at side, ended job.Entry) {
 	a, failure := t.activity(at), *ended.Error
 	a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo
@@ -255,7 +254,7 @@ func (t *turn) attemptFailed(at side, ended job.Entry) {
 		t.noteOf(at, ended)
 	}
 	if t.conclude(at) {
-		// How it ended was said before, by whoever completed the step, but not what it may have done.
+		// How the step ended is in its completion already, but not its possible effect.
 		return
 	}
 	t.countFailure(at, ended)
@@ -277,7 +276,7 @@ func (t *turn) attemptFailed(at side, ended job.Entry) {
 	}
 }
 
-// countFailure counts that an attempt failed that had started. ended is what the history says of it.
+// countFailure counts the failure of a started attempt. ended is its history entry.
 func (t *turn) countFailure(at side, ended job.Entry) {
 	a := t.activity(at)
 	a.FailureCount++
@@ -287,7 +286,7 @@ func (t *turn) countFailure(at side, ended job.Entry) {
 	a.Error = ended.Error
 }
 
-// giveUp ends an activity without success, and says what follows for the job.
+// giveUp ends an activity without success and decides how the job goes on.
 func (t *turn) giveUp(at side, why string) {
 	a := t.activity(at)
 	t.rest(a, job.Failed)
@@ -327,8 +326,8 @@ func (t *turn) giveUp(at side, why string) {
 	}
 }
 
-// mayTryAgain reports whether an activity whose attempt has just failed has another one: of its attempts one is left, and
-// its time is not over. A failure that is not counted (spare) does not begin that time.
+// mayTryAgain reports whether an activity has another attempt after a failure: one is left of those granted, and its
+// time is not over. A failure that is not counted (spare) does not begin that time.
 func (t *turn) mayTryAgain(a *job.Activity, retry makegood.Retry) bool {
 	if retry.For > 0 && a.FailingSince.IsZero() && a.Tries > 0 {
 		a.FailingSince = t.now
@@ -336,8 +335,9 @@ func (t *turn) mayTryAgain(a *job.Activity, retry makegood.Retry) bool {
 	return a.Tries < retry.Attempts && (a.FailingSince.IsZero() || retry.For == 0 || t.now.Before(a.FailingSince.Add(retry.For.Std())))
 }
 
-// nextTry is when the next attempt is due: after exponential backoff with full jitter, or what the remote asked for if that is
-// longer. The last of those that are bounded in time comes when the time is over: a shorter outage is outlived.
+// nextTry returns when the next attempt is due: after exponential backoff with full jitter, or after the delay that
+// the remote asked for if that is longer. If time bounds the attempts, the last one comes at its end: it outlives an
+// outage.
 func (t *turn) nextTry(at side, retry makegood.Retry, after makegood.Duration) time.Time {
 	a := t.activity(at)
 	ms := uint64(doubled(retry.Backoff, a.Tries-1, retry.Max) / makegood.Millisecond)
@@ -357,15 +357,15 @@ func (t *turn) tried(a *job.Activity, retry makegood.Retry) string {
 	return fmt.Sprintf("attempt %d, tried again for %s", a.Tries, retry.For)
 }
 
-// leaveOut leaves the time from when the latest attempt was due, or sent, out of the time for which it is tried again:
-// nothing was tried until then.
+// leaveOut excludes the time since the latest attempt was due, or sent, from the time for which the step is tried
+// again: no attempt ran until then.
 func leaveOut(a *job.Activity, until time.Time) {
 	if !a.FailingSince.IsZero() && passed(a.At, until) {
 		a.FailingSince = a.FailingSince.Add(until.Sub(a.At))
 	}
 }
 
-// doubled is a time doubled so many times, but not beyond what is the longest.
+// doubled returns d doubled the given number of times, at most longest.
 func doubled[D makegood.Duration | time.Duration](d D, times int, longest D) D {
 	for ; times > 0 && d < longest; times-- {
 		d *= 2

@@ -9,12 +9,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Where every change is published, each event that changes a job leaves behind, in the job, which transitions it has made:
-// what differs between the job before it and after it. They are pending until somebody is known to have been told, and are
-// saved with what they tell of, so that no crash loses them.
+// If changes are published, each event that changes a job leaves in the job the transitions that it made: the
+// differences between the job before and after. They stay pending until a subscriber has acknowledged them, and are
+// saved together with the changes that they describe, so no crash loses them.
 
-// noteChanges notes what has become of the job as it was before the event. Nothing, where nobody hears of it; then what is
-// pending of a time in which somebody did is dropped, and its numbers show the gap.
+// noteChanges notes the transitions since the job before the event. If changes are not published it notes none, and
+// drops those pending from a time when they were; the gap shows in their numbers.
 func (t *turn) noteChanges(before job.Job) {
 	c := &t.job.Changes
 	if !t.facts.Publishes {
@@ -26,7 +26,7 @@ func (t *turn) noteChanges(before job.Job) {
 	c.Forget(t.facts.Published)
 	switch {
 	case c.Seq == 0 && before.Rev > 0:
-		// It was born where nobody publishes: in its submitter's transaction, or before this was switched on.
+		// The job was born unpublished: in its submitter's transaction, or before publishing was switched on.
 		t.addChanges(job.Job{Steps: namesOf(before.Steps)}, before, nil)
 	case c.Seq > 0 && c.Rev != before.Rev && c.Rev != before.Rev+1:
 		// It was parked, or an older release has moved it. (Rev+1 is an event before this one, of the same save.)
@@ -36,7 +36,7 @@ func (t *turn) noteChanges(before job.Job) {
 	c.Rev = before.Rev + 1
 }
 
-// namesOf are steps of which nothing but the name is known.
+// namesOf returns steps that have only their names.
 func namesOf(steps []job.StepState) []job.StepState {
 	names := make([]job.StepState, len(steps))
 	for i, s := range steps {
@@ -45,7 +45,8 @@ func namesOf(steps []job.StepState) []job.StepState {
 	return names
 }
 
-// addChanges adds what differs between two jobs: first what has ended or was given up, then the job, then what begins.
+// addChanges adds the differences between two jobs: first steps that ended or were given up, then the job, then steps
+// that begin.
 func (t *turn) addChanges(before, after job.Job, entries []job.Entry) {
 	var ended, begun []job.Change
 	for i, s := range after.Steps {
@@ -110,7 +111,7 @@ func (t *turn) published(e job.Published) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// notPublished sets when it is tried again, if nobody has to do with the job soon.
+// notPublished sets the time of the next try, if no other event is due soon.
 func (t *turn) notPublished(e job.NotPublished) Verdict {
 	c := &t.job.Changes
 	soon := t.now.Add(limits.MaxTellAgain)
@@ -124,7 +125,7 @@ func (t *turn) notPublished(e job.NotPublished) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// publishAgain waits longer each time what is pending of a job at rest could not be published, and gives up what is too old.
+// publishAgain backs off further each time the pending changes of a job at rest fail to publish, and drops old ones.
 func (t *turn) publishAgain() {
 	c := &t.job.Changes
 	due := t.publishBy()
@@ -139,7 +140,7 @@ func (t *turn) publishAgain() {
 	c.Tries++
 }
 
-// publishBy is when what is pending is to be published, if nothing else happens before; zero: then is soon enough.
+// publishBy returns when pending changes are to be published if no event comes first; zero: the next event is soon.
 func (t *turn) publishBy() time.Time {
 	c := t.job.Changes
 	switch {
@@ -158,7 +159,7 @@ func (t *turn) publishBy() time.Time {
 	}
 }
 
-// movePlaces has what is pending speak of the steps of another definition.
+// movePlaces makes pending changes refer to the steps of another definition.
 func movePlaces(pending []job.Change, from, to []job.StepState) []job.Change {
 	moved := slices.Clone(pending)
 	for k, c := range moved {

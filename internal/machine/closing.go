@@ -10,13 +10,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// AskKind is what is to be found out about an attempt.
+// AskKind is the kind of question about an attempt.
 type AskKind string
 
 // The kinds. Each is an operation on the claim item of the step.
 const (
-	AskLook     AskKind = "look"     // what is known of it
-	AskClose    AskKind = "close"    // end it, if nobody holds it
+	AskLook     AskKind = "look"     // read its claim
+	AskClose    AskKind = "close"    // end it, if it has no claim
 	AskOverrule AskKind = "overrule" // write over a claim that cannot be true; the job was loaded after it was seen
 )
 
@@ -26,13 +26,13 @@ type Ask struct {
 	Step    string
 	Attempt int
 	Undo    bool
-	// LockedBy is who replied a failure, or whose claim is overruled.
+	// LockedBy is the agent that replied a failure, or that holds the claim to be overruled.
 	LockedBy string
 	// Mark: the attempt is unwanted, and was so when the job was saved last.
 	Mark bool
 }
 
-// ask returns what is known in answer; if nothing is, it is asked for, and nothing may change that rests on it.
+// ask returns the known answer; if there is none it asks, and no change may be made that depends on the answer.
 func (t *turn) ask(a Ask) (found job.Found, known bool) {
 	found, known = t.facts.Found[a]
 	if !known && !slices.Contains(t.asks, a) {
@@ -41,9 +41,9 @@ func (t *turn) ask(a Ask) (found job.Found, known bool) {
 	return found, known
 }
 
-// closeOpen asks for the end of every attempt that is out and was wanted until now: because its direction is given up,
-// or because the job comes to stand still and nothing new is to start. It stays out until the answer is known. Shared
-// attempts are nobody's to claim and may be running: they are left alone.
+// closeOpen asks for the end of every open attempt that was wanted until now: because its direction is given up, or
+// because the job comes to stand still and must start no new work. It stays out until the answer is known. Shared
+// attempts have no claims and may be running: they are left alone.
 func (t *turn) closeOpen() {
 	for i := range t.job.Steps {
 		at, ok := t.out(i)
@@ -56,8 +56,8 @@ func (t *turn) closeOpen() {
 	}
 }
 
-// look finds out about an attempt that is wanted and of which nothing was heard: silence past CompleteBy is a failure;
-// not having been claimed by StartBy is none, and only sends the same attempt again.
+// look finds out about a wanted attempt that has sent no reply: silence past CompleteBy is a failure; a task that was
+// not claimed by StartBy is no failure, and only sends the same attempt again.
 func (t *turn) look(at side) {
 	a := t.activity(at)
 	found, known := t.ask(t.question(AskLook, at))
@@ -69,7 +69,7 @@ func (t *turn) look(at side) {
 		// Its end is asked for with all that is out.
 	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(limits.MaxUnclaimed), t.now):
 		if a.Closing {
-			// Who asked for its end did not ask for its task. It is looked at as if nobody had.
+			// The request for its end did not ask for its task. Look at it as if no such request was made.
 			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}
 		}
 		t.unclaimed(at)
@@ -80,8 +80,8 @@ func (t *turn) look(at side) {
 	}
 }
 
-// replace ends an attempt that nobody has claimed for too long. If that gives it a successor, somebody is told that
-// nobody claims the tasks of its agent: with a long StartBy that was not said yet.
+// replace ends an attempt that has been unclaimed for too long. If a successor follows, an operator is told that the
+// tasks of its agent are not claimed: with a long StartBy that was not said yet.
 func (t *turn) replace(at side) {
 	a := t.activity(at)
 	old, resent := a.Attempt, a.Resent
@@ -93,7 +93,7 @@ func (t *turn) replace(at side) {
 	a.LookAt = t.nextLook(at)
 }
 
-// unclaimed waits on for an attempt that nobody has claimed, or sends it again.
+// unclaimed waits on for an unclaimed attempt, or sends it again.
 func (t *turn) unclaimed(at side) {
 	a := t.activity(at)
 	if passed(t.startBy(at), t.now) {
@@ -126,7 +126,7 @@ func (t *turn) attemptClosed(e job.AttemptClosed) Verdict {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has ended", e.Attempt, e.Step)}
 	}
 	if a := t.activity(at); e.Found.Finding == job.FoundHeld && !(a.Closing && a.Cause == e.Asked) {
-		// What is held now need not be so for long: only the answer that is waited for says until when.
+		// The claim may end sooner than it says now: only the awaited answer gives its end.
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the end of attempt %d of step %s is not waited for", e.Attempt, e.Step)}
 	}
 	return t.learn(at, e.Found)
@@ -157,12 +157,12 @@ func (t *turn) held(at side, claim job.Claim) {
 	a.Closing, a.Cause = false, ""
 	a.LookAt = t.lives(at, claim)
 	if !t.wanted(at) {
-		// Its end is set: what waits for it need not wait for a look that comes later.
+		// Its end is set: the events that wait for it need not wait for a later look.
 		a.LookAt = claim.CompleteBy
 	}
 }
 
-// nobody ends an attempt that nobody ever claimed: it uses up none of those granted. If it is wanted, it gets a
+// nobody ends an attempt that was never claimed: it uses up none of those granted. If it is wanted, it gets a
 // successor at once.
 func (t *turn) nobody(at side) {
 	a := t.activity(at)
@@ -182,9 +182,9 @@ func (t *turn) nobody(at side) {
 	}
 }
 
-// lie reports whether a claim cannot be true: it is of an attempt that was never made, or much longer than the step
-// allows. The attempt that is out is the newest of its step, so a claim of a newer one is a lie; but only if the job was
-// loaded afresh since it was seen.
+// lie reports whether a claim cannot be true: its attempt was never made, or it lasts much longer than the step
+// allows. The open attempt is the newest of its step, so a claim on a newer one is a lie, but only if the job was
+// loaded afresh after the claim was seen.
 func (t *turn) lie(at side, found job.Found) bool {
 	tooLarge := len(found.Claim.LockedBy) > limits.MaxLockedByBytes || found.Claim.Bytes > job.MaxClaimItemBytes
 	if tooLarge && found.Finding == job.FoundHeld {
@@ -208,7 +208,7 @@ func (t *turn) lie(at side, found job.Found) bool {
 	}
 }
 
-// overrule ends an attempt whose agent lies: it counts as silent.
+// overrule ends an attempt with a false claim: it counts as silent.
 func (t *turn) overrule(at side, found job.Found) Verdict {
 	if why, known := t.overruled(at, found); known {
 		t.silence(at, job.Claim{}, why)

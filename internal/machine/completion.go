@@ -16,9 +16,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// CompletionToken returns the completion token of a step in the job's round, in one direction. It says by itself what it
-// is for, and behind that an HMAC of it under the job's secret. No attempt's token can be made from it, nor the other way
-// round. Empty for a job that has no secret.
+// CompletionToken returns the completion token of a step in the job's round, in one direction. It names its purpose,
+// followed by an HMAC under the job's secret. Attempt tokens cannot be derived from it, nor it from them. It is empty
+// for a job that has no secret.
 func CompletionToken(j job.Job, step string, undo bool) string {
 	if len(j.Secret) == 0 {
 		return ""
@@ -41,7 +41,7 @@ func completionCode(j job.Job, p job.Place) string {
 	return codeOf(j.Secret, "\x00completion\x00"+p.Says(j.ID))
 }
 
-// place is the fence of completions: it says which side of which step one speaks of, and whether it may speak.
+// place is the fence of completions: it returns the side of the step that a completion names, and whether it counts.
 func (t *turn) place(p job.Place) (at side, v Verdict) {
 	i, ok := t.indexOf(p.Step)
 	if !ok {
@@ -62,7 +62,7 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 	return at, Verdict{Kind: Applied}
 }
 
-// noStep says that a job has no such step. To whoever is known, and may look at the job, it says which it has.
+// noStep says that a job has no such step. A known caller that may look at the job also gets the list of its steps.
 func (t *turn) noStep(p job.Place) string {
 	if p.Token != "" {
 		return fmt.Sprintf("there is no step %s", p.Step)
@@ -74,14 +74,14 @@ func (t *turn) noStep(p job.Place) string {
 	return limits.Clip(fmt.Sprintf("there is no step %s: the job has %s", p.Step, strings.Join(names, ", ")))
 }
 
-// GenuineCompletion reports whether the completion token of a place is the one that the job made for it, in whichever round that was.
+// GenuineCompletion reports whether the job made the completion token for this place, in any of its rounds.
 func GenuineCompletion(j job.Job, p job.Place) bool {
 	return len(j.Secret) > 0 && hmac.Equal([]byte(completionCode(j, p)), []byte(p.Code()))
 }
 
-// completed takes an answer from outside. The first wins, the same again is the same, and a later one is told what stands.
-// After a failure the step may be tried again, so that it was given is remembered, beside the requests: who holds a token pushes
-// none of those out. A release of before kept both as one.
+// completed takes an answer from outside. The first wins, the same again is a duplicate, and a later one is told the
+// first. After a failure the step may be tried again, so the failure is remembered beside the requests: the holder of
+// a token pushes out none of those. An earlier release kept both as one.
 func (t *turn) completed(e job.StepCompleted) Verdict {
 	name := job.ShortHash(e.Cause())
 	isFailure := e.Request != "" && (e.Error != nil || t.failsBy(e))
@@ -126,8 +126,8 @@ func (t *turn) answered(e job.StepCompleted) Verdict {
 	}
 }
 
-// isSame reports whether an answer is the one that was given last: by its asking, or, of what is done or held, by its
-// content. After a failure that was tried again, the same content is another answer.
+// isSame reports whether an answer equals the last one: by its request or, if done or held, by its content. After a
+// failure that was tried again, the same content is another answer.
 func isSame(a *job.Activity, c job.Completion) bool {
 	last := a.Completion
 	switch {
@@ -211,7 +211,7 @@ func (t *turn) closedTo(at side, e job.StepCompleted) string {
 	}
 }
 
-// by says who completed an activity, if that is known, to whoever the door knows. Who holds a token sees nothing else.
+// by names the author of a completion, if known, for callers known to the API. A token holder gets no name.
 func by(a *job.Activity, e job.StepCompleted) string {
 	if a.Completion.By == "" || e.Token != "" {
 		return ""
@@ -227,7 +227,7 @@ func named(step string, undo bool) string {
 	return "step " + step
 }
 
-// completionOf is what is kept of an answer. An approval takes one of its choices.
+// completionOf returns the completion to keep for an answer. An approval takes one of its choices.
 func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, refused string) {
 	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, limits.MaxCompletedByBytes), Why: limits.Clip(e.Why), Output: e.Output, Error: e.Error}
 	if e.Request != "" {
@@ -255,7 +255,7 @@ func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, ref
 	return c, ""
 }
 
-// approved is the output of an approval that somebody answers now.
+// approved returns the output of an approval that is answered now.
 func (t *turn) approved(answer, by, why string) job.Payload {
 	output, err := json.Marshal(approval{answer, by, t.now.UTC().Format(time.RFC3339), why})
 	if err != nil {
@@ -264,7 +264,7 @@ func (t *turn) approved(answer, by, why string) job.Payload {
 	return job.Payload{Inline: output, Bytes: len(output)}
 }
 
-// takes says which answers an approval takes, as JSON: its output is one of these texts and nothing around it.
+// takes lists the answers that an approval takes, as JSON: its output is exactly one of these texts.
 func (t *turn) takes(at side, allowed []string) string {
 	var quoted []string
 	for _, answer := range allowed {
@@ -303,12 +303,12 @@ func clipBytes(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "")
 }
 
-// completeOpen takes an answer while an attempt is out: at once, if that can be closed; else when it has ended. It is not
-// wanted any more, and who holds it is told so.
+// completeOpen takes an answer while an attempt is out: at once if the attempt can be closed, else when it has ended.
+// The attempt is then unwanted, and its holder is told so.
 func (t *turn) completeOpen(at side, c job.Completion) Verdict {
 	a := t.activity(at)
 	if t.shared(at) {
-		// Nobody can be asked whether it runs. It ends by a reply, or when its time has passed.
+		// It cannot be closed, since it has no claim. It ends by a reply, or when its time has passed.
 		c.Held = true
 		a.Completion = &c
 		return Verdict{Kind: Applied}
@@ -327,8 +327,8 @@ func (t *turn) completeOpen(at side, c job.Completion) Verdict {
 	return t.learn(at, found)
 }
 
-// completeBackoff takes an answer between two attempts. A failure that may be tried again, by itself or by the route of its
-// kind, says nothing new: it will be.
+// completeBackoff takes an answer between two attempts. A failure that may be tried again, by itself or by the route
+// of its kind, adds no information: the step will be tried again.
 func (t *turn) completeBackoff(at side, c job.Completion) Verdict {
 	if c.Error == nil {
 		t.take(at, c)
@@ -345,7 +345,7 @@ func (t *turn) completeBackoff(at side, c job.Completion) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// conclude ends an activity whose attempt has ended, if its answer was given before. It reports whether it was.
+// conclude ends an activity after its attempt, if an answer was given before, and reports whether one was.
 func (t *turn) conclude(at side) bool {
 	a := t.activity(at)
 	if !a.Held() {
@@ -355,7 +355,7 @@ func (t *turn) conclude(at side) bool {
 	return true
 }
 
-// take ends an activity of which no attempt is out with an answer from outside.
+// take ends an activity without an open attempt, with an answer from outside.
 func (t *turn) take(at side, c job.Completion) {
 	a := t.activity(at)
 	a.Completion = c.Taken()
@@ -382,7 +382,7 @@ func (t *turn) extended(e job.WaitExtended) Verdict {
 	}
 	until = t.waitUntil(until)
 	if t.job.Paused() {
-		// The end of the pause moves the deadline by all that it has lasted, and what it lasted so far is in this one.
+		// The end of the pause moves the deadline by its whole length, and this deadline already includes the pause so far.
 		until = until.Add(-t.stood(a, t.job.PausedAt))
 	}
 	if !until.After(a.Wait.Deadline) {

@@ -11,9 +11,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// deadlinePassed acts on everything that is due. It is only a hint that something may be: it acts if
-// the key that the Supervisor saw is still the one stored, and has passed. An audit may have seen none, of a job that
-// must have one, or one that is too late, of a job that stands still: then the job is looked at, and gets one that is right.
+// deadlinePassed acts on everything that is due. The event is only a hint: it acts if the key that the Supervisor saw
+// is still stored and has passed. An audit may have found a missing key in a job that must have one, or too late a
+// key in a job that stands still: then the job is looked at and gets a correct key.
 func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	if t.free() && (e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy)) {
 		// What held it does so no more. That it is still paused is all that keeps it.
@@ -37,8 +37,8 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		return Verdict{Kind: Stale, Reason: "CompleteBy has not passed here"}
 	}
 	if t.job.ProcessState == makegood.JobError && !t.now.Before(t.job.RemindAt) {
-		// Still in front of a person: remind them. Whoever listens knows. A job that was parked has no time yet.
-		// What they could not be told yet is kept, and reminds them enough.
+		// Still in front of a person: remind them. A listener already knows. A job that was parked has no time yet. An
+		// undelivered announcement to an operator is kept, and is reminder enough.
 		if !slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Operator }) {
 			t.announce(true, false)
 		}
@@ -49,7 +49,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		t.heldUp()
 	}
 	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
-		// What is out is given up by this. That must be saved before it is closed, so nothing of it is due now.
+		// What is out is given up by the timeout. That must be saved before it is closed, so no close is due now.
 		t.timeUp()
 	}
 	for i := range t.job.Steps {
@@ -118,10 +118,10 @@ func (t *turn) lookedAtEarly(at side) bool {
 	return slices.Contains(t.waits(at), waits)
 }
 
-// noReply is why an attempt failed of which nothing was heard.
+// noReply is the failure reason of a silent attempt.
 const noReply = "no reply by CompleteBy"
 
-// silence ends an attempt that started and did not reply in time. What it did is unknown.
+// silence ends an attempt that started and did not reply in time. Its effect is unknown.
 func (t *turn) silence(at side, claim job.Claim, why string) {
 	spared := ""
 	if t.facts.Incarnation == 0 {
@@ -138,9 +138,9 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 	t.attemptFailed(at, entry)
 }
 
-// seenLate leaves the time between the end of a silent attempt and its discovery out of the time for which its step is tried
-// again: this delay depends on the load of the sweeps, and not on the remote service. A claim cannot name
-// an end before its own start, so that the time moves on by no more than has passed.
+// seenLate leaves the time between the end of a silent attempt and its discovery out of the time for which its step
+// is tried again: this delay depends on the load of the sweeps, not on the remote service. A claim cannot name an end
+// before its own start, so the time moves on by at most the time that has passed.
 func (t *turn) seenLate(at side, due, startedAt time.Time) {
 	a := t.activity(at)
 	if a.FailingSince.IsZero() || due.IsZero() {
@@ -151,7 +151,7 @@ func (t *turn) seenLate(at side, due, startedAt time.Time) {
 	}
 }
 
-// fellSilent keeps the claim of an attempt that did not reply in time, and returns what the history says of it.
+// fellSilent keeps the claim of an attempt that did not reply in time, and returns its history entry.
 func (t *turn) fellSilent(at side, claim job.Claim, why string) job.Entry {
 	a := t.activity(at)
 	noteStart(a, claim.StartedAt)
@@ -179,7 +179,7 @@ func (t *turn) waits(at side) []time.Duration {
 	return all
 }
 
-// startBy is when an attempt that nobody claimed is sent again.
+// startBy returns when an unclaimed attempt is sent again.
 func (t *turn) startBy(at side) time.Time {
 	a := t.activity(at)
 	return a.At.Add(wait(t.plan(at).startBy, a.Resent).Std())
@@ -239,9 +239,9 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// interrupt is no failure: the attempt is not counted against those granted, and the next is made at
-// once. But a step that is running whenever the engine dies may be what kills it; not one that was told to stop (clean). An
-// attempt that another process has claimed did not die with the engine, and goes on.
+// interrupt is no failure: the attempt is not counted against those granted, and the next is made at once. But a step
+// that runs whenever the engine dies may be the cause, unless it was told to stop (clean). An attempt that another
+// process has claimed did not die with the engine, and goes on.
 func (t *turn) interrupt(at side, clean bool) {
 	a := t.activity(at)
 	found, ok := t.ask(t.question(AskLook, at))
@@ -249,10 +249,10 @@ func (t *turn) interrupt(at side, clean bool) {
 		return
 	}
 	if t.shared(at) {
-		// Nobody claims it: its item only says whether another process was given the task.
+		// It is never claimed: its item only says whether another process was given the task.
 		found = job.Found{}
 	}
-	// What was closed before anybody claimed it names the attempt, but nobody.
+	// An item that was closed unclaimed names the attempt, but no holder.
 	claimed := found.Claim.Attempt == a.Attempt && found.Claim.LockedBy != ""
 	if claimed {
 		noteStart(a, found.Claim.StartedAt)
@@ -284,7 +284,7 @@ func (t *turn) interrupt(at side, clean bool) {
 func (t *turn) mayRaise(event job.Event) bool {
 	switch e := event.(type) {
 	case job.DeadlinePassed:
-		// What follows a wait has often ended before the next sweep, and then its key need never be set.
+		// The step after a wait has often ended before the next sweep; then its key need never be set.
 		return !t.overdueWait || t.facts.Period == 0
 	case job.AttemptClosed, job.Asked, job.NotAsked:
 		return true

@@ -21,7 +21,7 @@ func (t *turn) goForward() {
 			if t.begins(i); s.Forward.Attempt == attempt {
 				break
 			}
-			// A wait whose answer was there, a failure, begins again at once where its backoff is over at once.
+			// A wait that already had an answer, a failure, begins again at once if its backoff is over at once.
 		}
 		if !t.forwards() || !t.active() {
 			// Starting it failed, and that turned or stopped the job.
@@ -98,8 +98,8 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	}
 }
 
-// goBack opens every undo whose turn it is, in reverse order of dependency, over every step that was
-// done or whose outcome is unknown, and finishes the job when nothing is left to undo.
+// goBack opens every undo that may begin, in reverse order of dependency, for every step that was done or has an
+// unknown outcome, and finishes the job when no undo is left.
 func (t *turn) goBack() {
 	over := make([]bool, len(t.job.Steps))
 	all := true
@@ -121,8 +121,7 @@ func (t *turn) goBack() {
 	}
 }
 
-// backOver does what is to be done about one step on the way back, everything that follows it being
-// over, and reports whether nothing is left to do.
+// backOver takes one step on the way back, after all its followers, and reports whether it has no work left.
 func (t *turn) backOver(i int) bool {
 	s := &t.job.Steps[i]
 	if s.Forward.State == job.Dispatched {

@@ -11,11 +11,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// What a workflow expects of its jobs is how long they take. An operator is told, once a round, of one that will take longer,
-// while there is time left to do something about it. Nothing else follows from it. The time counts as that of the job's
-// timeout does: from its start, over all rounds that begin by themselves, not while it is paused, and anew when somebody
-// resubmits it. A job that waits for a person, or for an agent that is away, is late as any other is: that is what somebody
-// should hear. One that is being undone for good, or has stopped, will not be done, and has its own ways of saying so.
+// A workflow states how long its jobs are expected to take. An operator is told, once a round, of a job that will
+// take longer, while there is time left to act; the notice has no other effect. The time counts like the job's
+// timeout: from its start, over all rounds that begin by themselves, not during a pause, and anew after a resubmit. A
+// job that waits for a person, or for an absent agent, can be late too, and its operator should hear so. A job that
+// is being undone for good, or has stopped, will not be done, and has its own announcements.
 
 // expect grants the job the time that its workflow expects it to take.
 func (t *turn) expect() {
@@ -31,7 +31,7 @@ func (t *turn) expect() {
 	}
 }
 
-// expectLater moves what is expected by the time that the job stood still.
+// expectLater moves the expected time by the time that the job stood still.
 func (t *turn) expectLater(stood time.Duration) {
 	for _, at := range []*time.Time{&t.job.ExpectBy, &t.job.WarnAt} {
 		if !at.IsZero() {
@@ -40,9 +40,9 @@ func (t *turn) expectLater(stood time.Duration) {
 	}
 }
 
-// foresee tells an operator of a job that will not be done when it should be: it is known to take longer, by a retry, a round
-// or a wait that ends after that, or nearly all of its time is over. A wait of its workflow's own making is no reason to
-// worry: after one, the last part counts of what is left then.
+// foresee tells an operator of a job that will miss its expected time: a retry, a round or a wait is known to end
+// after it, or nearly all of the time is over. A wait that the workflow itself asks for is no reason to worry: after
+// one, the last part is measured from the time left then.
 func (t *turn) foresee() {
 	if t.job.WarnAt.IsZero() || !t.job.Expected() {
 		return
@@ -63,8 +63,8 @@ func (t *turn) foresee() {
 	t.note(job.Entry{Kind: makegood.EntryLate, Reason: why})
 }
 
-// soonest returns until when the job waits because its workflow says so, and before when it cannot be done whatever happens;
-// zero: nothing is known.
+// soonest returns until when the workflow itself makes the job wait, and the earliest time at which the job can be
+// done; zero: unknown.
 func (t *turn) soonest() (waits, soonest time.Time) {
 	soonest = t.job.NextRoundAt
 	for i := range t.job.Steps {

@@ -12,12 +12,12 @@ import (
 // graph is the order of a workflow's steps, by their index.
 type graph struct {
 	order     []int   // every step behind those that it needs: by how long the longest way to it is, then as in the workflow
-	needs     [][]int // whom each step needs, or who may go to it
-	followers [][]int // who needs each step
+	needs     [][]int // the needs of each step, or the steps that may go to it
+	followers [][]int // the steps that need each step
 }
 
-// newGraph panics on a workflow that was not checked: an unknown need, or a circle. It is made for every decision, so its lists
-// share what they lie in.
+// newGraph panics on an unchecked workflow: an unknown need, or a cycle. Every decision makes one, so its lists share
+// memory.
 func newGraph(w makegood.Workflow) graph {
 	n := len(w.Steps)
 	lists, numbers := make([][]int, 2*n), make([]int, 8*n)
@@ -43,8 +43,8 @@ func newGraph(w makegood.Workflow) graph {
 	return g
 }
 
-// link notes whom each step needs, and who needs it. room is for five numbers a step, all zero: enough where a step needs two on
-// average.
+// link records the needs of each step and the steps that need it. room holds five numbers a step, all zero: enough
+// for an average of two needs a step.
 func (g graph) link(w makegood.Workflow, room []int) {
 	n := len(w.Steps)
 	index := indexOf(w)
@@ -103,8 +103,8 @@ func stepNamed(steps []makegood.Step, index map[string]int, name string) (int, b
 	return 0, false
 }
 
-// byDepth puts the order so that it does not hang on which need was met last: of steps that begin at the same moment, one
-// of which may stop the job as it begins, it says which do begin. depth is room for as many numbers, all zero.
+// byDepth makes the order independent of the order of the needs: if several steps begin at the same moment and one
+// may stop the job as it begins, the order decides which do begin. depth is room for as many numbers, all zero.
 func (g graph) byDepth(depth []int) {
 	for _, i := range g.order {
 		for _, need := range g.needs[i] {

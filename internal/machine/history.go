@@ -10,9 +10,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// What happens to a job and does not simply go well is noted, where it happens and before what follows from it. An event
-// that changes nothing leaves no entry, and the same event over the same job leaves the same ones. Of an attempt that nobody
-// claimed there is one only if it is given up: one that is sent again, or gets a successor, has not failed.
+// Every exception in a job's course is noted where it happens, before its consequences. An event that changes no
+// state leaves no entry, and the same event over the same job leaves the same ones. An unclaimed attempt gets an
+// entry only if it is given up: one that is sent again, or gets a successor, has not failed.
 
 // note adds an entry to the job's history.
 func (t *turn) note(e job.Entry) {
@@ -28,7 +28,7 @@ func (t *turn) noteOf(at side, e job.Entry) {
 	t.note(e)
 }
 
-// noteRequest notes what somebody asked for, before what it brings about.
+// noteRequest notes a request before its effects.
 func (t *turn) noteRequest(e job.Requested) {
 	entry := job.Entry{Kind: makegood.EntryRequest, Verb: e.Verb, By: limits.Clip(e.By), Reason: limits.Clip(e.Reason)}
 	if e.Verb == makegood.VerbReschedule {
@@ -44,8 +44,8 @@ func (t *turn) noteRequest(e job.Requested) {
 	t.note(entry)
 }
 
-// noteInterrupted notes that the engine died over an attempt, if somebody had begun it, or may have: nobody claims a shared
-// one. One that was not begun is withdrawn, if it is not wanted any more.
+// noteInterrupted notes that the engine died over an attempt that was begun or may have been: a shared one is never
+// claimed. An attempt that was not begun is withdrawn, if it is unwanted.
 func (t *turn) noteInterrupted(at side, claim job.Claim, claimed bool) {
 	switch {
 	case claimed:
@@ -65,7 +65,7 @@ func shown(at time.Time) time.Time {
 	return at
 }
 
-// holder is who held an attempt, as far as that may be kept: an agent writes it, so anything may be there.
+// holder returns the holder of an attempt, shortened for storage: the agent writes this text, so it may be anything.
 func holder(lockedBy string) string {
 	if len(lockedBy) > limits.MaxLockedByBytes {
 		return ""

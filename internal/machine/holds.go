@@ -9,10 +9,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// An agent or a workflow may be paused as a whole. Which are is a fact. A job that would have to do with one is paused
-// instead, and all that goes for a pause goes for it: nothing new starts, what nobody has claimed is taken back, what was
-// claimed runs on, and its times stand still. It goes on by a hint that it may (a deadline, with a key or without), once
-// what holds it does so no more.
+// An agent or a workflow may be paused as a whole. The list of pauses is a fact. A job that needs a paused one is
+// paused instead, by the rules of a pause: no new work starts, unclaimed tasks are taken back, claimed ones run on,
+// and its times stand still. It goes on by a hint that it may (a deadline, with a key or without), once the pause is
+// over.
 
 // heldBack returns what keeps a side from being begun, or sent again.
 func (t *turn) heldBack(at side) (job.Hold, bool) {
@@ -27,14 +27,14 @@ func (t *turn) heldWorkflow() (job.Hold, bool) {
 	return t.facts.Held.On(job.HoldName(makegood.HoldWorkflow, t.job.Workflow))
 }
 
-// holds reports whether a side must not be begun or sent again, and notes that the job is to be held for that: it stands
-// still since the time from which on the side would have been sent, or since the hold if that is later.
+// holds reports whether a side must not be begun or sent again, and notes that the job is to be held for that: it
+// stands still since the side was due to be sent, or since the hold if that is later.
 func (t *turn) holds(at side, from time.Time) bool {
 	h, on := t.heldBack(at)
 	if !on {
 		return false
 	}
-	held := h // A variable of its own: where nothing is held, nothing is allocated.
+	held := h // A variable of its own: it is allocated only for a hold.
 	held.Since = later(h.Since, from)
 	if t.holding == nil || held.Since.Before(t.holding.Since) {
 		t.holding = &held
@@ -42,7 +42,7 @@ func (t *turn) holds(at side, from time.Time) bool {
 	return true
 }
 
-// hold lets the job stand still if something of it is held that has come up in this turn.
+// hold lets the job stand still if a side that came up in this turn is held.
 func (t *turn) hold() {
 	if !t.going() {
 		return
@@ -59,12 +59,12 @@ func (t *turn) hold() {
 	t.closeOpen()
 	t.job.PausedAt, t.job.PausedToo = earlier(t.holding.Since, t.now), false
 	if t.idle {
-		// Until now it stood still for something else, which was counted, or its times begin now.
+		// Until now it stood still for another reason, which was counted, or its times begin now.
 		t.job.PausedAt = t.now
 	}
 	t.job.HeldBy, t.job.HeldReason = t.holding.String(), t.holding.Why()
 	t.note(job.Entry{Kind: makegood.EntryHeld, Verb: makegood.VerbPause, By: t.holding.By, Reason: t.heldFor(t.holding.Reason)})
-	// It may stand for long, and nothing is due of it meanwhile.
+	// The hold may last long, and the job has no due time meanwhile.
 	t.farKey = true
 }
 
@@ -76,7 +76,7 @@ func (t *turn) heldFor(reason string) string {
 	return limits.Clip(t.job.HeldBy + ": " + reason)
 }
 
-// takeBack ends the attempts that were made in this turn: nobody was sent them.
+// takeBack ends the attempts that were made in this turn: their tasks were not sent.
 func (t *turn) takeBack() {
 	for _, at := range t.opened {
 		if a := t.activity(at); a.State == job.Dispatched && !a.Closing {
@@ -87,8 +87,8 @@ func (t *turn) takeBack() {
 	}
 }
 
-// heldUp holds the job if, when its timeout or what is expected of it passes, something of it has waited for what is held: its times have stood
-// still since.
+// heldUp holds the job if its timeout or its expected time passes while one of its sides waits for a hold: its times
+// have stood still since.
 func (t *turn) heldUp() {
 	for i := range t.job.Steps {
 		at := t.inDirection(i)
@@ -112,7 +112,7 @@ func (t *turn) notHeld() {
 	t.job.HeldBy, t.job.HeldReason, t.job.PausedToo = "", "", false
 }
 
-// free reports whether the job stands still for something that holds nothing any more.
+// free reports whether the job stands still for a hold that is over.
 func (t *turn) free() bool {
 	if t.job.HeldBy == "" || !t.job.Paused() || !t.active() {
 		return false
@@ -146,7 +146,7 @@ func (t *turn) pause() Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// unpause grants that a person takes the pause of a job back, unless that is of something else that is held.
+// unpause lets a person take back the pause of a job, unless the job is held by another pause.
 func (t *turn) unpause() Verdict {
 	_, on := t.facts.Held.On(t.job.HeldBy)
 	switch {
@@ -162,7 +162,7 @@ func (t *turn) unpause() Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// heldReason says why a job that is held cannot be resumed, and what can.
+// heldReason says why a held job cannot be resumed, and names the command that can.
 func heldReason(hold string) string {
 	return fmt.Sprintf("%s is paused: makegood resume --whole-%s", hold, hold)
 }
@@ -178,7 +178,7 @@ func (t *turn) stepHeld(e job.StepHeld) Verdict {
 		t.sharedHeld(at)
 		return verdict
 	case t.wanted(at) && !t.going():
-		// It is asked to end. Nobody has its task any more, so it must not be there still when the job goes on.
+		// It is asked to end. Its task is no longer with an agent, so it must be gone when the job goes on.
 		return t.endLetGo(at, e)
 	case t.activity(at).Closing || !t.wanted(at):
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is to end", e.Attempt, e.Step)}
@@ -195,7 +195,7 @@ func (t *turn) stepHeld(e job.StepHeld) Verdict {
 	return verdict
 }
 
-// endLetGo ends an attempt of a job that stands still, and whose task its agent has let go.
+// endLetGo ends an attempt of a job that stands still, after its agent has let go of the task.
 func (t *turn) endLetGo(at side, e job.StepHeld) Verdict {
 	found, known := t.ask(t.question(AskClose, at))
 	switch {
@@ -207,7 +207,7 @@ func (t *turn) endLetGo(at side, e job.StepHeld) Verdict {
 	return t.learn(at, found)
 }
 
-// sendAgain sends the task of an attempt again that its agent has let go. That is counted, so that an agent that does so
+// sendAgain sends the task of an attempt again after its agent has let go. That is counted, so an agent that does so
 // for ever comes to an end.
 func (t *turn) sendAgain(at side) {
 	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
@@ -222,8 +222,8 @@ func (t *turn) sendAgain(at side) {
 	a.LookAt = t.nextLook(at)
 }
 
-// sharedHeld ends an attempt that nobody claims, and whose task its agent has let go. Another delivery of it may have run:
-// what it did is unknown, and it is not counted.
+// sharedHeld ends an attempt without claims after its agent has let go of the task. Another delivery may have run:
+// its effect is unknown, and it is not counted.
 func (t *turn) sharedHeld(at side) {
 	a := t.activity(at)
 	from := a.Opened()

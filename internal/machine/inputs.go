@@ -8,12 +8,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// A job may get another input while it stands still. What was done with the one before is undone with that one: the job keeps
-// it, and each step that may have to be undone says which its attempts saw.
+// A job may get another input while it stands still. Steps that ran with the old input are undone with the old input:
+// the job keeps it, and each step that may have to be undone records which input its attempts saw.
 
-// asksAgain says why the job cannot have another input; empty: it can. A step whose outcome is unknown would be asked again
-// under the same key for something else, and its undo could speak of one of the two only. reads are the steps that are asked
-// with the input.
+// asksAgain says why the job cannot have another input; empty: it can. A step with an unknown outcome would be asked
+// for another effect under the same key, and its undo could refer to only one of the two. reads are the steps that
+// are asked with the input.
 func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
 	if input == nil || rule.Effect == NewRound || sameInput(*input, t.job.Input) {
 		return ""
@@ -31,7 +31,7 @@ func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
 	return ""
 }
 
-// asksWithInput reports whether a step of which no attempt is out is asked with the job's input when it is its turn.
+// asksWithInput reports whether a step without an open attempt will be asked with the job's input.
 func (t *turn) asksWithInput(i int, reads []string) bool {
 	switch s := t.job.Steps[i]; s.Forward.State {
 	case job.Failed, job.Backoff, job.NotStarted:
@@ -52,8 +52,8 @@ func (t *turn) formerly() int {
 	return slices.IndexFunc(t.job.Former, func(p job.Payload) bool { return sameInput(p, t.job.Input) })
 }
 
-// giveInput gives the job another input. Of a step that is asked with it, what was answered, and the tokens to answer with, are of
-// another question.
+// giveInput gives the job another input. In a step that is asked with it, earlier answers and completion tokens
+// belong to another question.
 func (t *turn) giveInput(input job.Payload, reads []string) {
 	if sameInput(input, t.job.Input) {
 		return
@@ -78,7 +78,7 @@ func (t *turn) giveInput(input job.Payload, reads []string) {
 	t.job.Input = input
 }
 
-// sameInput reports whether two inputs are the same: the key of one that is kept elsewhere is made of it.
+// sameInput reports whether two inputs are equal: an input that is kept elsewhere has a key made from its content.
 func sameInput(a, b job.Payload) bool {
 	return a.Ref == b.Ref && slices.Equal(a.Inline, b.Inline)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// begins starts a step whose turn it is, and skips one whose turn will never come.
+// begins starts a step that is next, and skips one that can no longer begin.
 func (t *turn) begins(i int) {
 	s := t.w.Steps[i]
 	switch {
@@ -20,8 +20,8 @@ func (t *turn) begins(i int) {
 	}
 }
 
-// beginsOnError starts a step that another went to. It waits until all have ended that may go to it, so that what it
-// reads of them is what it will read when it is sent again.
+// beginsOnError starts a step that another went to. It waits until all steps that may go to it have ended, so that it
+// reads the same of their outcomes when it is sent again.
 func (t *turn) beginsOnError(i int) {
 	switch {
 	case !t.allThrough(i):

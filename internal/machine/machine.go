@@ -1,22 +1,22 @@
-// Package machine decides. It holds every rule about jobs, and nothing else does: what an event does
-// to a job (Apply), how a job is born (Submit), and what must now be done (Pending).
+// Package machine decides. It alone holds the rules about jobs: how an event changes a job (Apply), how a job is born
+// (Submit), and which commands must now be carried out (Pending).
 //
-// It is pure: no I/O, clock, randomness, goroutine or map order. The time is an argument; random
-// numbers and the values of expressions are facts that are handed in. When Apply needs a fact that it
-// was not given, its verdict names it, nothing has changed, and the caller asks again with the fact.
+// It is pure: no I/O, clock, randomness, goroutine or map order. The time is an argument; random numbers and the
+// values of expressions are facts that are handed in. When Apply needs a fact that it was not given, its verdict
+// names the fact, the job is unchanged, and the caller asks again with the fact.
 //
 // # One rule
 //
-// A job and its steps hold what is and what is wanted. Wherever the two differ and nothing is under
-// way that could make them equal, an attempt is made: that is advance, and it runs after every event.
-// Events only say what happened; failure, cancel, timeout and resubmit only change what is wanted.
+// A job and its steps hold their actual and their wanted states. Wherever the two differ and no work is under way
+// that could make them equal, an attempt is made: that is advance, and it runs after every event. Events only report;
+// failure, cancel, timeout and resubmit only change the wanted state.
 //
-// # What deciding rests on
+// # Facts about claims
 //
-// Whether an attempt was claimed stands in its claim item, not in the job. Where deciding rests on it, looking at that
-// item, or closing it, is a fact that Apply asks for; a closed item gives the same answer for ever, so the fact is as
-// good after a conflict as before. Where an attempt is not wanted any more, that is saved first, and closing it is a
-// command; its answer is an event (AttemptClosed).
+// The claim of an attempt is stored in its claim item, not in the job. If a decision depends on the claim, looking at
+// that item, or closing it, is a fact that Apply asks for; a closed item gives the same answer for ever, so the fact
+// is as good after a conflict as before. If an attempt is unwanted, that is saved first, and closing it is a command;
+// its answer is an event (AttemptClosed).
 package machine
 
 import (
@@ -29,16 +29,15 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Apply says what event makes of job at now, and how. Unless the verdict is Applied, the job that it
-// returns is the one that it got; but when it is Wanting, it returns the job as far as it is decided, over
-// which the facts are to be found (it already has the output that the event brought), and which is
-// good for nothing else; facts about claims are asked for first, over the job as it came. It panics on
-// what only a bug of ours can bring about: a transition that is not in the table, a job that nothing
-// would ever wake, or one that has no secret.
+// Apply returns the job that results from event at now, and a verdict. Unless the verdict is Applied, it returns the
+// job unchanged, except with Wanting: then it returns the job as far as it is decided, over which the facts are to be
+// found (it already has the output that the event brought), and which has no other use; facts about claims are asked
+// for first, over the original job. It panics on states that only a bug in this package can cause: a transition that
+// is not in the table, a job that no event would ever wake, or a job without a secret.
 func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now time.Time) (job.Job, Verdict) {
 	next := j.CloneIn(facts.Room)
 	t := newTurn(w, &next, facts, event.Cause(), now)
-	// Before anything is taken for late, or moved: the times of a job whose workflow is held have stood still.
+	// Before any time counts as late, or moves: the times of a job with a held workflow have stood still.
 	t.hold()
 	t.begin(event)
 	verdict := t.apply(event)
@@ -68,7 +67,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	return next, verdict
 }
 
-// touch notes what every save brings along: a job that has no secret gets one, and nothing that was opened now was
+// touch adds the parts that belong in every save: a job without a secret gets one, and an attempt opened now was not
 // opened by an earlier run of the engine.
 func (t *turn) touch() {
 	if len(t.job.Secret) == 0 {
@@ -99,13 +98,13 @@ type turn struct {
 	definition string
 	entries    []job.Entry
 
-	// opened are the sides of which an attempt was made. holding is what the job is to be held by.
+	// opened are the sides that got an attempt in this turn. holding is the hold to apply to the job.
 	opened  []side
 	holding *job.Hold
 	// idle: the job was not being moved on when the event came.
 	idle bool
 
-	// farKey: something began to wait, and may do so for long. overdueWait: the deadline of a wait has ended it.
+	// farKey: a wait began that may be long. overdueWait: the deadline of a wait has ended it.
 	farKey, overdueWait bool
 }
 
@@ -115,7 +114,7 @@ func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now tim
 	return t
 }
 
-// apply says what the event itself changes; what follows from it is advance's.
+// apply makes the event's own changes; advance makes the consequences.
 func (t *turn) apply(event job.Event) Verdict {
 	switch e := event.(type) {
 	case job.Submitted:
@@ -161,14 +160,14 @@ func (t *turn) apply(event job.Event) Verdict {
 	}
 }
 
-// begin notes that the job is under way: something other than a request has happened to it.
+// begin notes that the job is under way: an event other than a request has reached it.
 func (t *turn) begin(event job.Event) {
 	switch event.(type) {
 	case job.Told, job.NotHeard, job.Published, job.NotPublished, job.Asked, job.NotAsked, job.Requested, job.Settled, job.Submitted, job.AttemptClosed, job.StepHeld:
 		return
 	case job.StepCompleted:
 		if t.early() {
-			return // It is kept, and nothing begins by it.
+			return // It is kept, and starts no work.
 		}
 	}
 	if t.job.ProcessState == makegood.JobPending {
@@ -176,9 +175,9 @@ func (t *turn) begin(event job.Event) {
 	}
 }
 
-// maxTransitions is how many attempts a job may make before it is stopped: ten times what it needs if
-// every attempt of every step and undo fails. It ends a loop between us and an agent; Lambda's own
-// guard is switched off.
+// maxTransitions returns how many attempts a job may make before it is stopped: ten times the number it needs if
+// every attempt of every step and undo fails. It ends a loop between engine and agent; Lambda's own guard is switched
+// off.
 func maxTransitions(w makegood.Workflow) int {
 	n := 50
 	for _, s := range w.Steps {
@@ -202,7 +201,7 @@ func (t *turn) active() bool {
 // forwards reports whether the job is wanted done, rather than undone.
 func (t *turn) forwards() bool { return t.job.Desired == makegood.JobProcessed }
 
-// advance makes an attempt wherever what is differs from what is wanted and nothing is under way.
+// advance makes an attempt wherever actual and wanted state differ and no work is under way.
 func (t *turn) advance() {
 	if !t.active() {
 		return
@@ -221,8 +220,8 @@ func (t *turn) finish(state makegood.ProcessState) {
 	t.job.PausedAt = time.Time{}
 }
 
-// because sets the reason why a job stops or is undone, and keeps the first reason of the round beside it. People search for the failure
-// that came first; a failed undo or a cancel has another reason.
+// because sets the reason why a job stops or is undone, and keeps the round's first reason beside it. People search
+// for the failure that came first; a failed undo or a cancel has another reason.
 func (t *turn) because(reason string) {
 	was := t.job.Reason
 	t.job.Reason = limits.Clip(reason)
@@ -234,8 +233,8 @@ func (t *turn) because(reason string) {
 // noReason clears both reasons when a job goes forward again or starts a new round.
 func (t *turn) noReason() { t.job.Reason, t.job.FirstReason = "", "" }
 
-// stop puts the job in front of a person. Nothing new starts: what nobody has claimed is taken back; what was claimed
-// runs on, and its replies are kept.
+// stop puts the job in front of a person. No new work starts: unclaimed tasks are taken back; claimed ones run on,
+// and their replies are kept.
 func (t *turn) stop(reason string) {
 	t.closeOpen()
 	t.job.ProcessState = makegood.JobError

@@ -8,9 +8,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// settleNotDone takes what a person says of a step whose outcome is unknown: nothing stands of what its attempts may have done,
-// since they did nothing, or somebody has undone it. Then it is not undone, and may be tried again, as another too. Nothing goes
-// on by that, and the step stays where it is.
+// settleNotDone takes a person's word that a step with an unknown outcome left no effect: its attempts had none, or
+// the effect was undone by hand. The step is then not undone, and may be tried again, even as another. The job does
+// not go on by that, and the step stays in its place.
 func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 	if why := t.notToTakeBack(at, e); why != "" {
 		return Verdict{Kind: Refused, Reason: why}
@@ -20,7 +20,7 @@ func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 		return Verdict{Kind: Duplicate, Reason: nothingStands(t.name(at))}
 	}
 	a.Unknown, a.Silent, a.Former = false, job.Claim{}, 0
-	if a.Error != nil && a.State != job.Skipped { // What follows a step that is skipped may have been asked with its error.
+	if a.Error != nil && a.State != job.Skipped { // The steps after a skipped one may have been asked with its error.
 		known := *a.Error
 		known.Applied = makegood.AppliedNo
 		a.Error = &known

@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// The effects of what may be asked that is no verb.
+// The effects of the actions that are no verbs.
 const (
 	putsBack   = "does what is due, and puts it in the index again"
 	endsDone   = "counts as done, settled by hand"
@@ -21,12 +21,13 @@ const (
 	waitsOn    = "waits longer"
 )
 
-// asItShould is why waking a job changes nothing.
+// asItShould is the reason why waking a job has no effect.
 const asItShould = "it does not stand still"
 
-// Offers says what may be asked of a job as it stands at now. Each verb is asked for of a copy, which is thrown away, so that
-// whatever it says is what asking would bring; facts are those of any decision but for Found. held are the claims on its attempts that are
-// out, by step. What only closing an attempt could tell is taken as granted. It panics where Apply would.
+// Offers returns the actions that a job allows at now. Each verb is tried on a copy, which is thrown away, so the
+// verdict equals that of a real request; facts are those of any decision except Found. held are the claims on its
+// open attempts, by step. Answers that only closing an attempt could give are taken as granted. It panics where Apply
+// would.
 func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Facts, now time.Time) makegood.Offers {
 	offers := makegood.Offers{Job: j.ID, ProcessState: j.ProcessState, Round: j.Round, Steps: []makegood.StepOffers{}}
 	for _, verb := range domain.Verbs() {
@@ -65,7 +66,7 @@ func sample(verb makegood.Verb, j job.Job, now time.Time) job.Requested {
 	return e
 }
 
-// offer says what a verdict would be to whoever asks.
+// offer turns a verdict into an offer for the caller.
 func offer(ask, effect string, v Verdict) makegood.Offer {
 	switch v.Kind {
 	case Refused:
@@ -85,7 +86,7 @@ func unless(refused, ask, effect string) makegood.Offer {
 	return offer(ask, effect, Verdict{Kind: Applied})
 }
 
-// offersOf says what may be asked of a side, of which claim is the claim, if it has one.
+// offersOf returns the actions that a side allows. claim is its claim, if it has one.
 func (t *turn) offersOf(at side, claim job.Claim) makegood.StepOffers {
 	place := job.Place{Step: t.name(at), Undo: at.undo}
 	var answer, longer string
@@ -134,8 +135,7 @@ func (t *turn) settleRefused(at side, e job.Settled, claim job.Claim) string {
 	return ""
 }
 
-// worthSaying reports whether somebody would want to know what may be asked of a side: something may, or it is where the job
-// stands.
+// worthSaying reports whether the offers of a side are of interest: an action is allowed, or the job stands there.
 func (t *turn) worthSaying(at side, s makegood.StepOffers) bool {
 	switch t.activity(at).State {
 	case job.Dispatched, job.Backoff, job.Waiting, job.Failed:

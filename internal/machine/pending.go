@@ -7,16 +7,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// alertFrom is the resend of a task from which on somebody is told that nobody claims it.
+// alertFrom is the resend from which on an operator is told that a task is not claimed.
 const alertFrom = 3
 
-// Pending says what event makes due that nobody has answered: the tasks of the attempts that it opened or sent again,
-// the closings that it asked for, what was not told, and the alert about an agent that claims nothing. It is derived
-// from the saved job alone, so the same event delivered again derives the same, and an event that is not the cause of
-// an attempt never sends it again.
+// Pending returns the commands that event makes due and that have no answer yet: the tasks of the attempts that it
+// opened or sent again, the closings that it asked for, undelivered announcements, and the alert about an agent that
+// claims no tasks. It is derived from the saved job alone, so the same event delivered again derives the same, and an
+// event that is not the cause of an attempt never sends it again.
 func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []job.Command {
 	if forged(j, event) {
-		// A stranger makes nothing due, not even again, nor anybody hear of it before the tasks are out.
+		// A foreign event makes no command due, not even again, and causes no announcement before the tasks are out.
 		return nil
 	}
 	var commands []job.Command
@@ -43,7 +43,7 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 	}
 	commands = append(commands, untold(j, now)...)
 	if len(j.Changes.Pending) > 0 {
-		// Whether somebody was told while the job goes on, its next save says, at no cost. One that is at rest has none.
+		// The next save of a running job records the announcement, at no cost. A job at rest has no next save.
 		rests := j.ProcessState.Finished() || !j.Changes.At.IsZero()
 		commands = append(commands, job.Publish{Seq: j.Changes.Seq, Confirm: rests})
 	}
@@ -68,7 +68,7 @@ func forged(j job.Job, event job.Event) bool {
 	}
 }
 
-// askOf returns the command to ask somebody to complete a step that waits, if this event made it due.
+// askOf returns the command to ask people to complete a waiting step, if this event made it due.
 func askOf(j job.Job, s job.StepState, cause string) (job.Ask, bool) {
 	for _, undo := range []bool{false, true} {
 		a := s.Forward
@@ -82,8 +82,8 @@ func askOf(j job.Job, s job.StepState, cause string) (job.Ask, bool) {
 	return job.Ask{}, false
 }
 
-// untold returns the announcements that are to be made now: an operator is told at every occasion, a listener who could
-// not be told when their time has come.
+// untold returns the announcements to make now: to an operator at every occasion, to a listener that could not be
+// told when their time has come.
 func untold(j job.Job, now time.Time) (commands []job.Command) {
 	for _, a := range j.Untold {
 		a.Listener = a.Listener && !now.Before(j.TellAt)
@@ -94,8 +94,8 @@ func untold(j job.Job, now time.Time) (commands []job.Command) {
 	return commands
 }
 
-// remind returns the job's key if event is what made something due at it: a retry, the start, or the next round. Of the
-// last two any event reminds but those of telling: the key was another before, and a reminder too many does nothing.
+// remind returns the job's key if event made a retry, the start or the next round due at it. Any event except those
+// of telling reminds of the last two: the key was another before, and an extra reminder is harmless.
 func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
 	key, cause := j.CompleteBy, event.Cause()
 	if !key.IsZero() && !isTelling(event) {

@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Definition is a definition that somebody wants a job to be moved to: a fact.
+// Definition is the definition to which a job is to be moved: a fact.
 type Definition struct {
 	Hash     string
 	Workflow makegood.Workflow
@@ -21,12 +21,12 @@ type Definition struct {
 	Err string
 	// Misfit says where the input that the job would have does not fit what the definition says of inputs; empty: it fits.
 	Misfit string
-	// Reads are the steps whose tasks are made of the job's input, UndoReads those whose undos are.
+	// Reads are the steps with tasks made from the job's input, UndoReads those with such undos.
 	Reads, UndoReads []string
 }
 
-// Plan says what a resubmit would do, and changes nothing. Its verdict is Applied where the resubmit would be granted; Wanting,
-// with Definition alone, where it takes the definition to know.
+// Plan returns the effect of a resubmit without changing the job. Its verdict is Applied if the resubmit would be
+// granted; Wanting, with Definition alone, if it needs the definition.
 func Plan(w makegood.Workflow, j job.Job, e job.Requested, facts Facts) (makegood.Plan, Verdict) {
 	next := j.Clone()
 	t := newTurn(w, &next, facts, e.Cause(), j.CreatedAt)
@@ -62,8 +62,8 @@ func (t *turn) granted(e job.Requested) bool {
 	return e.Request != "" && slices.Contains(t.job.Requests, job.ShortHash(e.Cause()))
 }
 
-// redefine moves the job to the definition, and gives it the input, that a resubmit asks for. It says why that is refused;
-// then nothing has changed. Where it takes the definition to know, that is asked for.
+// redefine moves the job to the definition, and gives it the input, that a resubmit asks for. If refused, it returns
+// the reason and the job is unchanged. If it needs the definition, it asks for it.
 func (t *turn) redefine(rule Rule, e job.Requested) (refused string) {
 	if why := t.keepsInput(); e.Input != nil && why != "" {
 		return why
@@ -89,8 +89,8 @@ func (t *turn) redefine(rule Rule, e job.Requested) (refused string) {
 	return ""
 }
 
-// keepsInput says why the job cannot have another input now; empty: it can. The task of an attempt that is out is made of
-// the input whenever it is sent again, and must be what it was.
+// keepsInput says why the job cannot have another input now; empty: it can. The task of an open attempt is made from
+// the input whenever it is sent again, and must stay the same.
 func (t *turn) keepsInput() string {
 	for i := range t.job.Steps {
 		for _, at := range sides(i) {
@@ -105,8 +105,8 @@ func (t *turn) keepsInput() string {
 	return ""
 }
 
-// unlike says in what a definition differs from what the job has begun; empty: in nothing. What is over or under way must be
-// there as it was. A new round begins afresh.
+// unlike names the differences between a definition and the parts that the job has begun; empty: none. Finished and
+// running parts must be there unchanged. A new round begins afresh.
 func (t *turn) unlike(rule Rule, to makegood.Workflow) string {
 	if to.Name != t.w.Name {
 		return fmt.Sprintf("it is a definition of the workflow %s, and the job is of %s", to.Name, t.w.Name)
@@ -136,8 +136,8 @@ func (t *turn) unlike(rule Rule, to makegood.Workflow) string {
 	return ""
 }
 
-// strands names what a definition changes of a step that may have had an effect, so that the effect would be left without the
-// undo that it has. An undo that has failed may be corrected, as that of a step that was done.
+// strands names the changes to a step with a possible effect that would leave the effect without its undo. An undo
+// that has failed may be corrected, like that of a step that was done.
 func (t *turn) strands(i int, old, to makegood.Step) []string {
 	s := t.job.Steps[i]
 	if !s.Forward.Unknown || s.Forward.State == job.Done || t.undoOver(i) {
@@ -150,7 +150,7 @@ func (t *turn) strands(i int, old, to makegood.Step) []string {
 	return differs
 }
 
-// undoOver reports whether nothing is left to be done about the undo of a step.
+// undoOver reports whether the undo of a step needs no more work.
 func (t *turn) undoOver(i int) bool {
 	switch t.job.Steps[i].Undo.State {
 	case job.Done, job.Skipped, job.Irreversible:
@@ -168,8 +168,8 @@ func (t *turn) untilSettled() string {
 	return "settle its undo first"
 }
 
-// works names, of the fields in which two definitions of a step or its undo differ, those that say what is done, over what, and by
-// which agent. Of the steps that it needs one that needs any of several sees one.
+// works names those of the differing fields of a step or its undo that define its work: the action, its input and its
+// agent. The needs count if the step begins after any of several, since it sees only one.
 func works(old, to makegood.Step, differs []string) (names []string) {
 	for _, name := range differs {
 		switch strings.TrimPrefix(name, "undo.") {
@@ -184,7 +184,7 @@ func works(old, to makegood.Step, differs []string) (names []string) {
 	return names
 }
 
-// mustStay says what of a step a job cannot lose; empty: nothing.
+// mustStay names the part of a step that a job cannot lose; empty: none.
 func (t *turn) mustStay(i int) string {
 	s := t.job.Steps[i]
 	switch {
@@ -210,8 +210,8 @@ func where(a job.Activity) string {
 	}
 }
 
-// fixed reports whether a side is over or under way, so that nothing of it may change. One that has failed may: the
-// mistake may be in it. So may the undo of a step of which nothing is to be undone.
+// fixed reports whether a side is over or under way, so that it must not change. A failed one may: the mistake may be
+// in its definition. So may the undo of a step that needs no undo.
 func (t *turn) fixed(at side) bool {
 	a := t.activity(at)
 	switch a.State {
@@ -230,7 +230,7 @@ func forwardDiffers(a, b makegood.Step) []string {
 	return differing(a, b, "")
 }
 
-// undoDiffers names the fields in which the undo of a step differs from that of another. Two that do nothing are the same.
+// undoDiffers names the fields in which the undos of two steps differ. Two undos without an action are the same.
 func undoDiffers(a, b makegood.Step) []string {
 	switch {
 	case !domain.CanUndo(a) && !domain.CanUndo(b):
@@ -267,8 +267,8 @@ func fieldsOf(part any) map[string]json.RawMessage {
 	return fields
 }
 
-// moveTo gives the job another definition. Its steps are those of the definition, in its order; what is known of them stays,
-// and their attempts go on from the highest number that they may have had.
+// moveTo gives the job another definition. Its steps are those of the definition, in its order; known states stay,
+// and attempts go on from the highest number that they may have had.
 func (t *turn) moveTo(to Definition) {
 	steps := make([]job.StepState, len(to.Workflow.Steps))
 	for i, s := range to.Workflow.Steps {
@@ -303,8 +303,8 @@ func (t *turn) moveTo(to Definition) {
 	}
 }
 
-// anew forgets of an activity that is another now what was said of it as it was: a success that is late, an answer that was given
-// or kept, what completion tokens say of attempts up to the last, by which step it began.
+// anew clears from a changed activity the records of its earlier definition: late successes, answers given or kept,
+// completion tokens of attempts up to the last, and the step that began it.
 func anew(a *job.Activity, attempt int) {
 	a.Silent, a.Completion, a.By = job.Claim{}, nil, ""
 	a.Generation = attempt
@@ -334,8 +334,8 @@ func (t *turn) planned(from makegood.Workflow, j job.Job, rule Rule, input *job.
 	return steps
 }
 
-// sameKey reports whether a step that was asked before in its round, or its undo where the job goes back, is asked for another
-// thing when it is asked again: what it is to do differs so, or its input does. That another agent is asked makes it no other.
+// sameKey reports whether a step that was asked before in its round, or its undo on the way back, would be asked for
+// different work under the same key: its action differs so, or its input. Another agent makes no difference.
 func sameKey(s job.StepState, forwards bool, differs []string, anotherInput bool) bool {
 	a := s.Forward
 	if !forwards {

@@ -9,8 +9,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// succeed ends an activity with a success, unless the step is to be repeated until it is ready: whether it is, is a fact,
-// which is found over the output that the success brought. One that is completed from outside is done: who completes it knows.
+// succeed ends an activity with a success, unless the step repeats until it is ready: readiness is a fact, found over
+// the output of the success. A step that is completed from outside is done, since its completer knows.
 func (t *turn) succeed(at side, output job.Payload) {
 	repeat := t.w.Steps[at.step].Repeat
 	if repeat == nil || at.undo || !t.wanted(at) {
@@ -33,7 +33,8 @@ func (t *turn) succeed(at side, output job.Payload) {
 	}
 }
 
-// repeat makes another attempt due, which is no failure. What the step did so far has happened, so going back it is undone.
+// repeat makes another attempt due, which is no failure. The step's work so far has happened, so going back undoes
+// it.
 func (t *turn) repeat(at side, repeat makegood.Repeat) {
 	a := t.activity(at)
 	a.Repeats++
@@ -55,7 +56,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 	t.job.Transitions = 0
 }
 
-// notReady gives up a step that succeeded and is not ready. No attempt of it has failed.
+// notReady gives up a step that succeeded but is not ready, without a failed attempt.
 func (t *turn) notReady(at side, why job.StepError) {
 	a := t.activity(at)
 	a.Error, a.Unknown, a.Output, a.Silent = &why, true, job.Payload{}, job.Claim{}
@@ -63,7 +64,7 @@ func (t *turn) notReady(at side, why job.StepError) {
 	t.giveUp(at, why.Message)
 }
 
-// grant gives an activity fresh attempts, and a step that is repeated its whole time. The keys of its repetitions go on.
+// grant gives an activity fresh attempts, and a repeated step its whole time. Keys of its repetitions go on.
 func grant(a *job.Activity) {
 	a.Tries, a.FailingSince, a.RepeatTries, a.RepeatSince = 0, time.Time{}, 0, time.Time{}
 }

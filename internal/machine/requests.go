@@ -14,7 +14,7 @@ import (
 // Effect is what a verb does to a job in a state.
 type Effect string
 
-// The effects. A verb that changes what is wanted ends a pause: whoever asks for it wants it now.
+// The effects. A verb that changes the wanted state ends a pause: its caller wants it now.
 const (
 	TurnsRound Effect = "undoes what was done"
 	EndsOther  Effect = "ends Cancelled instead of Undone"
@@ -39,8 +39,8 @@ type Rule struct {
 	Reason string // why it is refused
 }
 
-// onItsWay is the effect of a verb on a job as it stands. One that goes on from what failed says in which direction: a job whose undo
-// stopped goes on undoing, which surprises a person who has mended the failure that came first.
+// onItsWay returns the effect of a verb on the job. A verb that goes on from the failed step names its direction: a
+// job that stopped in an undo goes on undoing, which surprises a person after mending the first failure.
 func onItsWay(effect Effect, j job.Job) string {
 	switch {
 	case effect != GoesOn:
@@ -182,7 +182,7 @@ func (t *turn) requested(e job.Requested) Verdict {
 	return verdict
 }
 
-// remember adds the name of what was granted to the last of its kind, so that the same again is a duplicate.
+// remember adds a granted name to the last of its kind, so that the same request again is a duplicate.
 func remember(names []string, name string) []string {
 	names = append(names, name)
 	return names[max(0, len(names)-limits.MaxRequests):]
@@ -234,7 +234,7 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// reschedule moves the start of a job of which nothing has begun. Its timeout counts from the new one.
+// reschedule moves the start of a job that has begun no step. Its timeout counts from the new one.
 func (t *turn) reschedule(at time.Time) Verdict {
 	ahead := at.Sub(t.now)
 	switch {
@@ -255,8 +255,8 @@ func (t *turn) reschedule(at time.Time) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// begun reports whether anything was made of any step. An attempt that was taken back counts: its agent may have been
-// told. That somebody has settled a step does not.
+// begun reports whether any step had an attempt. An attempt that was taken back counts: its agent may have been told.
+// A step that a person settled does not.
 func (t *turn) begun() bool {
 	return slices.ContainsFunc(t.job.Steps, func(s job.StepState) bool {
 		return s.Attempt > 0 || s.Forward.State != job.NotStarted && t.job.Settled(s.Forward) == nil
@@ -312,7 +312,7 @@ func (t *turn) requestUndo(e job.Requested) Verdict {
 // goOn takes up the direction that stopped, with fresh attempts for what failed in it.
 func (t *turn) goOn() {
 	t.job.Transitions = 0
-	// While it is stopped still: what fails now fails for nobody, and is granted fresh attempts with the rest.
+	// While it is stopped still: a failure now counts against no grant, and gets fresh attempts with the rest.
 	for i := range t.job.Steps {
 		t.catchUp(i)
 	}
@@ -338,9 +338,9 @@ func (t *turn) goOn() {
 	}
 }
 
-// catchUp acts on what came due in a step while the job stood still. The Supervisor would, but not before a minute,
-// and when that is longer than the job has, all that it would find is the job's timeout, time after time. A retry
-// that is not due yet gets a reminder of its own.
+// catchUp acts on the times that fell due in a step while the job stood still. The Supervisor would take up to a
+// minute; if the job has less time than that, the Supervisor would find only the job's timeout, time after time. A
+// retry that is not due yet gets a reminder of its own.
 func (t *turn) catchUp(i int) {
 	at := t.inDirection(i)
 	a := t.activity(at)
@@ -378,8 +378,8 @@ func (t *turn) newRound() {
 	}
 }
 
-// edit sets how long the job may go forward. It counts from now, or from its start if that is ahead; of a job that has stopped, from
-// when it goes on.
+// edit sets how long the job may go forward. It counts from now, or from its start if that is ahead; for a stopped
+// job, from when it goes on.
 func (t *turn) edit(timeout makegood.Duration) Verdict {
 	switch {
 	case !t.forwards():
@@ -408,7 +408,7 @@ func (t *turn) timeout() makegood.Duration {
 	return max(t.job.Timeout, 0)
 }
 
-// renewDeadline grants the job its whole timeout. While it is paused no time of it runs.
+// renewDeadline grants the job its whole timeout. While the job is paused its time stands still.
 func (t *turn) renewDeadline() {
 	if t.timeout() == 0 {
 		t.job.Deadline = time.Time{}
@@ -429,7 +429,7 @@ func (t *turn) from() time.Time {
 	return from
 }
 
-// endPause ends a pause, if there is one. The times of what waits stood still meanwhile.
+// endPause ends a pause, if there is one. The times of waiting activities stood still meanwhile.
 func (t *turn) endPause() {
 	if paused := t.job.PausedAt; !paused.IsZero() {
 		for i := range t.job.Steps {
@@ -441,7 +441,7 @@ func (t *turn) endPause() {
 
 // resume takes a pause back. The job's own timeout did not run meanwhile.
 func (t *turn) resume() {
-	if stood := later(t.job.PausedAt, t.job.StartAt); !t.early() { // Before its start no time of it ran.
+	if stood := later(t.job.PausedAt, t.job.StartAt); !t.early() { // Before its start its time stood still.
 		if !t.job.Deadline.IsZero() {
 			t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))
 		}

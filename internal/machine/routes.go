@@ -46,8 +46,8 @@ func (t *turn) passBy(at side) bool {
 	return true
 }
 
-// stopsFor reports whether the job stops when a step is given up, whatever its onFailure says: its onError says so, or the error
-// is a mistake of our own, and no route of the step names its kind.
+// stopsFor reports whether the job stops when a step is given up, whatever its onFailure says: its onError says so,
+// or the error is an own mistake (domain.Routes) and no route of the step names its kind.
 func (t *turn) stopsFor(at side) bool {
 	a := t.activity(at)
 	if a.Error == nil {
@@ -57,8 +57,8 @@ func (t *turn) stopsFor(at side) bool {
 	return route != nil && route.Do.Action == makegood.RouteStop
 }
 
-// leaveOut skips what follows a step that went elsewhere, but for where it went and what follows that. Steps that begin by
-// any of several, or when another goes to them, may still begin by another.
+// leaveOut skips the followers of a step that went elsewhere, except its target and the target's followers. Steps
+// that begin by any of several, or when another goes to them, may still begin by another.
 func (t *turn) leaveOut(from int) {
 	to, _ := t.indexOf(t.job.Steps[from].Forward.WentTo)
 	behind := t.graph.behind(to)
@@ -70,14 +70,14 @@ func (t *turn) leaveOut(from int) {
 			continue
 		}
 		if t.job.Settled(t.job.Steps[i].Forward) != nil {
-			// Who left it out by hand wants what follows it.
+			// A person who skipped it wants its followers.
 			continue
 		}
 		for _, n := range t.graph.needs[i] {
 			if !left[n] {
 				continue
 			}
-			// One that is skipped and needs what was left out was left out itself.
+			// A skipped step that needs a left-out one was left out itself.
 			if left[i] = true; state == job.NotStarted {
 				t.skip(i)
 			}

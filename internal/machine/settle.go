@@ -12,9 +12,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// settled takes what a person says: that they have dealt with a step, or with its undo. It counts as done from then on, or
-// as skipped, and whatever follows from that goes on. An attempt that is out is closed first, and while somebody holds it
-// nothing is settled.
+// settled takes a person's word that they have dealt with a step or its undo. The side then counts as done, or as
+// skipped, and the job goes on accordingly. An open attempt is closed first, and while it is claimed the side is not
+// settled.
 func (t *turn) settled(e job.Settled) Verdict {
 	name := job.ShortHash(e.Cause())
 	if e.Request != "" && slices.Contains(t.job.Requests, name) {
@@ -160,7 +160,7 @@ func (t *turn) settledOutput(at side, e job.Settled) (output job.Payload, refuse
 	return t.approved(answer, clipBytes(e.By, limits.MaxCompletedByBytes), ""), ""
 }
 
-// settleOpen settles a side of which an attempt is out, if that can be closed.
+// settleOpen settles a side with an open attempt, if that can be closed.
 func (t *turn) settleOpen(at side, e job.Settled, output job.Payload) Verdict {
 	a := t.activity(at)
 	found, known := t.ask(t.question(AskClose, at))
@@ -190,20 +190,20 @@ func (t *turn) settleOpen(at side, e job.Settled, output job.Payload) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// heldUntil says of the attempt of a side who holds it.
+// heldUntil names the holder of a side's attempt, and until when it is held.
 func (t *turn) heldUntil(at side, claim job.Claim) string {
 	return fmt.Sprintf("attempt %d of %s is held by %s until %s at least",
 		t.activity(at).Attempt, named(t.name(at), at.undo), claim.LockedBy, claim.CompleteBy.UTC().Format(time.RFC3339))
 }
 
-// settle ends a side of which no attempt is out.
+// settle ends a side without an open attempt.
 func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 	a := t.activity(at)
 	was, notUndone := a.State, t.notUndone()
 	if e.Done {
 		t.done(at, output)
 	} else {
-		// What waited was handed to somebody else, and may have had its effect.
+		// A waiting step was handed to another party, and may have had its effect.
 		a.Unknown = a.Unknown || was == job.Waiting && !t.waitsByItself(at)
 		t.rest(a, job.Skipped)
 		a.FinishedAt = t.now
@@ -224,7 +224,7 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 	}
 }
 
-// tellNotUndone tells whoever listens anew what was not undone of a job that has ended, and was said to be before.
+// tellNotUndone tells the listener again which steps of an ended job were not undone, after an earlier announcement.
 func (t *turn) tellNotUndone(before string) {
 	t.job.Reason = limits.Clip(strings.TrimSuffix(t.job.Reason, before) + t.notUndone())
 	if t.job.ReplyTo != "" {
@@ -232,8 +232,8 @@ func (t *turn) tellNotUndone(before string) {
 	}
 }
 
-// goOnWithout takes up the direction that stopped when the last that had failed in it is settled. Until then the job says
-// what it waits for still.
+// goOnWithout resumes the stopped direction when its last failed side is settled. Until then the job still names the
+// sides that it waits for.
 func (t *turn) goOnWithout(at side, why string) {
 	for i := range t.job.Steps {
 		left := t.inDirection(i)

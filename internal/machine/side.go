@@ -19,8 +19,8 @@ func sides(step int) [2]side { return [2]side{{step, false}, {step, true}} }
 // inDirection is the side of a step that the job is on, forwards or back.
 func (t *turn) inDirection(step int) side { return side{step, !t.forwards()} }
 
-// wanted reports whether what is under way on a side is wanted. Of the direction that the job is not on nothing is: it is
-// given up, or not begun. Nor is an attempt of a step that was completed from outside meanwhile.
+// wanted reports whether the work under way on a side is wanted. Work of the other direction is not: it is given up,
+// or not begun. Nor is an attempt of a step that was completed from outside meanwhile.
 func (t *turn) wanted(at side) bool { return at.undo != t.forwards() && !t.activity(at).Held() }
 
 func (t *turn) activity(at side) *job.Activity {
@@ -36,7 +36,7 @@ func (t *turn) shared(at side) bool { return t.w.Steps[at.step].Shared }
 
 func (t *turn) plan(at side) plan { return planOf(t.w.Steps[at.step], at.undo) }
 
-// question asks something about the latest attempt of a side.
+// question returns a question about the latest attempt of a side.
 func (t *turn) question(kind AskKind, at side) Ask {
 	return Ask{Kind: kind, Step: t.name(at), Attempt: t.activity(at).Attempt, Undo: at.undo}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// The ways in which a job stands still that should not. No save of ours leaves one so; a hand in the store, a restore in
-// parts or a bug does.
+// The faulty ways in which a job stands still. No save of the engine leaves one; a manual edit of the store, a
+// partial restore or a bug does.
 const (
 	nothingUnderWay = "unfinished, and nothing is under way or waited for"
 	keyTooLate      = "unfinished, and its key is later than what is due"
 )
 
-// Standing says in which way a job stands still at now, though every step of it may be consistent: it is to be moved on
-// and nothing would, or its key is so late that a sweep finds it only after something is due. Empty: it does not. A job
-// without a key is not its affair: that can be seen without deciding.
+// Standing names the faulty way in which a job stands still at now, though every step may be consistent: it should
+// move on and no event would move it, or its key is so late that a sweep finds it only after a time is due. Empty: it
+// stands correctly. It does not check for a missing key, which can be seen without deciding.
 func Standing(w makegood.Workflow, j job.Job, now time.Time) string {
 	next := j.Clone()
 	return newTurn(w, &next, Facts{}, "", now).standing()
@@ -35,8 +35,7 @@ func (t *turn) standing() string {
 	}
 }
 
-// underWay reports whether something of a job that is to be moved on is out or waited for. Its timeout is not: that only
-// ends it.
+// underWay reports whether a moving job has an open attempt or a wait. Its timeout does not count: that only ends it.
 func (t *turn) underWay() bool {
 	if t.forwards() && t.early() || !t.job.NextRoundAt.IsZero() {
 		return true

@@ -15,16 +15,16 @@ type Submission struct {
 	InputHash  string
 	// Birth is a nonce: see job.Job.
 	Birth string
-	// StartAt is when the job may start; zero: at once. ReplyTo is who is told of its changes.
+	// StartAt is when the job may start; zero: at once. ReplyTo is the listener for its changes.
 	StartAt time.Time
 	ReplyTo string
-	// Tenant is whom the job is for, Labels say more about it.
+	// Tenant is the customer of the job, Labels describe it further.
 	Tenant string
 	Labels map[string]string
 	// Trace is the trace context that the submission brought: see job.Job.
 	Trace []byte
-	// Later: the job is to be stored without its first attempts, because whoever stores it does not
-	// send their tasks. Submitted, or the Supervisor, makes them.
+	// Later: the job is to be stored without its first attempts, because the process that stores it does not send their
+	// tasks. Submitted, or the Supervisor, makes them.
 	Later bool
 }
 
@@ -66,7 +66,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	return j, Verdict{Kind: Applied, Entries: t.entries}
 }
 
-// stepsIn returns n steps of which nothing is known, in room where that is large enough.
+// stepsIn returns n empty steps, in room where that is large enough.
 func stepsIn(room []job.StepState, n int) []job.StepState {
 	if n > cap(room) {
 		return make([]job.StepState, n)

@@ -39,7 +39,7 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	return task
 }
 
-// TaskOut writes the task of the attempt that a reply speaks of, as TaskOf does. ok is false if that attempt is not out,
+// TaskOut writes the task of the attempt that a reply names, as TaskOf does. ok is false if that attempt is not out,
 // or the reply does not carry its token.
 func TaskOut(w makegood.Workflow, j job.Job, r job.Reply) (task makegood.Task, ok bool) {
 	if !Genuine(j, r) {
@@ -53,8 +53,8 @@ func TaskOut(w makegood.Workflow, j job.Job, r job.Reply) (task makegood.Task, o
 	return makegood.Task{}, false
 }
 
-// repetition is what stands behind the key of a step that is repeated: each success is another effect. The first has
-// nothing, so all keys of a step begin with that of its undo's ForwardKey (makegood.UndoTask.Keys).
+// repetition returns the suffix of a repeated step's key: each success is another effect. The first has no suffix, so
+// all keys of a step begin with that of its undo's ForwardKey (makegood.UndoTask.Keys).
 func repetition(a job.Activity) string {
 	if a.Repeats == 0 {
 		return ""
@@ -72,8 +72,8 @@ func AgentOf(w makegood.Workflow, step string, undo bool) string {
 	panic(fmt.Sprintf("machine: workflow %s has no step %s", w.Name, step))
 }
 
-// ClosingEnds returns the end that is set for an attempt that is unwanted, if it is held until completeBy no longer than
-// that: as long from now as it may be silent.
+// ClosingEnds returns the end that is set for an unwanted attempt, if its claim ends no later than that: as long from
+// now as it may be silent.
 func ClosingEnds(w makegood.Workflow, step string, undo bool, now time.Time) time.Time {
 	for _, s := range w.Steps {
 		if s.Name == step {

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// announce notes that somebody must be told of the state that the job is in now.
+// announce notes that people must be told of the job's present state.
 func (t *turn) announce(operator, listener bool) {
 	t.job.Seq++
 	t.job.Untold = append(t.job.Untold, job.Announcement{
@@ -19,7 +19,7 @@ func (t *turn) announce(operator, listener bool) {
 	t.giveUpOldest()
 }
 
-// giveUpOldest bounds what is kept of those who cannot be told: what is for the listener alone goes first, the oldest of it.
+// giveUpOldest bounds the undelivered announcements: those for the listener alone go first, oldest first.
 func (t *turn) giveUpOldest() {
 	if len(t.job.Untold) <= job.MaxUntold {
 		return
@@ -31,8 +31,7 @@ func (t *turn) giveUpOldest() {
 	t.job.Untold = slices.Delete(t.job.Untold, oldest, oldest+1)
 }
 
-// tell notes that whoever listens must be told, if the state is not what it was. Of an Error stop has
-// noted it.
+// tell notes that the listener must be told, if the state has changed. stop has already noted an Error.
 func (t *turn) tell(was makegood.ProcessState) {
 	is := t.job.ProcessState
 	if is != was && is != makegood.JobError && t.job.ReplyTo != "" {
@@ -40,7 +39,7 @@ func (t *turn) tell(was makegood.ProcessState) {
 	}
 }
 
-// told takes the announcements off that were delivered to all whom they are for.
+// told removes the announcements that were delivered to all their receivers.
 func (t *turn) told(e job.Told) Verdict {
 	news := false
 	for i := range t.job.Untold {
@@ -61,7 +60,7 @@ func (t *turn) told(e job.Told) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// notHeard waits longer each time a listener cannot be told, and gives up what is too old to tell.
+// notHeard backs off further each time a listener cannot be told, and gives up announcements that are too old.
 func (t *turn) notHeard(e job.NotHeard) Verdict {
 	waiting := slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Listener && a.Seq == e.Seq })
 	if !waiting || t.now.Before(t.job.TellAt) {

@@ -10,8 +10,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// scheme is the number of the way in which tokens are made. It stands before each, with a dot behind it, so that another
-// way can be told from this one.
+// scheme is the number of the way in which tokens are made. It stands before each, followed by a dot, so that tokens
+// of another way can be recognized.
 const scheme = 1
 
 // maxSchemeDigits is how many digits the number of a scheme can have.
@@ -20,8 +20,8 @@ const maxSchemeDigits = 4
 // tokenBytes is how much of the HMAC a token has.
 const tokenBytes = 16
 
-// Token returns what the reply to an attempt must carry, so that only who got its task can answer it: an HMAC of step and
-// attempt under the job's secret. Empty for a job that has no secret.
+// Token returns the token that a reply to an attempt must carry, so that only the receiver of its task can answer: an
+// HMAC of step and attempt under the job's secret. Empty for a job that has no secret.
 func Token(j job.Job, step string, attempt int) string {
 	if len(j.Secret) == 0 {
 		return ""
@@ -36,8 +36,8 @@ func codeOf(secret []byte, text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac[:tokenBytes])
 }
 
-// hmacOf is the HMAC-SHA256 (RFC 2104) of a text, as package crypto/hmac makes it with five allocations more: every step has
-// four of them made. A secret that is longer than a block, which no job has, is left to that package.
+// hmacOf is the HMAC-SHA256 (RFC 2104) of a text. Package crypto/hmac makes the same with five allocations more, and
+// every step needs four HMACs. That package handles secrets longer than a block, which no job has.
 func hmacOf(secret []byte, text string) [sha256.Size]byte {
 	if len(secret) > sha256.BlockSize {
 		mac := hmac.New(sha256.New, secret)
@@ -49,10 +49,10 @@ func hmacOf(secret []byte, text string) [sha256.Size]byte {
 	return sha256.Sum256(append(pad(room[:0], secret, 0x5c), inner[:]...))
 }
 
-// maxCodedText is how long most texts are at most of which a code is made.
+// maxCodedText is the length that most authenticated texts do not exceed.
 const maxCodedText = 192
 
-// pad appends a block to an empty buffer: the secret, with nothing behind it, each byte of it changed.
+// pad appends a block to an empty buffer: the secret, padded with zeros, each byte XORed with by.
 func pad(buffer, secret []byte, by byte) []byte {
 	for i := range sha256.BlockSize {
 		b := by
@@ -70,8 +70,8 @@ func Genuine(j job.Job, r job.Reply) bool {
 	return want != "" && hmac.Equal([]byte(want), []byte(r.Token))
 }
 
-// OfLaterScheme reports whether the token of a reply is made in a way that only a later release knows: whether it is
-// genuine cannot be said here, so the reply must neither count nor be dropped. Anything else that is not Genuine is forged.
+// OfLaterScheme reports whether only a later release knows the scheme of a reply's token: this release cannot verify
+// it, so the reply must neither count nor be dropped. Any other token that is not Genuine is forged.
 func OfLaterScheme(r job.Reply) bool {
 	number, rest, _ := strings.Cut(r.Token, ".")
 	if rest == "" || len(number) > maxSchemeDigits {

@@ -8,7 +8,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// redo undoes a job and then starts it in a new round. A job whose undo has stopped continues the undo first.
+// redo undoes a job and then starts it in a new round. A job with a stopped undo continues the undo first.
 func (t *turn) redo(e job.Requested) Verdict {
 	if t.job.Desired == makegood.JobCancelled {
 		return Verdict{Kind: Refused, Reason: itsCancelled}
@@ -36,8 +36,9 @@ func (t *turn) endAgain(e job.Requested) Verdict {
 // roundFollows marks that a person asked for a new round, which starts when every undo has ended.
 func (t *turn) roundFollows() { t.job.AnotherRound, t.job.RoundAsked = true, true }
 
-// turnForward lets a job that is being undone go forward again in the same round, with the same idempotency keys. It requires that no undo
-// had an effect: a remote service refuses a forward call after the undo of its key, or carries the call out twice.
+// turnForward lets a job that is being undone go forward again in the same round, with the same idempotency keys. It
+// requires that no undo had an effect: a remote service refuses a forward call after the undo of its key, or carries
+// the call out twice.
 func (t *turn) turnForward(e job.Requested) Verdict {
 	if t.forwards() {
 		return Verdict{Kind: Refused, Reason: goesForward + "; resubmit goes on from what failed"}
@@ -51,7 +52,7 @@ func (t *turn) turnForward(e job.Requested) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// undoBegan says why a job cannot go forward again: an undo may have had an effect, or something is under way. Empty: it can.
+// undoBegan says why a job cannot go forward again: an undo may have had an effect or is under way. Empty: it can.
 func (t *turn) undoBegan() string {
 	for i := range t.job.Steps {
 		s := &t.job.Steps[i]
@@ -73,7 +74,7 @@ func (t *turn) undoBegan() string {
 	return ""
 }
 
-// forgetUndos makes a job of which nothing was undone one that goes forward. What was taken back of its steps may be done again.
+// forgetUndos sends a job without finished undos forward. Steps that were taken back may be done again.
 func (t *turn) forgetUndos() {
 	t.noMoreRounds()
 	t.job.Desired = makegood.JobProcessed

@@ -10,12 +10,12 @@ import (
 // Kind is what became of an event.
 type Kind string
 
-// The kinds of verdict. Whichever it is, the commands that Pending derives must be carried out: an
-// event that changes nothing may be the second delivery of one whose commands were lost.
+// The kinds of verdict. With every kind the commands that Pending derives must be carried out: an event without an
+// effect may be the second delivery of one that lost its commands.
 const (
 	Applied   Kind = "applied"   // the job changed, and must be saved
-	Duplicate Kind = "duplicate" // it was applied before, or asks for what is already so
-	Stale     Kind = "stale"     // it speaks of what is over, or not with the right token or for the claim that is held
+	Duplicate Kind = "duplicate" // it was applied before, or asks for the state that the job already has
+	Stale     Kind = "stale"     // it is about a part that is over, or lacks the right token or the held claim
 	Newer     Kind = "newer"     // its token is of a later scheme: the reply is a newer release's to judge, and is left
 	Refused   Kind = "refused"   // the request cannot be granted; Reason says why
 	Wanting   Kind = "wanting"   // facts are missing: Wants names them
@@ -30,7 +30,7 @@ type Verdict struct {
 	Definition string
 	Wants      []Want
 	Asks       []Ask
-	// Entries are what the event adds to the job's history, if Kind is Applied: nothing of what simply goes well.
+	// Entries are the entries that the event adds to the job's history, if Kind is Applied: only exceptions.
 	Entries []job.Entry
 }
 
@@ -67,17 +67,17 @@ type Facts struct {
 	Held job.Holds
 	// Secret is limits.SecretBytes random bytes, for a job that has none.
 	Secret []byte
-	// Publishes: somebody hears of every change. Published is the number up to which those of this job are known to have been
+	// Publishes: every change is published. Published is the number up to which this job's changes are known to have been
 	// published.
 	Publishes bool
 	Published int
-	// Period is how often the Supervisor looks at what is overdue: looking at an attempt more often finds nothing.
+	// Period is how often the Supervisor looks at overdue attempts: looking more often is useless.
 	Period time.Duration
-	// Incarnation is the run of the embedded engine; 0 on AWS. A job of an earlier run is brought Interrupted before
-	// anything else: what it has out would be taken for this run's.
+	// Incarnation is the run of the embedded engine; 0 on AWS. A job of an earlier run gets Interrupted before any other
+	// event: its open attempts would be taken for this run's.
 	Incarnation int
 
-	// Room is where the steps of the job may lie that is returned: those of the job that was returned Wanting by the call before,
-	// which is good for nothing else then. Nil: they get a place of their own. It is no fact, and nothing rests on it.
+	// Room is memory for the steps of the returned job: those of the job that the call before returned Wanting, which has
+	// no other use then. Nil: they get their own memory. It is no fact, and no decision depends on it.
 	Room []job.StepState
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// waiting takes an agent's answer that somebody or something else will complete the step. It ends the attempt, as a
-// success does; one of an attempt that has ended is stale.
+// waiting takes an agent's answer that another party will complete the step. It ends the attempt, as a success does;
+// such an answer to an ended attempt is stale.
 func (t *turn) waiting(e job.StepWaiting) Verdict {
 	at, verdict := t.replyTo(e.Reply)
 	if verdict.Kind != Applied {
@@ -27,7 +27,7 @@ func (t *turn) waiting(e job.StepWaiting) Verdict {
 	return verdict
 }
 
-// openWait begins a step that waits by itself: it has an attempt, which is with nobody.
+// openWait begins a step that waits by itself: its attempt has no agent.
 func (t *turn) openWait(at side, until time.Time) {
 	if !t.number(at) {
 		return
@@ -42,8 +42,8 @@ func (t *turn) openWait(at side, until time.Time) {
 	t.beginWait(at, until)
 }
 
-// beginWait leaves an activity waiting until a deadline, unless an answer is there already, or nobody wants it any more:
-// then its outcome is unknown.
+// beginWait leaves an activity waiting until a deadline, unless an answer is there already or the activity is
+// unwanted: then its outcome is unknown.
 func (t *turn) beginWait(at side, deadline time.Time) {
 	a := t.activity(at)
 	if t.conclude(at) {
@@ -74,7 +74,7 @@ func (t *turn) waitUntil(deadline time.Time) time.Time {
 	return domain.Instant(deadline)
 }
 
-// leaveWait ends a wait that nobody wants any more. What was handed to somebody else may have had its effect.
+// leaveWait ends an unwanted wait. Work that was handed to another party may have had its effect.
 func (t *turn) leaveWait(at side) {
 	a := t.activity(at)
 	a.Unknown = a.Unknown || !t.waitsByItself(at)
@@ -86,7 +86,7 @@ func (t *turn) waitsByItself(at side) bool {
 	return domain.WaitsByItself(agentOf(t.w.Steps[at.step], at.undo))
 }
 
-// dueWait acts on what is due of an activity that waits: its deadline, or that somebody is to be asked.
+// dueWait acts on the due times of a waiting activity: its deadline, or a moment to ask.
 func (t *turn) dueWait(at side) {
 	a := t.activity(at)
 	if !t.going() || !t.wanted(at) || !passed(a.LookAt, t.now) {
@@ -107,7 +107,7 @@ func (t *turn) dueWait(at side) {
 	a.LookAt = t.nextMoment(at)
 }
 
-// waitOver ends a wait that nobody has completed in time.
+// waitOver ends a wait that was not completed in time.
 func (t *turn) waitOver(at side) {
 	a := t.activity(at)
 	t.overdueWait = true
@@ -178,8 +178,8 @@ func (t *turn) needs() int {
 	return level
 }
 
-// needsWaits reports whether a step has what only a release knows that has steps which wait, or take long: one that knows no
-// heartbeats would take an attempt that fell silent for one that lives.
+// needsWaits reports whether a step has features that need a release with waiting or long steps: a release without
+// heartbeats would take a silent attempt for a live one.
 func needsWaits(s makegood.Step) bool {
 	if len(s.OnError) > 0 || s.Any || s.Only != "" || s.Repeat != nil {
 		return true
@@ -188,13 +188,13 @@ func needsWaits(s makegood.Step) bool {
 		domain.CanUndo(s) && (s.Undo.Waiting != nil || s.Undo.Heartbeat > 0 || domain.WaitsByItself(s.Undo.Agent))
 }
 
-// moment is a time at which somebody is asked to complete a step.
+// moment is a time at which people are asked to complete a step.
 type moment struct {
 	after time.Duration // since the step began to wait
 	ask   []string
 }
 
-// moments are the times at which somebody is asked, in their order. The first is the beginning, if anybody is asked then.
+// moments are the times at which people are asked, in order. The first is the beginning, if they are asked then.
 func moments(rules *makegood.WaitRules) []moment {
 	if rules == nil {
 		return nil
@@ -238,7 +238,7 @@ func (t *turn) momentsPast(at side) int {
 	return n
 }
 
-// nextMoment is when something is due of an activity that waits: its deadline, or that somebody is asked, again or not.
+// nextMoment is the next due time of a waiting activity: its deadline, or a moment to ask, first or repeated.
 func (t *turn) nextMoment(at side) time.Time {
 	a := t.activity(at)
 	next := a.Wait.Deadline
@@ -264,7 +264,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// asked notes that those who are asked to complete a step were told.
+// asked notes that the people to complete a step were told.
 func (t *turn) asked(e job.Asked) Verdict {
 	at, verdict := t.waitOf(e.Step, e.Attempt)
 	if verdict.Kind != Applied {
@@ -281,7 +281,7 @@ func (t *turn) asked(e job.Asked) Verdict {
 	return verdict
 }
 
-// notAsked waits longer each time those who are asked cannot be told.
+// notAsked backs off further each time the people to complete a step cannot be told.
 func (t *turn) notAsked(e job.NotAsked) Verdict {
 	at, verdict := t.waitOf(e.Step, e.Attempt)
 	if verdict.Kind != Applied {
@@ -313,7 +313,7 @@ func (t *turn) waitOf(step string, attempt int) (side, Verdict) {
 	return side{}, Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s waits no more", attempt, step)}
 }
 
-// Question is what those are told who are asked to complete a step.
+// Question is the message to the people that are asked to complete a step.
 type Question struct {
 	Job, Workflow, Step string
 	Undo                bool
@@ -356,7 +356,7 @@ func (t *turn) planIf(v Verdict, at side) *makegood.WaitRules {
 // choices are the answers that an approval takes; none for another agent.
 func choices(s makegood.Step, undo bool) []string { return asksOf(s, undo).Choices }
 
-// whyFor are the answers for which an approval wants to know why: those that its with lists, or all of them.
+// whyFor returns the answers for which an approval wants a reason: those that its with lists, or all answers.
 func whyFor(s makegood.Step, undo bool) []string {
 	says := asksOf(s, undo)
 	var some []string

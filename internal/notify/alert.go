@@ -15,8 +15,8 @@ const (
 	DefaultRunbook = "https://github.com/makegood-dev/makegood/blob/main/docs/alarms.md"
 )
 
-// ErrGathered is what a notifier answers that tells of several at once, when the time for that has not come. Nothing has
-// failed: what is to be told stays untold in the job, and is brought again.
+// ErrGathered is the error of a notifier that tells of several jobs at once, before the time for that. It is no
+// failure: the announcement stays undelivered in the job, and is brought again.
 var ErrGathered = errors.New("it is told a little later, together with others")
 
 // AlertKind is what an alert is about.
@@ -26,26 +26,26 @@ type AlertKind string
 const (
 	AlertStopped AlertKind = "stopped"      // jobs are in Error
 	AlertLate    AlertKind = "late"         // jobs will not be done when their workflow expects it
-	AlertAgent   AlertKind = "agent-silent" // nobody claims the tasks of an agent
+	AlertAgent   AlertKind = "agent-silent" // the tasks of an agent are not claimed
 )
 
-// Cause is why somebody is alerted: alerts of one cause are one.
+// Cause is the cause of an alert: alerts of one cause are one.
 type Cause struct {
 	Kind AlertKind
-	// Workflow, Step and ErrorKind say of which jobs: those of a workflow that have stopped, or stand, at one step, for one
+	// Workflow, Step and ErrorKind select the jobs: those of a workflow that have stopped, or stand, at one step, for one
 	// kind of error. Empty: not known.
 	Workflow, Step, ErrorKind string
-	// Agent is whose tasks nobody claims.
+	// Agent is the agent with unclaimed tasks.
 	Agent string
 }
 
-// Alert is what an operator is told: of one cause, perhaps of many jobs. It carries no payload, but the reason of a job may
-// quote one: it goes to operators, and into no log.
+// Alert is a message to an operator about one cause, perhaps of many jobs. It carries no payload, but the reason of a
+// job may quote one: it goes to operators, and into no log.
 type Alert struct {
 	Cause
-	// Count is how many jobs it is about that nobody was told of before, at least; none of an agent.
+	// Count is the least number of its jobs that were not in an earlier alert; zero for an agent.
 	Count int
-	// Jobs are the first of them, at most MaxAlertJobs, and Since is when the first of all was to be told of.
+	// Jobs are the first jobs, at most MaxAlertJobs, and Since is when the first announcement was due.
 	Jobs  []AlertedJob
 	Since time.Time
 	// Where says where all that is.
@@ -65,7 +65,7 @@ type Where struct {
 	Name string
 	// Flags stand behind every command: --stack shop-prod.
 	Flags string
-	// Page is the URL of the page, without a slash at its end; empty: nobody knows one.
+	// Page is the URL of the page, without a slash at its end; empty: unknown.
 	Page string
 	// Runbook is the URL of the runbook, without an anchor; empty: DefaultRunbook.
 	Runbook string

@@ -70,7 +70,7 @@ func (a Alert) what() string {
 	}
 }
 
-// meaning is what follows from it, for who has never seen one.
+// meaning explains the consequences to a reader that has never seen an alert.
 func (a Alert) meaning() string {
 	switch a.Kind {
 	case AlertAgent:
@@ -157,7 +157,7 @@ func (a Alert) filters() (all [][2]string) {
 	return all
 }
 
-// Link leads to the page: to the job, if it is one, or to the list of them; empty: nobody knows where the page is.
+// Link leads to the page: to a single job, or to the list of several; empty: the page's URL is unknown.
 func (a Alert) Link() string {
 	switch {
 	case a.Where.Page == "":

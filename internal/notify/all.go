@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// Patience is how long those who are told may take together, before they are told again another time. It
-// is short: who tells has other jobs to see to, and on Lambda half a minute for a whole batch.
+// Patience is how long all notifiers together may take, before they are told again another time. It is short: the
+// caller has other jobs to see to, and on Lambda half a minute for a whole batch.
 const Patience = 3 * time.Second
 
-// All tells several, all at once, so that a slow one costs the others nothing, and gives up on those that
-// take longer than Patience. It returns the errors of all that failed; told again, those that had heard hear
-// it twice.
+// All tells several notifiers, all at once, so that a slow one delays no other, and gives up on those that take
+// longer than Patience. It returns the errors of all that failed; on a repeat, the successful ones are told twice.
 func All(notifiers ...Notifier) Notifier { return all(notifiers) }
 
 type all []Notifier

@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Logged tells a log what it tells another: each announcement when it is brought for the first time, and again where telling
-// the other failed, but not because it waits for others of its kind.
+// Logged logs the announcements that it passes to another notifier: each when it is first brought, and again if the
+// other failed, but not because it waits for others of its kind.
 func Logged(log Log, to Notifier) Notifier { return logged{log, to} }
 
 type logged struct {

@@ -1,6 +1,5 @@
-// Package notify tells people and programs what became of jobs. It holds the port and the adapter
-// that writes to a log. It decides nothing: the core says what is to be told, and remembers until it
-// was.
+// Package notify tells people and programs about the states of jobs. It holds the port and the adapter that writes to
+// a log. It makes no decisions: the core chooses the announcements, and keeps them until delivery.
 package notify
 
 import (
@@ -13,25 +12,25 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// ErrElsewhere is what a notifier answers that leaves the telling to another process. Nothing has failed: what is to be
-// told stays untold in the job until that one comes to it.
+// ErrElsewhere is the error of a notifier that leaves the delivery to another process. It is no failure: the
+// announcement stays undelivered in the job until that process comes to it.
 var ErrElsewhere = errors.New("another process tells it")
 
-// Notifier tells. An error, or a crash, means that it is told again: at least once, in any order.
-// Whoever is told recognises a second telling by job and Seq.
+// Notifier delivers announcements. After an error, or a crash, one is delivered again: at least once, in any order.
+// The receiver recognises a repeat by job and Seq.
 type Notifier interface {
-	// Announce tells of a change of ProcessState, or that a job will be late. The latter, and a change to Error, are alerts to
-	// an operator.
+	// Announce delivers a change of ProcessState, or a notice that a job will be late. The latter, and a change to Error,
+	// are alerts to an operator.
 	Announce(ctx context.Context, notice Notice) error
-	// AgentSilent alerts an operator that tasks of an agent wait and nobody claims them.
+	// AgentSilent alerts an operator that tasks of an agent wait unclaimed.
 	AgentSilent(ctx context.Context, agent string) error
 }
 
-// Notice is what is told of a job. It carries no payload.
+// Notice is an announcement about a job. It carries no payload.
 type Notice struct {
 	Job      string
 	Workflow string
-	// ReplyTo is the registered name of who listens to the job; empty: only operators, of an Error.
+	// ReplyTo is the registered name of the job's listener; empty: only operators, for an Error.
 	ReplyTo string
 	// Step and ErrorKind say at which step a job stands that an operator hears of, and with which kind of error it stopped
 	// there, if it stands as it did when that was announced; Since is since when it has stopped. Empty: not known.
@@ -46,15 +45,15 @@ func (n Notice) Late() bool { return !n.ExpectBy.IsZero() }
 // ForOperator reports whether it is an alert to an operator: of an Error, or of a job that will be late.
 func (n Notice) ForOperator() bool { return n.Late() || n.ProcessState == makegood.JobError }
 
-// Asker tells those who are asked to complete a step that waits. An error means that they are told again; told twice, they
-// recognise it by job, step, round, direction and N.
+// Asker tells the people that are asked to complete a waiting step. After an error they are told again; they
+// recognise a repeat by job, step, round, direction and N.
 type Asker interface {
-	// Ask tells who is registered under a name.
+	// Ask tells the people registered under a name.
 	Ask(ctx context.Context, name string, q Question) error
 }
 
-// Question is what those are told who are asked. It has the step's completion token: whoever reads it may answer. It is to be
-// written to no log.
+// Question is the message to the people that are asked. It has the step's completion token: every reader may answer.
+// It must not be written to a log.
 type Question struct {
 	Job, Workflow, Step string
 	// Undo: it is the step's undo that waits. Round is that of the job, N counts the askings.

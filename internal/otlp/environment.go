@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Wanted reports whether the variables ask for a signal, TRACES or METRICS, over OTLP. An endpoint asks for it, or an exporter
-// that is named otlp.
+// Wanted reports whether the variables ask for a signal, TRACES or METRICS, over OTLP. An endpoint asks for it, or an
+// exporter that is named otlp.
 func Wanted(signal string) (bool, error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
@@ -38,7 +38,7 @@ func Wanted(signal string) (bool, error) {
 	return true, nil
 }
 
-// Sampling is what the sampler that the variables name says of a trace that nobody has decided about: the same for the same id. A
+// Sampling returns the decision of the configured sampler about an undecided trace: the same for the same id. A
 // provider of the SDK reads the same variables.
 func Sampling() (func(trace.TraceID) bool, error) {
 	name, argument := os.Getenv("OTEL_TRACES_SAMPLER"), os.Getenv("OTEL_TRACES_SAMPLER_ARG")
@@ -64,7 +64,7 @@ func Sampling() (func(trace.TraceID) bool, error) {
 	}
 }
 
-// Describe is what is known of the process that sends; the variables stand above it.
+// Describe returns the attributes of the sending process; the variables override them.
 func Describe(ctx context.Context, known ...attribute.KeyValue) (*resource.Resource, error) {
 	r, err := resource.New(ctx, resource.WithAttributes(known...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {

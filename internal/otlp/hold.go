@@ -2,7 +2,7 @@
 // are kept, and the service that sends. It makes no span.
 //
 // It also holds the spans of a process that is frozen between two pieces of work, and sends them over OTLP when it is
-// told to. It runs nothing beside its caller, and a collector that is slow or gone costs little: FlushWithin once in
+// told to. It runs no goroutine beside its caller, and a slow or absent collector costs little: FlushWithin once in
 // RestFor. Its sender has a hundred lines: OpenTelemetry's for OTLP over HTTP links gRPC, and doubles a function's
 // program.
 package otlp
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// MaxHeld is how many spans may wait for a Flush; what comes beyond is dropped. About 2 MB.
+	// MaxHeld is how many spans may wait for a Flush; further spans are dropped. About 2 MB.
 	MaxHeld = 2048
 	// FlushWithin is how long a Flush takes at most; what a collector has not taken by then is dropped.
 	FlushWithin = 500 * time.Millisecond
@@ -29,7 +29,7 @@ const (
 	RestFor = 30 * time.Second
 )
 
-// Spans is a provider whose spans wait to be sent.
+// Spans is a provider that holds its spans until they are sent.
 type Spans struct {
 	Provider *sdktrace.TracerProvider
 	// Sampled is telemetry.Telemetry's.
@@ -37,8 +37,8 @@ type Spans struct {
 	holder  *holder
 }
 
-// Open makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what is not here.
-// Nothing is asked of the collector yet.
+// Open makes the provider. It returns nil if no variable asks for spans, and an error if they ask for an unsupported
+// exporter. It makes no request to the collector yet.
 func Open(service *resource.Resource, logger *slog.Logger) (*Spans, error) {
 	wanted, err := Wanted("TRACES")
 	if err != nil || !wanted {
@@ -57,8 +57,8 @@ func Open(service *resource.Resource, logger *slog.Logger) (*Spans, error) {
 	return &Spans{provider, sampled, h}, nil
 }
 
-// Flush sends the spans that have ended, for FlushWithin and for half of what is left of ctx at most. What is not taken is dropped and
-// said in the log; it is no error of whoever flushes.
+// Flush sends the spans that have ended, for FlushWithin and for half of the rest of ctx at most. Refused spans are
+// dropped and logged; the caller gets no error.
 func (s *Spans) Flush(ctx context.Context) { s.holder.flush(ctx) }
 
 // holder keeps spans that have ended. It is what a provider hands them to.
@@ -74,7 +74,7 @@ type holder struct {
 	rests   time.Time
 }
 
-// OnStart does nothing: a span is kept when it has ended.
+// OnStart has no effect: a span is kept when it has ended.
 func (h *holder) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
 // OnEnd keeps a span, or drops it.
@@ -91,13 +91,13 @@ func (h *holder) OnEnd(s sdktrace.ReadOnlySpan) {
 	h.ended = append(h.ended, s)
 }
 
-// ForceFlush sends what waits: code of an agent may ask its provider for it.
+// ForceFlush sends the held spans: code of an agent may ask its provider for it.
 func (h *holder) ForceFlush(ctx context.Context) error {
 	h.flush(ctx)
 	return nil
 }
 
-// Shutdown sends what waits.
+// Shutdown sends the held spans.
 func (h *holder) Shutdown(ctx context.Context) error { return h.ForceFlush(ctx) }
 
 func (h *holder) flush(ctx context.Context) {

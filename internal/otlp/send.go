@@ -36,7 +36,7 @@ type sender struct {
 func newSender(to Destination, service *resource.Resource) *sender {
 	return &sender{
 		to: to, resource: &resourcepb.Resource{Attributes: attributes(service.Attributes())}, schema: service.SchemaURL(),
-		// The headers may hold a key, which goes to nobody else.
+		// The headers may hold a key, which must not go to another host.
 		client: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 }
@@ -56,20 +56,20 @@ func (s *sender) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error 
 	request.Header.Set("Content-Type", "application/x-protobuf")
 	answer, err := s.client.Do(request)
 	if asked, is := errors.AsType[*url.Error](err); is {
-		err = asked.Err // It has the address, whose query may hold a key.
+		err = asked.Err // It has the address, and the query may hold a key.
 	}
 	if err != nil {
 		return fmt.Errorf("send spans: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // what it says helps nobody here
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // the body is of no use here
 	if answer.StatusCode/100 != 2 {
 		return fmt.Errorf("send spans: the collector answered %s", answer.Status)
 	}
 	return nil
 }
 
-// byScope sorts spans by who made them.
+// byScope sorts spans by their instrumentation scope.
 func byScope(spans []sdktrace.ReadOnlySpan) (all []*tracepb.ScopeSpans) {
 	known := map[instrumentation.Scope]*tracepb.ScopeSpans{}
 	for _, span := range spans {
@@ -149,7 +149,7 @@ func attributes(all []attribute.KeyValue) (made []*commonpb.KeyValue) {
 	return made
 }
 
-// valueOf encodes a value. What is of no kind that OTLP has is written as text.
+// valueOf encodes a value. A value of a kind that OTLP lacks is written as text.
 func valueOf(v attribute.Value) *commonpb.AnyValue {
 	switch v.Type() {
 	case attribute.BOOL:

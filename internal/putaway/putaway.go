@@ -1,14 +1,15 @@
-// Package putaway looks at messages that were put away: into quarantine, because nobody understood them, or into
-// dead letters, because no function came to an end over them. It shows them, replays them, and drops them.
+// Package putaway handles messages that were put away: into quarantine, because they could not be read, or into dead
+// letters, because no function finished with them. It shows them, replays them, and drops them.
 //
-// # What is lost when it is interrupted
+// # Interruptions
 //
-// Nothing. A message is deleted only when what it led to has been sent, and one that was only looked at is given back. What
-// was held when the process died comes back by itself, Hold later. What was sent and not deleted yet is sent once more, and
-// changes nothing then: a reply is fenced by its attempt, a submission by its id.
+// An interruption loses no message. A message is deleted only when its replay has been sent, and one that was only
+// looked at is given back. Messages held when the process died come back by themselves, Hold later. A message that
+// was sent and not deleted yet is sent once more, without effect: a reply is fenced by its attempt, a submission by
+// its id.
 //
-// A task is never put back: its Scheduler is told to look at the job, and sends the current attempt when it is due. The
-// package decides nothing about jobs, and knows no queue's vendor.
+// A task is never put back: its Scheduler is told to look at the job, and sends the current attempt when it is due.
+// The package makes no decisions about jobs, and knows no queue's vendor.
 package putaway
 
 import (
@@ -37,7 +38,7 @@ const (
 	Hold = 2 * time.Minute
 	// searchFor is how long an answer is waited for that a queue is empty: long enough for SQS to ask all its servers.
 	searchFor = 2 * time.Second
-	// settleWithin is how long giving back may take, whether or not whoever asked still waits.
+	// settleWithin is how long giving back may take, whether or not the caller still waits.
 	settleWithin = 30 * time.Second
 )
 
@@ -51,7 +52,7 @@ const (
 	deadSuffix       = "-dead"
 )
 
-// Quarantine is the queue of what nobody understood.
+// Quarantine is the queue of unreadable messages.
 const Quarantine = quarantine
 
 // DeadLetters returns the queues of what no function came to an end over, of a deployment with these agents.
@@ -63,7 +64,7 @@ func DeadLetters(agents []string) []string {
 	return all
 }
 
-// Queues is what is needed of the queues.
+// Queues are the queue operations that an Office needs.
 type Queues interface {
 	queue.Sender
 	queue.Receiver
@@ -92,8 +93,8 @@ type Office struct {
 	Prefix string
 	// Job looks a job up, without payloads. ErrNoJob.
 	Job func(ctx context.Context, id string) (makegood.Job, error)
-	// Vouched: whoever replays has looked at the submissions in quarantine. Agents may put messages there, too, and say of
-	// each where it came from; and they may not submit.
+	// Vouched: the person that replays has looked at the submissions in quarantine. Agents may put messages there, too,
+	// with any origin that they choose; and they may not submit.
 	Vouched bool
 }
 
@@ -107,15 +108,16 @@ type Bundle struct {
 	More bool
 
 	office   Office
-	held     map[string][]string // the receipts of what is held, by queue
+	held     map[string][]string // the receipts of the held messages, by queue
 	receipts map[place]string    // those of Messages
 }
 
 // place is where a message lies.
 type place struct{ queue, id string }
 
-// Open takes the messages that are meant out of these queues, at most limit, and holds them. It receives each message once, and
-// what is not meant is given back at the end. A queue that is not there is passed over. After an error nothing is held.
+// Open takes the wanted messages out of these queues, at most limit, and holds them. It receives each message once,
+// and gives the others back at the end. A queue that does not exist is passed over. After an error no message is
+// held.
 func (o Office) Open(ctx context.Context, queues []string, want Wanted, limit int) (*Bundle, error) {
 	b := &Bundle{office: o, held: map[string][]string{}, receipts: map[place]string{}}
 	for _, name := range queues {
@@ -156,7 +158,7 @@ func (b *Bundle) gather(ctx context.Context, name string, want Wanted, limit int
 			}
 		}
 		if !fresh {
-			return nil // The queue is empty; or what was seen first is there again, since it took longer than Hold.
+			return nil // The queue is empty; or the first message is there again, since this took longer than Hold.
 		}
 	}
 	return nil
@@ -187,7 +189,8 @@ func (b *Bundle) receive(ctx context.Context, name string) ([]events.SQSMessage,
 	return records, b.office.Queues.Return(ctx, name, Hold, receipts...)
 }
 
-// Close gives back what is held still. It does so though ctx has ended; what it cannot give back comes back after Hold.
+// Close gives back the messages still held, even if ctx has ended; those that it cannot give back come back after
+// Hold.
 func (b *Bundle) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
 	defer cancel()
@@ -228,7 +231,7 @@ func (o Office) read(name string, record events.SQSMessage) Message {
 	return l
 }
 
-// unwrap takes a message out of what quarantine put around it. The names of the queues it may have come from begin with prefix.
+// unwrap removes quarantine's wrapping from a message. Queue names that it may have come from begin with prefix.
 func unwrap(l *Message, prefix string) {
 	var q sqsbatch.Quarantined
 	if err := json.Unmarshal([]byte(l.Body), &q); err != nil || q.Type != sqsbatch.TypeQuarantined {

@@ -32,14 +32,14 @@ func refused(format string, args ...any) Outcome {
 	return Outcome{Result: Refused, Why: fmt.Sprintf(format, args...)}
 }
 
-// plan is what a replay sends; no queue: nothing.
+// plan is the message that a replay sends; no queue: none.
 type plan struct {
 	Outcome
 	queue   string
 	message queue.Message
 }
 
-// replayer lets messages do what they were sent for.
+// replayer lets messages have their intended effect.
 type replayer struct {
 	// send brings a message to a queue; after nil it will be dealt with. queue.ErrNoQueue, *queue.RefusedError.
 	send func(ctx context.Context, name string, m queue.Message) error
@@ -49,7 +49,7 @@ type replayer struct {
 	vouched bool
 }
 
-// replay does what is to be done with a message, and then removes it.
+// replay carries out the plan for a message, and then removes it.
 func (r replayer) replay(ctx context.Context, l Message, remove func(context.Context) error) (Outcome, error) {
 	p, err := r.plan(ctx, l)
 	if err != nil || p.Result == Refused {
@@ -81,20 +81,20 @@ func (o Office) replayer() replayer {
 	}}
 }
 
-// Foresee says what Replay would make of a message, and changes nothing.
+// Foresee returns the outcome that Replay would have, without any effect.
 func (b *Bundle) Foresee(ctx context.Context, l Message) (Outcome, error) {
 	p, err := b.office.replayer().plan(ctx, l)
 	return p.Outcome, err
 }
 
-// Replay does with a message what its sender meant: a reply, a deadline or a submission that decodes now goes to its own queue
-// again; of a task the Scheduler is asked to send the current attempt. Then it deletes the message. After an error it is not known
-// whether it was sent; the message may be there still, and may be replayed again without harm.
+// Replay does with a message as its sender meant: a reply, a deadline or a submission that decodes now goes to its
+// own queue again; for a task the Scheduler is asked to send the current attempt. Then it deletes the message. After
+// an error it is unknown whether it was sent; the message may be there still, and may be replayed again without harm.
 func (b *Bundle) Replay(ctx context.Context, l Message) (Outcome, error) {
 	return b.office.replayer().replay(ctx, l, func(ctx context.Context) error { return b.remove(ctx, l) })
 }
 
-// plan says what is to be done with a message.
+// plan returns the plan for a message.
 func (r replayer) plan(ctx context.Context, l Message) (plan, error) {
 	switch {
 	case l.CutFrom > 0:
@@ -150,7 +150,7 @@ func (r replayer) task(ctx context.Context, l Message) (plan, error) {
 	return plan{Outcome{Result: Asked, Why: why}, eventsQueue, queue.Message{Body: body, Group: j.ID}}, nil
 }
 
-// isOver says why nothing is left to do for a task.
+// isOver says why a task has no work left.
 func isOver(j makegood.Job, task makegood.Task) (why string, over bool) {
 	for _, s := range j.Steps {
 		if s.Name != task.Step {

@@ -25,7 +25,7 @@ type Shelf struct {
 	Kept Kept
 	// Job looks a job up, without payloads. ErrNoJob.
 	Job func(ctx context.Context, id string) (makegood.Job, error)
-	// Handle has a message of the events queue dealt with; after nil, what it led to is stored.
+	// Handle has a message of the events queue dealt with; after nil, its effect is stored.
 	Handle func(ctx context.Context, m queue.Message) error
 	// Remove deletes a message, durably. store.ErrNotFound.
 	Remove func(ctx context.Context, id int64) error
@@ -52,7 +52,7 @@ func (s Shelf) Page(ctx context.Context, cursor string, limit int) (api.Quaranti
 	return page, nil
 }
 
-// Get reads a message, and says what a replay would make of it. api.ErrNoMessage.
+// Get reads a message, and the outcome of a replay. api.ErrNoMessage.
 func (s Shelf) Get(ctx context.Context, id string) (api.Quarantined, error) {
 	l, err := s.find(ctx, id)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s Shelf) Get(ctx context.Context, id string) (api.Quarantined, error) {
 	return api.Quarantined{PutAway: l, Replay: p.Outcome}, err
 }
 
-// Replay is what Bundle.Replay is, but for this: what the message led to is stored when it is removed. api.ErrNoMessage.
+// Replay is like Bundle.Replay, except that the message's effect is stored when it is removed. api.ErrNoMessage.
 func (s Shelf) Replay(ctx context.Context, id string) (api.Replayed, error) {
 	l, err := s.find(ctx, id)
 	if err != nil {
@@ -118,7 +118,7 @@ func taken(q store.Quarantined) Message {
 	return l
 }
 
-// name is the id of a message of a store, and number what is behind it, if it can be one.
+// name is the id of a stored message, and number the reverse, if the id can be one.
 func name(id int64) string { return strconv.FormatInt(id, 10) }
 
 func number(id string) (n int64, known bool) {

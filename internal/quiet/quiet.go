@@ -1,6 +1,5 @@
-// Package quiet keeps a log readable while something goes on being wrong: the same warning is written once
-// a minute, and then with how many times it was held back. It holds back nothing below a warning, and nothing that
-// goes through Loud.
+// Package quiet keeps a log readable during a lasting failure: the same warning is written once a minute, and then
+// with how many times it was held back. It never holds back records below a warning, or records that go through Loud.
 package quiet
 
 import (
@@ -16,14 +15,14 @@ import (
 const (
 	// Every is how often the same warning is written.
 	Every = time.Minute
-	// MaxWarnings is how many warnings are distinguished at a time. What comes beyond it counts as one.
+	// MaxWarnings is how many warnings are distinguished at a time. All further ones count as one.
 	MaxWarnings = 1000
 	// HeldBack is the attribute that says how many times a warning was held back.
 	HeldBack = "heldBack"
 )
 
-// tellApart are the attributes by which warnings of one message differ. A job is none of them: what goes
-// wrong with a thousand jobs for one reason is one warning.
+// tellApart are the attributes by which warnings of one message differ. A job is not among them: one failure of a
+// thousand jobs for one reason is one warning.
 var tellApart = []string{"agent", "queue", "workflow", "step", "kind", "shard"}
 
 // Handler holds back the warnings that repeat.
@@ -66,7 +65,7 @@ func New(inner slog.Handler, now func() time.Time) *Handler {
 	return &Handler{inner: inner, memory: &memory{now: now, warnings: map[string]*warning{}, swept: now()}}
 }
 
-// Loud returns a logger that writes to the same log and holds nothing back.
+// Loud returns a logger that writes to the same log and holds no record back.
 func Loud(logger *slog.Logger) *slog.Logger {
 	if h, is := logger.Handler().(*Handler); is {
 		return slog.New(h.inner)
@@ -143,8 +142,8 @@ func (h *Handler) remember(r slog.Record) (write bool, held int) {
 	return true, held
 }
 
-// Say writes how many times each warning was held back whose last writing is Every ago, and forgets it.
-// Whatever is handled says it too; a program that may fall silent calls it from time to time.
+// Say writes how many times each warning was held back that was last written Every ago, and forgets it. Every handled
+// record does so too; a program that may fall silent calls it from time to time.
 func (h *Handler) Say(ctx context.Context) error { return h.say(ctx, h.overdue(Every)) }
 
 // SayAll does that of all warnings, as a program does that ends.

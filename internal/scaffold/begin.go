@@ -29,8 +29,9 @@ type Begin struct {
 	Checkout string
 }
 
-// Write writes the project, calls written with the path of each file, and completes its go.mod with go mod tidy. It returns
-// the project's folder. After an error an empty folder means that nothing was written, any other that something was.
+// Write writes the project, calls written with the path of each file, and completes its go.mod with go mod tidy. It
+// returns the project's folder. After an error an empty folder means that no file was written, any other that some
+// were.
 func (b Begin) Write(ctx context.Context, written func(path string)) (folder string, err error) {
 	info, _ := debug.ReadBuildInfo() // nil without modules: no version is known then
 	p := b.Project
@@ -70,8 +71,8 @@ func checkout(folder string) (string, error) {
 	return filepath.Abs(folder)
 }
 
-// Published returns the version of Makegood that a program was built of. It is empty where a project cannot require that
-// version: a build of a tree with changes, or of a checkout.
+// Published returns the version of Makegood that a program was built with. It is empty if a project cannot require
+// that version: a build of a tree with changes, or of a checkout.
 func Published(info *debug.BuildInfo) string {
 	if info == nil {
 		return ""
@@ -88,7 +89,7 @@ func Published(info *debug.BuildInfo) string {
 	return version
 }
 
-// Workspace returns the path of the go.work above a folder, or "" where there is none. The go command refuses to build a
+// Workspace returns the path of the go.work above a folder, or "" if there is none. The go command refuses to build a
 // module below a go.work that does not list it.
 func Workspace(ctx context.Context, folder string) string {
 	env := exec.CommandContext(ctx, "go", "env", "GOWORK")
@@ -100,8 +101,8 @@ func Workspace(ctx context.Context, folder string) string {
 	return strings.TrimSuffix(strings.TrimSpace(string(file)), "off")
 }
 
-// goModTidy completes go.mod and writes go.sum, with the user's go command. The checksums that a checkout has need not be
-// looked up.
+// goModTidy completes go.mod and writes go.sum, with the user's go command. It need not look up the checksums that a
+// checkout has.
 func goModTidy(ctx context.Context, folder, checkout string) error {
 	if checkout != "" {
 		sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))

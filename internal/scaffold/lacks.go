@@ -21,14 +21,14 @@ var namedBy = []string{"Sid", "PolicyName", "AttributeName", "IndexName", "Name"
 // Comparison is what a template is, compared with that of this version. Both lists are paths into the template, in the
 // order in which they stand in that of this version.
 type Comparison struct {
-	// Lacks is what it does not have: parameters, resources, statements, properties, agents.
+	// Lacks names the missing parts: parameters, resources, statements, properties, agents.
 	Lacks []string
-	// Differs is what it has with another value. That may well be meant.
+	// Differs names the parts with another value, which may well be meant.
 	Differs []string
 }
 
-// Compare compares a project's template with that of this version for these agents. What it has beside that is its own
-// matter. The error says what cannot be read.
+// Compare compares a project's template with that of this version for these agents. It ignores additional parts. The
+// error names the unreadable part.
 func Compare(source []byte, agents []string) (Comparison, error) {
 	text, err := Template(agents)
 	if err != nil {
@@ -47,7 +47,7 @@ func Compare(source []byte, agents []string) (Comparison, error) {
 	for i := 0; i < len(want.Content); i += 2 {
 		key := want.Content[i].Value
 		if key == "Metadata" || key == "Description" {
-			continue // the list of agents, compared above, and what is anybody's own
+			continue // the list of agents, compared above, and parts that a project may set freely
 		}
 		c.mapping(key, key, want.Content[i+1], below(has, key))
 	}
@@ -141,7 +141,7 @@ func (c *Comparison) keys(path string, want, has *yaml.Node) {
 		inner, found := path+"."+key, below(has, key)
 		switch {
 		case path == "Mappings."+agentsKey:
-			// A row is for who wants one.
+			// A row is optional.
 		case found == nil:
 			c.Lacks = append(c.Lacks, inner)
 		case strings.HasPrefix(key, loopKey):
@@ -152,7 +152,7 @@ func (c *Comparison) keys(path string, want, has *yaml.Node) {
 	}
 }
 
-// loop compares what a loop goes through, unless it is the agents, and what it repeats.
+// loop compares the list of a loop, unless it is the agents, and its body.
 func (c *Comparison) loop(path string, want, has *yaml.Node) {
 	if len(has.Content) != 3 {
 		c.differs(path)
@@ -164,7 +164,7 @@ func (c *Comparison) loop(path string, want, has *yaml.Node) {
 	c.compare(path, want.Content[2], has.Content[2])
 }
 
-// elements looks for each element, wherever it stands: by its name, or else one that lacks nothing of it.
+// elements looks for each element, at any place: by its name, or else one that lacks none of its parts.
 func (c *Comparison) elements(path string, want, has *yaml.Node) {
 	candidates := has.Content
 	if has.Kind != yaml.SequenceNode {
@@ -193,7 +193,7 @@ func holds(want, has *yaml.Node) bool {
 	return len(c.Lacks) == 0 && len(c.Differs) == 0
 }
 
-// nameOf returns what an element of a list is known by; empty: nothing.
+// nameOf returns the key and name that identify an element of a list; empty: none.
 func nameOf(n *yaml.Node) (key, name string) {
 	for _, key := range namedBy {
 		if found := below(n, key); found != nil && found.Kind == yaml.ScalarNode {
@@ -232,7 +232,7 @@ func aliased(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// below returns what is under a key of a mapping; nil: nothing.
+// below returns the value of a key of a mapping; nil: none.
 func below(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || aliased(n).Kind != yaml.MappingNode {
 		return nil

@@ -1,6 +1,6 @@
-// Package scaffold holds what a project of a team's own begins with: the files that makegood new writes, and the template
-// of this version, which it prints for any agents and compares with a project's own. It writes files into a folder, and
-// runs nothing but go mod tidy there.
+// Package scaffold holds the first files of a team's own project: the files that makegood new writes, and the
+// template of this version, which it prints for any agents and compares with a project's own. It writes files into a
+// folder, and runs only go mod tidy there.
 package scaffold
 
 import (
@@ -41,10 +41,10 @@ type Project struct {
 	Version string
 	// Replace is a checkout of Makegood that stands in for the published module; empty: none.
 	Replace string
-	// Agents, if any, are those of a project whose workflow and agents are not the ones here: then its files are what
-	// stands around those.
+	// Agents, if any, are those of a project with another workflow and other agents than the ones here: then its files
+	// are those around them.
 	Agents []string
-	// Local: the project runs in a process of its own, and has nothing of AWS.
+	// Local: the project runs in a process of its own, without AWS.
 	Local bool
 }
 
@@ -64,13 +64,13 @@ func ofAWS(name string) bool {
 // agents are those of the project as it is written, beside http.
 func agents() []string { return []string{"flights", "hotels", "cars", makegood.HTTPAgent} }
 
-// imported are the packages that a project's files import, whose names its own cannot have.
+// imported are the packages that a project's files import; its own cannot have their names.
 var imported = []string{"agent", "command", "context", "embed", "errors", "fmt", "main", "makegood", "makegoodtest", "onlambda", "testing"}
 
 // modulePath is what the path of a module looks like.
 var modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// Check says what is wrong with it; nil: nothing.
+// Check returns the fault of a project; nil: none.
 func (p Project) Check() error {
 	if err := limits.ProjectName.Check(p.Name); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (p Project) fill(name string) ([]byte, error) {
 	return filled.Bytes(), err
 }
 
-// Write writes files into a folder, which it makes, and calls written after each. Where one of them is there already it
-// writes none: ErrThere. After another error some may have been written.
+// Write writes files into a folder, which it makes, and calls written after each. If one exists already it writes
+// none: ErrThere. After another error some may have been written.
 func Write(folder string, files []File, written func(name string)) error {
 	for _, f := range files {
 		name := filepath.Join(folder, filepath.FromSlash(f.Name))

@@ -11,13 +11,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// deployed is the template of this repository without what is its own: a test writes it, with -rewrite.
+// deployed is the template of this repository without its own parts: a test writes it, with -rewrite.
 //
 //go:generate go test . -run TestTheTemplateIsThatOfTheRepository -rewrite
 //go:embed template.yaml
 var deployed []byte
 
-// What stands in deployed where the agents do.
+// The placeholders in deployed for the agents.
 const (
 	listMark = "<<agents>>"
 	rowsMark = "    <<rows>>\n"
@@ -26,18 +26,18 @@ const (
 // row is what an agent begins with; it is the template's default, too.
 const row = "    %s: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10%s}\n"
 
-// outside stands behind the name of an agent that runs outside of Lambda (package onqueue): its function takes no tasks.
+// outside follows the name of an agent that runs outside of Lambda (package onqueue): its function takes no tasks.
 const outside = ":outside"
 
-// What CloudFormation takes in a template when SAM has written it out, and what of that the template makes by itself and for an agent.
+// CloudFormation's limits for a template that SAM has written out, and the template's own use and that of an agent.
 const (
 	maxResources, ownResources, agentResources = 500, 80, 15
 	// MaxAgents is how many agents there is room for.
 	MaxAgents = (maxResources - ownResources) / agentResources
 )
 
-// Template returns the template of this version for these agents, in this order, each with a row of its own. NAME:outside is
-// one that runs outside of Lambda.
+// Template returns the template of this version for these agents, in this order, each with a row of its own.
+// NAME:outside is one that runs outside of Lambda.
 func Template(agents []string) ([]byte, error) {
 	if len(agents) == 0 {
 		return nil, errors.New("a template has one agent at least")
@@ -65,7 +65,7 @@ func Template(agents []string) ([]byte, error) {
 	return bytes.Replace(text, []byte(rowsMark), rows.Bytes(), 1), nil
 }
 
-// namesOf returns the names of agents, of which some may be said to run outside.
+// namesOf returns the names of agents, without the mark of those that run outside.
 func namesOf(agents []string) []string {
 	names := make([]string, len(agents))
 	for i, agent := range agents {

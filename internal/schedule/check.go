@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Check returns the rule of a schedule with its defaults, or the first thing that is wrong with it. That there is such a
-// workflow, and that the expressions of the input compile, is left to whoever knows them.
+// Check returns the rule of a schedule with its defaults, or its first fault. The caller must check that there is
+// such a workflow, and that the expressions of the input compile.
 func Check(s makegood.Schedule) (Rule, error) {
 	if err := limits.ScheduleName.Check(s.Name); err != nil {
 		return Rule{}, err

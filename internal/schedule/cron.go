@@ -28,7 +28,7 @@ type set uint64
 
 func (s set) has(n int) bool { return s&(1<<n) != 0 }
 
-// field is what may stand in one of the five.
+// field is the set of values of one of the five fields.
 type field struct {
 	name     string
 	min, max int
@@ -181,7 +181,7 @@ func (c *cron) nextWall(wall time.Time) (next time.Time, ever bool) {
 	return time.Time{}, false
 }
 
-// fitsDay reports whether a day fits: both of its fields, or, where neither is a wildcard, one of them.
+// fitsDay reports whether a day fits: both of its fields, or, if neither is a wildcard, either one.
 func (c *cron) fitsDay(wall time.Time) bool {
 	day, weekday := c.day.has(wall.Day()), c.weekday.has(int(wall.Weekday()))
 	if c.anyDay || c.anyWeekday {

@@ -1,12 +1,13 @@
-// Package schedule knows when a schedule fires: it reads its cron or rate and its time zone, and computes the times. It
-// keeps nothing, fires nothing, and reads no clock.
+// Package schedule knows when a schedule fires: it reads its cron or rate and its time zone, and computes the times.
+// It stores no state, fires no schedule, and reads no clock.
 //
 // # Wall clocks
 //
-// A cron is compared with the clock on the wall of its zone, which is put forward and back. Where the hour is fixed (3, 9-17,
-// 0,12), what counts is the time on the wall: one that is left out fires once, at the first moment that comes after it; one
-// that comes twice fires the first time. Where the hour is a wildcard (*, */2), instants count: whatever moment
-// shows such a time on the wall fires, so */15 fires four times in every hour that passes. A rate knows no wall at all.
+// A cron is compared with the clock on the wall of its zone, which is put forward and back. If the hour is fixed (3,
+// 9-17, 0,12), the time on the wall counts: one that is left out fires once, at the first moment that comes after it;
+// one that comes twice fires the first time. If the hour is a wildcard (*, */2), instants count: every moment that
+// shows such a time on the wall fires, so */15 fires four times in every hour that passes. A rate knows no wall at
+// all.
 package schedule
 
 import (
@@ -14,7 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	_ "time/tzdata" // A function's image, or a container of nothing but the command, brings no time zones.
+	_ "time/tzdata" // A function's image, or a container of only the command, brings no time zones.
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -27,7 +28,7 @@ type Rule struct {
 	zone  *time.Location
 }
 
-// New returns the rule of a schedule, or what is wrong with its cron, every and zone. It looks at nothing else of it.
+// New returns the rule of a schedule, or the fault of its cron, every and zone. It checks no other field.
 func New(s makegood.Schedule) (Rule, error) {
 	zone, err := loadZone(s.Zone)
 	if err != nil {

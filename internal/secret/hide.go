@@ -15,7 +15,7 @@ import (
 // minHidden is how long a value must be to be taken out of texts: a shorter one stands in them by chance.
 const minHidden = 4
 
-// Hider takes the values of secrets out of what is said or kept, however escaped. The zero value hides nothing.
+// Hider removes the values of secrets from texts and outputs, however escaped. The zero value hides none.
 type Hider struct {
 	// forms are the values, also as base64 and other codes have them; the longest first.
 	forms []form
@@ -40,8 +40,8 @@ func newHider(values map[string]string) Hider {
 	return h
 }
 
-// writings are a value as it is, as it reads if its own text is taken for escapes, with the + of a form for a space, in Latin-1, and in
-// codes that have nothing of its text. Escapes are undone before a text is compared with them.
+// writings are a value as it is, as it reads if its own text is taken for escapes, with the + of a form for a space,
+// in Latin-1, and in codes that do not contain its text. Escapes are undone before a text is compared with them.
 func writings(value string) []string {
 	digits := hex.EncodeToString([]byte(value))
 	all := []string{value, strings.ReplaceAll(value, " ", "+"), latin1(value), digits, strings.ToUpper(digits)}
@@ -78,8 +78,8 @@ func latin1(value string) string {
 // minWithin is how long that part of a code must be.
 const minWithin = 8
 
-// within is the part of a base64 code that says a value and nothing else, where so many bytes modulo 3 stand before it, as a name
-// does in a Basic header.
+// within is the part of a base64 code that encodes only the value, if so many bytes modulo 3 stand before it, as a
+// name does in a Basic header.
 func within(e *base64.Encoding, before int, value string) string {
 	code := e.EncodeToString(append(make([]byte, before), value...))
 	code = code[(before*8+5)/6 : (before+len(value))*8/6]
@@ -95,8 +95,8 @@ type span struct {
 	instead  string
 }
 
-// Text returns a text without the values: their names stand in their places. Of a text that was cut off, a value may have
-// only its beginning at the end; that is taken out, too.
+// Text returns a text with the values replaced by their names. A text that was cut off may end with only the
+// beginning of a value; that is removed, too.
 func (h Hider) Text(text string) string {
 	spans := h.find(text)
 	if len(spans) == 0 {
@@ -175,7 +175,7 @@ func overlap(text, value string) int {
 	return 0
 }
 
-// Error returns an error whose text has no values, and that is otherwise the same to errors.Is and errors.As.
+// Error returns an error without the values in its text, and otherwise the same to errors.Is and errors.As.
 func (h Hider) Error(err error) error {
 	if err == nil || len(h.forms) == 0 {
 		return err
@@ -196,8 +196,8 @@ type hiddenError struct {
 func (e hiddenError) Error() string { return e.text }
 func (e hiddenError) Unwrap() error { return e.error }
 
-// Output returns an output without the values: a service that answers with what it was asked must not have it kept. What
-// has none of them stays as it is, byte for byte.
+// Output returns an output without the values: they must not be kept if a service echoes its request. An output
+// without values stays as it is, byte for byte.
 func (h Hider) Output(output json.RawMessage) json.RawMessage {
 	if !h.mayHave(output) {
 		return output
@@ -225,7 +225,7 @@ func encode(root any) json.RawMessage {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// mayHave reports whether a value may be in an output: what has no escapes can be searched as it is.
+// mayHave reports whether a value may be in an output: an output without escapes can be searched as it is.
 func (h Hider) mayHave(output json.RawMessage) bool {
 	if len(h.forms) > 0 && bytes.ContainsAny(output, `\%&`) {
 		return true

@@ -1,6 +1,6 @@
-// Package secret puts secrets into the input of a task, and takes them out of what is said of it. It keeps what a source
-// gave for a short time, so that an agent with a thousand tasks does not ask a thousand times; it never logs, stores or
-// sends anything.
+// Package secret puts secrets into the input of a task, and removes them from its texts and outputs. It keeps the
+// values of a source for a short time, so that an agent with a thousand tasks does not ask a thousand times; it never
+// logs, stores or sends a value.
 package secret
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Fill returns the task with its secrets in its input, and what hides them. The task that it got is not changed. Every
-// error says which secret could not be put in, and surely nothing has begun: it is final, but for a source that fails.
+// Fill returns the task with its secrets in its input, and their Hider. The given task is not changed. Every error
+// names the secret that could not be put in, before any work has begun: it is final, except for a source that fails.
 func Fill(ctx context.Context, task makegood.Task, source agent.Secrets) (makegood.Task, Hider, error) {
 	if len(task.Secrets) == 0 {
 		return task, Hider{}, nil

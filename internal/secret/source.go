@@ -31,7 +31,7 @@ func Environment(lookup func(string) (string, bool)) agent.Secrets {
 	}
 }
 
-// Kept keeps what a source gave for keptFor. What it could not give is asked for again each time.
+// Kept keeps the values of a source for keptFor. A value that it could not give is asked for again each time.
 func Kept(source agent.Secrets, now func() time.Time) agent.Secrets {
 	k := &kept{source: source, now: now, values: map[string]keptValue{}}
 	return k.secret
@@ -54,7 +54,7 @@ func (k *kept) secret(ctx context.Context, name string) (string, error) {
 	if v, ok := k.known(name); ok {
 		return v, nil
 	}
-	// Without the lock: who waits for one secret must not hold up who has another.
+	// Without the lock: a caller waiting for one secret must not hold up another.
 	value, err := k.source(ctx, name)
 	if err != nil {
 		return "", err

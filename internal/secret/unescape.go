@@ -14,8 +14,8 @@ const maxLayers = 4
 // maxEntity is how many bytes the longest entity of HTML has.
 const maxEntity = 33
 
-// view is a text as it reads with its escapes undone, and where each byte of that stands in the text as it was: from its first
-// byte to before its last. A view without them is the text itself.
+// view is a text with its escapes undone, and the place of each byte in the original text: from its first byte to
+// before its last. A view without places is the text itself.
 type view struct {
 	text     string
 	from, to []int
@@ -29,8 +29,8 @@ func (v view) at(begin, end int) (from, to int) {
 	return v.from[begin], v.to[end-1]
 }
 
-// unescaped returns the view with one more layer of escapes undone: those of URLs, of HTML, and those with a backslash of JSON,
-// JavaScript, PHP, .NET, Python, Go and C. There are none where ok is false.
+// unescaped returns the view with one more layer of escapes undone: those of URLs, of HTML, and those with a
+// backslash of JSON, JavaScript, PHP, .NET, Python, Go and C. There are none where ok is false.
 func (v view) unescaped() (next view, ok bool) {
 	if !strings.ContainsAny(v.text, `\%&`) {
 		return v, false
@@ -54,8 +54,8 @@ func (v view) unescaped() (next view, ok bool) {
 	return view{text.String(), from, to}, ok
 }
 
-// unescape returns what the escape at the beginning of a text means, and how many bytes it has; none, if there is none, or if it
-// may have been cut off.
+// unescape returns the meaning of the escape at the beginning of a text, and how many bytes it has; none, if there is
+// none, or if it may have been cut off.
 func unescape(text string) (means string, n int) {
 	switch text[0] {
 	case '%':
@@ -76,7 +76,7 @@ func unescape(text string) (means string, n int) {
 	return "", 0
 }
 
-// controls are what comes out of a backslash and one of these.
+// controls are the meanings of a backslash and one of these.
 var controls = map[byte]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v"}
 
 func backslash(text string) (means string, n int) {

@@ -7,9 +7,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Clock shares the time of a function among those that it works for: at every moment those share it evenly that are under
-// way. What passes while none is, and what was not kept, those pay who come next in this process. A nil clock counts
-// nothing. The time of a process that ends is lost, and so is that of its start, which comes before the clock.
+// Clock shares the time of a function among the jobs that it works for: at every moment evenly among those under way.
+// Time that passes without one, or was not kept, is charged to the next jobs in this process. A nil clock counts no
+// time. The time of a process that ends is lost, and so is that of its start, which comes before the clock.
 type Clock struct {
 	memoryMB int
 	now      func() time.Time
@@ -19,7 +19,7 @@ type Clock struct {
 	invocations int
 	last        time.Time
 	busy        int
-	// each is what one that was busy all the time would have to pay, owed what nobody has paid yet.
+	// each is the charge of a turn busy all the time, owed the time that no turn has paid yet.
 	each, owed time.Duration
 }
 
@@ -63,7 +63,7 @@ type Turn struct {
 	owed  time.Duration
 }
 
-// Begin begins to work for one, who takes over what is owed.
+// Begin begins a turn, which takes over the time owed.
 func (c *Clock) Begin() *Turn {
 	if c == nil {
 		return nil
@@ -89,7 +89,7 @@ func (t *Turn) Take() job.Spent {
 	return job.Spent{GBMicros: due.Microseconds() * int64(t.clock.memoryMB) / 1024}
 }
 
-// End ends the turn. What it was not asked for is owed again.
+// End ends the turn. Its unclaimed time is owed again.
 func (t *Turn) End() {
 	if t == nil {
 		return

@@ -1,9 +1,9 @@
-// Package spend collects what AWS counts for a job while it is worked on: by the stores, which know what their requests
-// cost, by whoever handles a batch of messages, and by functions, which are paid for by the time. It holds no prices, and
-// decides nothing.
+// Package spend collects the AWS usage of a job while it is worked on: from the stores, which know the cost of their
+// requests, from handlers of batches of messages, and from functions, which are billed by time. It holds no prices,
+// and makes no decisions.
 //
-// What is collected is kept by the next save of the job (job.Spent), and rides in it. What no save comes after is lost: the
-// price of keeping a count that costs nothing.
+// The next save of the job stores the collected usage (job.Spent). Usage without a later save is lost: the price of a
+// count that costs no request.
 package spend
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Account collects what is spent on one job, until a save keeps it. A nil account collects nothing. It may be used by many
+// Account collects the usage of one job, until a save keeps it. A nil account collects none. It may be used by many
 // goroutines at once.
 type Account struct {
 	turn *Turn
@@ -22,7 +22,7 @@ type Account struct {
 	spent, stored job.Spent
 }
 
-// NewAccount returns the account of one that a function works for, for a turn of its time; nil: its time is not counted.
+// NewAccount returns the account of a job, for a turn of the function's time; nil: its time is not counted.
 func NewAccount(turn *Turn, spent job.Spent) *Account { return &Account{turn: turn, spent: spent} }
 
 // End ends the turn.
@@ -32,7 +32,7 @@ func (a *Account) End() {
 	}
 }
 
-// Add adds what was spent.
+// Add adds usage.
 func (a *Account) Add(s job.Spent) {
 	if a == nil {
 		return
@@ -42,7 +42,7 @@ func (a *Account) Add(s job.Spent) {
 	a.spent = a.spent.Plus(s)
 }
 
-// Due returns what was spent and not kept yet, with the function's time up to now.
+// Due returns the usage not kept yet, with the function's time up to now.
 func (a *Account) Due() job.Spent {
 	if a == nil {
 		return job.Spent{}
@@ -53,7 +53,7 @@ func (a *Account) Due() job.Spent {
 	return a.spent
 }
 
-// Keep takes off what was due, and is kept now.
+// Keep takes off usage that was due, and is kept now.
 func (a *Account) Keep(s job.Spent) {
 	if a == nil {
 		return
@@ -73,7 +73,7 @@ func (a *Account) Store(s job.Spent) {
 	a.stored = s
 }
 
-// Stored returns what was stored last; zero: no store has counted.
+// Stored returns the usage stored last; zero: no store has counted.
 func (a *Account) Stored() job.Spent {
 	if a == nil {
 		return job.Spent{}
@@ -94,7 +94,7 @@ func With(ctx context.Context, a *Account) context.Context {
 	return context.WithValue(ctx, accountKey{}, a)
 }
 
-// Without returns ctx without an account: what is spent under it is counted elsewhere.
+// Without returns ctx without an account: usage under it is counted elsewhere.
 func Without(ctx context.Context) context.Context {
 	if On(ctx) == nil {
 		return ctx
@@ -102,7 +102,7 @@ func Without(ctx context.Context) context.Context {
 	return context.WithValue(ctx, accountKey{}, (*Account)(nil))
 }
 
-// On returns the account that ctx has; nil: what is spent under it is not counted.
+// On returns the account that ctx has; nil: usage under it is not counted.
 func On(ctx context.Context) *Account {
 	a, _ := ctx.Value(accountKey{}).(*Account)
 	return a
@@ -111,7 +111,7 @@ func On(ctx context.Context) *Account {
 // chunk is how many bytes a request to SQS has for one price.
 const chunk = 64 << 10
 
-// Share returns what each of so many messages has of a request to SQS with so many bytes of them together, in parts of one.
+// Share returns the share of each message in a request to SQS with this total of bytes, in parts of one.
 func Share(bytes, messages int) int64 {
 	return Part(max(1, (bytes+chunk-1)/chunk), messages)
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// What is about to begin is told of once, by a message that comes when its key does. So a sweep looks at no more of
-// the next minutes than sweeps before it have not; how far those have come, in each shard, is kept as a place.
+// A job or schedule that is about to begin gets one delayed message, which arrives when its key does. So a sweep
+// looks only at the part of the next minutes that earlier sweeps have not; how far those came, by shard, is kept as a
+// place.
 const (
 	aheadName = "ahead"
-	// aheadAgain is how much of what was looked at is looked at again, since the index may lag behind what was stored.
+	// aheadAgain is how much of the earlier stretch is looked at again, since the index may lag behind the store.
 	aheadAgain = 2 * time.Second
 	// aheadSkew is how far the clock of the Scheduler may be behind: a message that comes before its key is stale there.
 	aheadSkew = 200 * time.Millisecond
@@ -28,12 +29,12 @@ func (s *Supervisor) untilItsKey(entry store.Entry) time.Duration {
 	return (ahead + time.Second - 1).Truncate(time.Second)
 }
 
-// lookout is what one sweep looks at ahead. nil looks at nothing.
+// lookout is the part ahead that one sweep looks at. nil looks at no part.
 type lookout struct {
 	supervisor *Supervisor
 	beginnings store.Beginnings
 	now, until time.Time
-	// place is as it was kept, seen what it says by shard, and all that and what was reached since.
+	// place is the text as stored, seen its content by shard, and all that content with the progress since.
 	place     string
 	seen, all map[int]store.Entry
 }
@@ -54,7 +55,7 @@ func (s *Supervisor) lookAhead(ctx context.Context) (*lookout, error) {
 	}, nil
 }
 
-// stretch returns what is to be looked at of a shard: what is overdue is not.
+// stretch returns the part of a shard to look at, without overdue keys.
 func (l *lookout) stretch(shard int) (stretch, bool) {
 	if l == nil || !l.beginnings.OfBeginnings(shard) {
 		return stretch{}, false
@@ -63,7 +64,7 @@ func (l *lookout) stretch(shard int) (stretch, bool) {
 	if from.Job == "" && from.Schedule == "" {
 		from.CompleteBy = from.CompleteBy.Add(-aheadAgain)
 	}
-	// What is further ahead than anybody looks is of a clock that was wrong.
+	// A place further ahead than any sweep looks comes from a wrong clock.
 	if !from.CompleteBy.After(l.now) || from.CompleteBy.After(l.until) {
 		from = store.Entry{CompleteBy: l.now}
 	}
@@ -90,8 +91,8 @@ func (l *lookout) keep(ctx context.Context) error {
 	return nil
 }
 
-// writeAhead writes entries by shard: SHARD=MILLISECONDS, and of an entry that is no end /j/ and the job's id, or /s/ and the
-// schedule's name. Neither holds a space.
+// writeAhead writes entries by shard: SHARD=MILLISECONDS, and for an entry that is no end /j/ and the job's id, or
+// /s/ and the schedule's name. Neither holds a space.
 func writeAhead(all map[int]store.Entry) string {
 	var parts []string
 	for shard := 0; len(parts) < len(all); shard++ {

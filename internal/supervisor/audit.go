@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// A sweep finds what the index holds. The audit walks slowly through all jobs, a page at a time, and finds those of
-// which the index does not say what it should: nobody else would ever look at them.
+// A sweep finds the keys in the index. The audit walks slowly through all jobs, a page at a time, and finds those
+// with a wrong or missing index entry: no other part would ever look at them.
 const (
 	// DefaultAuditPage is how many items a page of the audit looks at.
 	DefaultAuditPage = 1000
@@ -27,13 +27,13 @@ const (
 
 // AuditResult says what a page of the audit did.
 type AuditResult struct {
-	// Audited is how many jobs were looked at, Stray how many of them were not as they should be, and Sent how many of them, and
-	// of the schedules, the Scheduler was told of.
+	// Audited is how many jobs were looked at, Stray how many were faulty, and Sent how many jobs and schedules were sent
+	// to the Scheduler.
 	Audited, Stray, Sent int
 }
 
-// Audit looks at the next page of all jobs, and tells the Scheduler of those that no sweep would find. Where it has come
-// to is kept after that, so a page is looked at again rather than left out. Several may audit at once without harm.
+// Audit looks at the next page of all jobs, and tells the Scheduler about those that no sweep would find. Its
+// progress is stored after that, so a page is repeated rather than left out. Several may audit at once without harm.
 func (s *Supervisor) Audit(ctx context.Context) (AuditResult, error) {
 	r, err := s.audit(ctx)
 	s.stats.Add(func(t *Stats) {
@@ -58,7 +58,7 @@ func (s *Supervisor) audit(ctx context.Context) (AuditResult, error) {
 	}
 	page, next, err := s.config.Auditor.AuditPage(ctx, from, s.config.AuditPage)
 	if errors.Is(err, store.ErrNotFound) {
-		// Somebody else's place: the walk begins anew.
+		// The place belongs to another walk: begin anew.
 		page, next, err = s.config.Auditor.AuditPage(ctx, "", s.config.AuditPage)
 	}
 	if err != nil {
@@ -85,19 +85,19 @@ func (s *Supervisor) auditFrom(place string) (cursor string, rests bool) {
 		return place, false
 	}
 	until, err := strconv.ParseInt(text, 10, 64)
-	// A time that is further off than anybody rests is of a clock that was wrong.
+	// A rest longer than any process takes comes from a wrong clock.
 	left := time.UnixMilli(until).Sub(s.config.Now())
 	return "", err == nil && 0 < left && left <= AuditRest
 }
 
-// lost are the strays of a page: how many, and those of which the Scheduler is told.
+// lost are the strays of a page: their number, and the ones to send to the Scheduler.
 type lost struct {
 	found   int
 	keyless []store.Entry
 }
 
-// strays says what is wrong with the jobs of a page. A key too many is no harm: the sweep comes to it, and the Scheduler
-// takes it out.
+// strays names the faults of the jobs of a page. An extra key is no harm: the sweep comes to it, and the Scheduler
+// removes it.
 func (s *Supervisor) strays(ctx context.Context, page []store.Audited) lost {
 	var l lost
 	for _, a := range page {
@@ -114,8 +114,8 @@ func (s *Supervisor) strays(ctx context.Context, page []store.Audited) lost {
 	return l
 }
 
-// farOff are those jobs and schedules of a page that no sweep will look at for long. Whether one waits or stands still the Scheduler
-// knows: it is told of each, with the key that it has, and leaves alone what waits.
+// farOff are the jobs and schedules of a page that no sweep will look at for long. The Scheduler can tell waiting
+// from standing still: it gets each, with its key, and leaves waiting ones alone.
 func (s *Supervisor) farOff(page []store.Audited) []store.Entry {
 	var far []store.Entry
 	for _, a := range page {
@@ -134,7 +134,7 @@ type memory struct {
 
 var _ store.Places = (*memory)(nil)
 
-// Place returns what was kept; see store.Places.
+// Place returns the stored text; see store.Places.
 func (m *memory) Place(_ context.Context, name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

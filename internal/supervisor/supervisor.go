@@ -1,5 +1,5 @@
 // Package supervisor finds jobs that have been silent for too long, and jobs that the index has lost, and tells the
-// Scheduler. It decides nothing, writes to no job, and knows no rule about them.
+// Scheduler. It makes no decisions, writes to no job, and knows no rule about them.
 package supervisor
 
 import (
@@ -29,13 +29,13 @@ type Supervisor struct {
 	braked map[int]store.Entry
 }
 
-// New makes a Supervisor. It panics on a configuration that lacks what must be set.
+// New makes a Supervisor. It panics on a configuration that lacks a required field.
 func New(c Config) *Supervisor { return &Supervisor{config: c.complete()} }
 
 // Stats are running totals: of all sweeps what Result says of one, and of all pages of the audit what AuditResult says.
 type Stats struct {
-	// Sent are the jobs and schedules that sweeps told the Scheduler of, Ahead those of them that were not due yet, Braked
-	// the sweeps that held back.
+	// Sent counts the jobs and schedules that sweeps sent to the Scheduler, Ahead those among them that were not due yet,
+	// Braked the sweeps that held back.
 	Overdue, Sent, Ahead, Braked int64
 	Audited, Stray               int64
 }
@@ -48,15 +48,15 @@ type Result struct {
 	// Overdue is how many jobs and schedules were found, Sent how many the Scheduler was told of, Ahead how many of those
 	// are not due yet.
 	Overdue, Sent, Ahead int
-	// Leased is how many shards were left to whoever has leased them.
+	// Leased is how many shards were left to other holders of their leases.
 	Leased int
-	// Braked: the events queue was too deep, or nobody took anything from it, and the sweep held back.
+	// Braked: the events queue was too deep, or not polled, and the sweep held back.
 	Braked bool
 }
 
-// Sweep looks once at every shard, in random order, and tells the Scheduler of every job and schedule whose
-// CompleteBy has passed. What it could not send, the next sweep finds again. Where the configuration says so, it
-// also looks ahead, at what is about to begin, and sends delayed messages.
+// Sweep looks once at every shard, in random order, and tells the Scheduler about every job and schedule with a
+// CompleteBy that has passed. The next sweep finds the unsent ones again. If so configured, it also looks ahead at
+// coming beginnings, and sends delayed messages.
 func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
 	look, err := s.lookAhead(ctx)
 	if err != nil {
@@ -66,9 +66,9 @@ func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
 	return s.count(r, errors.Join(err, look.keep(ctx)))
 }
 
-// SweepAfter is a Sweep over the keys after a time only. A supervisor that is woken often tells the
-// Scheduler of each key once that way, and leaves what is older to its next whole Sweep. One that held back goes on where it
-// had come to, if it is called with the same time again.
+// SweepAfter is a Sweep over the keys after a time only. A supervisor that is woken often sends each key to the
+// Scheduler once that way, and leaves older keys to its next whole Sweep. A sweep that held back goes on from its
+// last place, if it is called with the same time again.
 func (s *Supervisor) SweepAfter(ctx context.Context, after time.Time) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *Supervisor) SweepAfter(ctx context.Context, after time.Time) (Result, e
 	return s.count(s.sweep(ctx, since(after, s.config.Now()), nil, s.braked))
 }
 
-// SweepRecent is a Sweep over the keys after a time only, for a supervisor that sweeps often. What is older was told of
+// SweepRecent is a Sweep over the keys after a time only, for a supervisor that sweeps often. Older keys were sent
 // before, in vain: a whole Sweep now and then is enough.
 func (s *Supervisor) SweepRecent(ctx context.Context, after time.Time) (Result, error) {
 	return s.count(s.sweep(ctx, since(after, s.config.Now().Add(-s.config.Grace)), nil, nil))
@@ -102,7 +102,7 @@ func since(from, until time.Time) stretch {
 	return stretch{from: store.Entry{CompleteBy: from}, until: domain.Instant(until)}
 }
 
-// sweep tells of the keys of a stretch, going on where resume, if there is one, says that it held back, and of what look
+// sweep sends the keys of a stretch, going on from resume where an earlier sweep held back, and the keys that look
 // finds ahead.
 func (s *Supervisor) sweep(ctx context.Context, part stretch, look *lookout, resume map[int]store.Entry) (Result, error) {
 	if unpolled, err := s.unpolled(ctx); err != nil || unpolled {
@@ -133,16 +133,16 @@ func (s *Supervisor) sweep(ctx context.Context, part stretch, look *lookout, res
 	return sum, errors.Join(problems...)
 }
 
-// unpolled reports whether events wait, and nobody takes them: each sweep would leave one more for every silent job.
-// It looks twice, since an event waits for a moment before it is taken, and only once in a sweep, since what
-// the sweep itself has just sent has not been taken yet.
+// unpolled reports whether events wait in a queue that is not polled: each sweep would leave one more for every
+// silent job. It looks twice, since an event waits for a moment before it is taken, and only once in a sweep, since
+// the sweep's own events have not been taken yet.
 func (s *Supervisor) unpolled(ctx context.Context) (bool, error) {
 	if s.config.Unpolled == 0 {
 		return false, nil
 	}
 	for look := range 2 {
 		if look > 0 {
-			_ = pause.For(ctx, s.config.Unpolled) // what is asked next knows whether ctx has ended
+			_ = pause.For(ctx, s.config.Unpolled) // the next request sees whether ctx has ended
 		}
 		depth, err := s.config.Queue.Depth(ctx, s.config.Events)
 		if err != nil {
@@ -162,8 +162,8 @@ type stretch struct {
 	until time.Time
 }
 
-// sweepShard goes through what is overdue in a shard, and then through what is about to begin there. The shard is
-// leased meanwhile.
+// sweepShard goes through the overdue keys of a shard, and then through its coming beginnings, holding the shard's
+// lease.
 func (s *Supervisor) sweepShard(ctx context.Context, shard int, overdue stretch, look *lookout, resume map[int]store.Entry) (Result, error) {
 	defer s.release(ctx, shard)
 	var r Result
@@ -199,8 +199,8 @@ func (s *Supervisor) sweepShard(ctx context.Context, shard int, overdue stretch,
 // errBraked: the events queue is too deep. errLeased: another Supervisor has the shard.
 var errBraked, errLeased = errors.New("the events queue is deep"), errors.New("the shard is another's")
 
-// pages calls tell with the pages of a stretch, and returns how far it has come: the last entry that was told of, or, where
-// nothing is left, the end of the stretch.
+// pages calls tell with the pages of a stretch, and returns its progress: the last entry that was sent, or the end of
+// the stretch if no entry is left.
 func (s *Supervisor) pages(ctx context.Context, shard int, part stretch, tell func([]store.Entry) error) (store.Entry, error) {
 	for range s.config.MaxPages {
 		if !s.lease(ctx, shard) {
@@ -264,7 +264,7 @@ func (s *Supervisor) release(ctx context.Context, shard int) {
 
 func leaseName(shard int) string { return fmt.Sprintf("sweep-%d", shard) }
 
-// atOnce is the delay of what is overdue.
+// atOnce is the delay of overdue entries.
 func atOnce(store.Entry) time.Duration { return 0 }
 
 // send tells the Scheduler of each entry of a page, after a delay.

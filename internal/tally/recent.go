@@ -15,12 +15,12 @@ const (
 // MaxAgo is how far back Recent.Since knows.
 const MaxAgo = recentStep * (recentMarks - 1)
 
-// Recent keeps totals as Of does, and remembers for some minutes what they were. It runs no timer: a moment in which nothing
-// was added needs none. The zero value has counted nothing.
+// Recent keeps totals as Of does, and remembers earlier totals for some minutes. It runs no timer: a moment without
+// an addition needs none. The zero value has counted none.
 type Recent[T any] struct {
 	mu     sync.Mutex
 	totals T
-	// marks are the totals at moments recentStep apart at least, each taken just before something was added; the oldest first.
+	// marks are the totals at moments recentStep apart at least, each taken just before an addition; the oldest first.
 	marks []mark[T]
 }
 
@@ -57,7 +57,7 @@ func (r *Recent[T]) Since(moment time.Time) (totals T, when time.Time) {
 	for i := len(r.marks) - 1; i >= 0; i-- {
 		m := r.marks[i]
 		if m.at.After(moment) {
-			totals = m.totals // nothing was added between the mark before and this one, but within its step
+			totals = m.totals // the only additions between the mark before and this one were within its step
 			continue
 		}
 		if moment.Sub(m.at) < recentStep {

@@ -1,10 +1,10 @@
-// Package tally keeps running totals that many goroutines raise, and shows them as a value. It knows nothing of what is
-// counted.
+// Package tally keeps running totals that many goroutines raise, and shows them as a value. It does not know the
+// things counted.
 package tally
 
 import "sync"
 
-// Of keeps totals in a struct of numbers. The zero value has counted nothing.
+// Of keeps totals in a struct of numbers. The zero value has counted none.
 type Of[T any] struct {
 	mu     sync.Mutex
 	totals T

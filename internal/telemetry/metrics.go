@@ -34,7 +34,7 @@ type metrics struct {
 	workflows, agents, steps Names
 }
 
-// newMetrics makes the instruments. What a meter refuses is an instrument that does nothing.
+// newMetrics makes the instruments. An instrument that the meter refuses has no effect.
 func newMetrics(meter metric.Meter) *metrics {
 	m := &metrics{counters: map[Metric]metric.Int64Counter{}, histograms: map[Metric]metric.Float64Histogram{}}
 	for _, d := range Metrics() {
@@ -92,7 +92,7 @@ func (m *metrics) attributes(s Sample) []attribute.KeyValue {
 	return all
 }
 
-// Names are the values that an attribute has had, so that a metric has no more of them than it may. The zero value has none, and
+// Names are the values that an attribute has had, to bound the number that a metric has. The zero value has none, and
 // may be used by many goroutines at once.
 type Names struct {
 	mu    sync.Mutex

@@ -12,7 +12,7 @@ import (
 // Outcome is how an attempt ended, or a wait.
 type Outcome string
 
-// The outcomes. Of those that an attempt may have, waiting says that somebody else will complete its step.
+// The outcomes. The attempt outcome waiting says that another party will complete the step.
 const (
 	Succeeded   Outcome = "succeeded"
 	Failed      Outcome = "failed"
@@ -34,12 +34,12 @@ type seen struct {
 	// born, stopped and finished say it of the job; round is the one that begins, turned that it is to be undone.
 	born, stopped, finished, turned bool
 	round                           int
-	// request is what somebody asked for, settled the step that a person has dealt with.
+	// request is the requested verb, settled the step that a person has dealt with.
 	request makegood.Verb
 	settled []job.Entry
 }
 
-// side is a step in a direction, and who does it.
+// side is a step in a direction, and its agent.
 type side struct {
 	step          string
 	undo          bool
@@ -53,7 +53,7 @@ type attempt struct {
 	outcome Outcome
 	// kind is the kind of its error, if that has one.
 	kind string
-	// opened is when it was made, claimed when its agent began; zero: it never did, or nobody knows.
+	// opened is when it was made, claimed when its agent began; zero: it never did, or this is unknown.
 	opened, claimed time.Time
 	resent          int
 }
@@ -72,8 +72,8 @@ type step struct {
 	began time.Time
 }
 
-// observe says what an event has brought about. It compares the job before with the job after, so it needs to know no rule of
-// the core but what states mean.
+// observe returns the effects of an event. It compares the job before with the job after, so the only core rule that
+// it needs is the meaning of states.
 func observe(h job.Happened) (s seen) {
 	s.born = h.Before.ID == ""
 	s.finished = h.After.ProcessState.Finished() && !h.Before.ProcessState.Finished()
@@ -98,7 +98,7 @@ func observe(h job.Happened) (s seen) {
 	return s
 }
 
-// compare says what has become of one side of a step.
+// compare notes the changes of one side of a step.
 func (s *seen) compare(h job.Happened, at side, before, after job.Activity) {
 	same := after.State == before.State && after.Attempt == before.Attempt
 	if before.State == job.Dispatched && !same {
@@ -114,7 +114,7 @@ func (s *seen) compare(h job.Happened, at side, before, after job.Activity) {
 	}
 }
 
-// ended says how an attempt ended. told is false for one that nobody ever claimed and that is not given up: it has not failed,
+// ended returns how an attempt ended. told is false for an unclaimed attempt that is not given up: it has not failed,
 // and its successor is made at once.
 func ended(h job.Happened, at side, before, after job.Activity) (a attempt, told bool) {
 	a = attempt{side: at, number: before.Attempt, opened: before.Opened(), resent: before.Resent}
@@ -174,7 +174,7 @@ func waited(event job.Event, after job.Activity) Outcome {
 	}
 }
 
-// sideOf says who does a step, or its undo. A job that was moved to another definition may have lost it.
+// sideOf returns a step, or its undo, with its agent. A job that was moved to another definition may have lost it.
 func sideOf(w makegood.Workflow, name string, undo bool) side {
 	at := side{step: name, undo: undo}
 	i := slices.IndexFunc(w.Steps, func(s makegood.Step) bool { return s.Name == name })

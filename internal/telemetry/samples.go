@@ -29,7 +29,7 @@ const (
 // seconds is the unit of durations, which are histograms; all others are counters.
 const seconds = "s"
 
-// Described is what is said of a metric.
+// Described is the description of a metric.
 type Described struct {
 	Metric Metric
 	// Unit is OpenTelemetry's.

@@ -50,9 +50,9 @@ type span struct {
 	from, to   time.Time
 	kind       trace.SpanKind
 	attributes []attribute.KeyValue
-	// claimed is when the agent began; zero: it did not, or nobody knows.
+	// claimed is when the agent began; zero: it did not, or this is unknown.
 	claimed time.Time
-	// failure is what it failed of, in a word; empty: it did not fail.
+	// failure is the cause of the failure, in a word; empty: it did not fail.
 	failure string
 	links   []trace.SpanContext
 }
@@ -97,7 +97,7 @@ func (w *Watch) roundSpan(h job.Happened, round int) span {
 	}
 }
 
-// attemptSpan is that of an attempt: from when it was made until whoever decides knew of its end.
+// attemptSpan is the span of an attempt: from its making until the Scheduler learned of its end.
 func (w *Watch) attemptSpan(h job.Happened, a attempt) span {
 	made := span{
 		name: a.name(), id: AttemptSpan(h.After, a.step, a.number), parent: w.context(h.After, RoundSpan(h.Before, h.Before.Round)),
@@ -121,8 +121,8 @@ func (a attempt) failure() string {
 	}
 }
 
-// waitSpan is at the end of a wait, with how long that was, and a link to the attempt that said so: no span lasts as long as
-// somebody thinks.
+// waitSpan is a span at the end of a wait, with the length of the wait and a link to the attempt that began it: a
+// span should not last as long as a person thinks.
 func (w *Watch) waitSpan(h job.Happened, a wait) span {
 	made := span{
 		name: "end of wait " + a.name(), id: MarkSpan(h.After, "wait", a.step, strconv.Itoa(a.number)),
@@ -138,7 +138,7 @@ func (w *Watch) waitSpan(h job.Happened, a wait) span {
 	return made
 }
 
-// marks are the spans of what happened to the job as a whole. Each is of one moment.
+// marks are the spans of the events of the job as a whole. Each is of one moment.
 func marks(h job.Happened, s seen) (all []span) {
 	j := h.After
 	mark := func(name, what string, attributes ...attribute.KeyValue) *span {

@@ -1,18 +1,18 @@
-// Package telemetry makes spans and metrics of what happens to jobs. Whoever saves a job tells of it here, once, when it is
-// saved; nothing is kept for telemetry's sake, and no job waits for it: a provider of OpenTelemetry takes what it is given into
-// memory, or drops it. The package decides nothing and writes nothing.
+// Package telemetry makes spans and metrics from the events of jobs. The process that saves a job reports it here,
+// once, after the save; no state is stored for telemetry, and no job waits for it: an OpenTelemetry provider takes
+// each item into memory, or drops it. The package makes no decisions and writes no jobs.
 //
 // # One trace a job
 //
-// The ids of the trace and of all its spans are made from what the job is (tracecontext.go), so that any process can
-// name the span of an attempt, long before whoever ends it makes that span. A span is made when it has ended: none is
-// open while a job waits. So what a process that dies was about to tell is lost, and nothing else: traces are told at
-// most once.
+// The ids of the trace and of all its spans are derived from the job (tracecontext.go), so any process can name the
+// span of an attempt, long before the process that ends the attempt makes that span. A span is made when it has
+// ended: none is open while a job waits. So a process that dies loses only the spans that it was about to report:
+// traces are reported at most once.
 //
-// # What no span has
+// # Content left out of spans
 //
-// Payloads, messages of errors, and the reasons that people give: they may quote what is nobody else's affair. They are in the
-// job, under its id.
+// Payloads, error messages, and the reasons that people give: they may quote confidential data. They are in the job,
+// under its id.
 package telemetry
 
 import (
@@ -28,7 +28,7 @@ import (
 // scope names what makes our spans and metrics.
 const scope = "github.com/makegood-dev/makegood"
 
-// Watch tells of what happens to jobs. The zero value, and nil, tells nobody.
+// Watch reports the events of jobs. The zero value, and nil, report none.
 type Watch struct {
 	tracer  trace.Tracer // nil: no spans
 	sampled func(trace.TraceID) bool
@@ -37,7 +37,7 @@ type Watch struct {
 	tally   func(Sample)
 }
 
-// Providers are the places where spans and metrics go: those of telemetry.Telemetry, which says what each of them is.
+// Providers are the destinations of spans and metrics: those of telemetry.Telemetry, which describes each.
 type Providers struct {
 	Traces  trace.TracerProvider
 	Sampled func(trace.TraceID) bool
@@ -59,13 +59,13 @@ func New(to Providers, logger *slog.Logger) *Watch {
 	return w
 }
 
-// Tally has every sample handed to somebody else as well, before the first event; nil: to nobody.
+// Tally also passes every sample to a function, set before the first event; nil: none.
 func (w *Watch) Tally(to func(Sample)) *Watch {
 	w.tally = to
 	return w
 }
 
-// Tells reports whether it tells anybody of events.
+// Tells reports whether events are reported anywhere.
 func (w *Watch) Tells() bool { return w.tracer != nil || w.metrics != nil || w.tally != nil }
 
 // Happened tells of events that have changed a job, in their order, once that is saved.
@@ -95,8 +95,8 @@ func (w *Watch) count(ctx context.Context, all []Sample) {
 	}
 }
 
-// Traceparent is what the agent of an attempt is given: the attempt's own span, so that what it begins belongs there. Without
-// spans of ours it is what the submitter brought; empty where they brought nothing.
+// Traceparent is the trace context for the agent of an attempt: the attempt's own span, so that its work belongs
+// there. Without own spans it is the submitter's; empty if the submitter sent none.
 func (w *Watch) Traceparent(j job.Job, d job.Dispatch) string {
 	if sc := w.attempt(j, d.Step, d.Attempt); sc.IsValid() {
 		return WriteTraceparent(sc)
@@ -128,8 +128,8 @@ func (w *Watch) context(j job.Job, span trace.SpanID) trace.SpanContext {
 	return SpanContext(TraceID(j), span, w.keeps(j))
 }
 
-// keeps reports whether the trace of a job is kept: as its submitter said, or as the user's sampling has it. It is the same
-// whoever asks, and so is nowhere stored.
+// keeps reports whether the trace of a job is kept: as its submitter said, or as the user's sampling has it. Every
+// process gets the same answer, so it is not stored.
 func (w *Watch) keeps(j job.Job) bool {
 	if sc := Submitter(j); sc.IsValid() {
 		return sc.IsSampled()

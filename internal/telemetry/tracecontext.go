@@ -63,7 +63,7 @@ func AttemptSpan(j job.Job, step string, attempt int) trace.SpanID {
 	return spanID(j, "attempt", step, strconv.Itoa(attempt))
 }
 
-// MarkSpan is the span of something that happened to a job at one moment, which name tells from all else that has.
+// MarkSpan is the span of a momentary event of a job; name distinguishes it from all others.
 func MarkSpan(j job.Job, name ...string) trace.SpanID {
 	return spanID(j, append([]string{"mark"}, name...)...)
 }
@@ -78,7 +78,7 @@ func sum(j job.Job, parts ...string) []byte {
 	return hash[:]
 }
 
-// SpanContext is a span of a job's trace, as somebody else would know it.
+// SpanContext is a span of a job's trace, as a remote process would know it.
 func SpanContext(id trace.TraceID, span trace.SpanID, sampled bool) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(0).WithSampled(sampled), Remote: true,
@@ -101,7 +101,7 @@ func ReadTraceparent(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// Under is the span under which something is submitted: the one that is named, or that of ctx; empty: there is none.
+// Under is the span under which a job is submitted: the one that is named, or that of ctx; empty: there is none.
 func Under(ctx context.Context, traceparent string) string {
 	if sc := trace.SpanContextFromContext(ctx); traceparent == "" && sc.IsValid() {
 		return WriteTraceparent(sc)
@@ -109,8 +109,8 @@ func Under(ctx context.Context, traceparent string) string {
 	return traceparent
 }
 
-// Continue puts the span that a traceparent names into ctx, as the parent of what is begun under it. What is no traceparent
-// changes nothing.
+// Continue puts the span that a traceparent names into ctx, as the parent of spans begun under it. An invalid
+// traceparent has no effect.
 func Continue(ctx context.Context, traceparent string) context.Context {
 	if sc := ReadTraceparent(traceparent); sc.IsValid() {
 		return trace.ContextWithRemoteSpanContext(ctx, sc)
@@ -131,7 +131,7 @@ func WithIDs(ctx context.Context, id trace.TraceID, span trace.SpanID) context.C
 	return context.WithValue(ctx, idsKey{}, ids{id, span})
 }
 
-// SpanIDs returns the ids that the span is to have that is begun under ctx; ok is false where nobody said.
+// SpanIDs returns the ids for the span that begins under ctx; ok is false if none were set.
 func SpanIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID, ok bool) {
 	want, ok := ctx.Value(idsKey{}).(ids)
 	return want.trace, want.span, ok
@@ -143,7 +143,7 @@ const (
 	LogSpan  = "span_id"
 )
 
-// lines is a log whose lines say to which span they belong.
+// lines is a log that adds the span to each line.
 type lines struct{ slog.Handler }
 
 // LogLines adds to each line of a log the trace and the span of its context, where there is one.
@@ -151,7 +151,7 @@ func LogLines(inner slog.Handler) slog.Handler { return lines{inner} }
 
 func (h lines) Handle(ctx context.Context, r slog.Record) error {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
-		r = r.Clone() // Whoever gave it may give it to others.
+		r = r.Clone() // The caller may give it to others.
 		r.AddAttrs(slog.String(LogTrace, sc.TraceID().String()), slog.String(LogSpan, sc.SpanID().String()))
 	}
 	return h.Handler.Handle(ctx, r)

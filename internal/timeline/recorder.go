@@ -20,8 +20,8 @@ type recorder struct {
 	attempt int
 }
 
-// side returns the bars of a step going forward, or of its undo: first those of which the history tells, then the latest attempt.
-// opened is since when its first attempt could be in the queue.
+// side returns the bars of a step going forward, or of its undo: first those in the history, then the latest attempt.
+// opened is the earliest time at which its first attempt could be in the queue.
 func (r recorder) side(a makegood.Activity, undo bool, opened time.Time) []Bar {
 	r.undo, r.bars = undo, nil
 	r.free = opened
@@ -100,7 +100,7 @@ func orElse(text, instead string) string {
 	return text
 }
 
-// latest adds the latest attempt, if the history has not told of it, and what follows it.
+// latest adds the latest attempt, if it is not in the history, and the bars after it.
 func (r *recorder) latest(a makegood.Activity) {
 	told := a.Attempt > 0 && a.Attempt <= r.attempt
 	switch a.State {
@@ -136,7 +136,7 @@ func (r *recorder) latest(a makegood.Activity) {
 	}
 }
 
-// queued adds what came before an attempt was sent that follows another.
+// queued adds the bars before the sending of an attempt that follows another.
 func (r *recorder) queued(a makegood.Activity) {
 	if r.attempt > 0 && a.SentAt != nil {
 		r.between(*a.SentAt, a.Attempt)
@@ -185,7 +185,7 @@ func message(a makegood.Activity) string {
 	return a.Error.Message
 }
 
-// who is who completed it.
+// who names the person or program that completed it.
 func who(a makegood.Activity) string {
 	if a.CompletedBy == nil {
 		return ""

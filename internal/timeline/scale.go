@@ -56,7 +56,7 @@ func foldsOf(from, to time.Time, busy []span, worked time.Duration) []span {
 		at = later(at, s.to)
 	}
 	if len(busy) == 0 {
-		return nil // There is nothing that it could hide.
+		return nil // It could not hide any work.
 	}
 	slices.SortFunc(idle, func(a, b span) int { return cmp.Compare(b.to.Sub(b.from), a.to.Sub(a.from)) })
 	idle = idle[:min(len(idle), maxFolds)]
@@ -122,7 +122,7 @@ var steps = []time.Duration{
 // apart is how far from each other, and from an end, ticks are at least, in per cent.
 const apart = 11.0
 
-// Ticks are moments to be named: the beginning of each part that is not folded and has the room, and after it moments at even distances.
+// Ticks are labelled moments: the start of each unfolded part with room, and after it moments at even distances.
 func (s Scale) Ticks() (all []Tick) {
 	perCent := s.perCent()
 	step := steps[len(steps)-1]

@@ -1,6 +1,6 @@
-// Package timeline says when what was done of a job: a row a step, with a bar for each time in a queue, attempt, pause between two
-// and wait, of the step and of its undo. Spans in which nobody worked are folded, so that two hours of waiting do not hide 300 ms of
-// work. It is made of a job as people see it and of nothing else; it draws nothing, and decides nothing.
+// Package timeline shows when the work of a job was done: a row a step, with a bar for each queue time, attempt,
+// pause between two and wait, of the step and of its undo. Idle spans are folded, so that two hours of waiting do not
+// hide 300 ms of work. It reads only a job as people see it; it draws no picture, and makes no decisions.
 package timeline
 
 import (
@@ -17,7 +17,7 @@ const (
 	maxFolds = 12
 	// foldWidth is how wide a fold is, and allFolds how wide all are together at most, in per cent of the line.
 	foldWidth, allFolds = 8.0, 45.0
-	// shortest is the shortest span that is folded, and share how many times it must be in what is worked altogether to stay.
+	// shortest is the shortest span to fold; a span that fits share times into the total work stays.
 	shortest, share = time.Second, 3
 )
 
@@ -26,7 +26,7 @@ type Kind string
 
 // The kinds of bars.
 const (
-	// Queue: an attempt was sent, and nobody had claimed it.
+	// Queue: an attempt was sent, and was not claimed yet.
 	Queue Kind = "queue"
 	// Work: an attempt that succeeded; Going: one that is under way.
 	Work  Kind = "work"
@@ -36,7 +36,7 @@ const (
 	Final  Kind = "final"
 	// Backoff: between two attempts, with the time that the next was in the queue where that is not known.
 	Backoff Kind = "backoff"
-	// Wait: somebody or something outside was to complete it. Person: it was given up, and waits for a person.
+	// Wait: an outside party was to complete it. Person: it was given up, and waits for a person.
 	Wait   Kind = "wait"
 	Person Kind = "person"
 	// Passed: skipped, or settled by hand. It took no time.
@@ -50,7 +50,7 @@ type Bar struct {
 	// Attempt is its number; 0: it is none. Undo: it is one of the undo.
 	Attempt int
 	Undo    bool
-	// Why is the error of what failed, or who settled it.
+	// Why is the error of a failure, or the person that settled it.
 	Why string
 	// Open: it goes on.
 	Open bool
@@ -59,7 +59,7 @@ type Bar struct {
 // Took is how long it took so far.
 func (b Bar) Took() time.Duration { return max(0, b.To.Sub(b.From)) }
 
-// worked reports whether somebody was at work meanwhile.
+// worked reports whether work was done meanwhile.
 func (b Bar) worked() bool {
 	return b.Kind == Work || b.Kind == Going || b.Kind == Failed || b.Kind == Final
 }
@@ -68,7 +68,7 @@ func (b Bar) worked() bool {
 type Row struct {
 	Step string
 	Bars []Bar
-	// Took is how long the step took, from its first attempt to its end or to now; its undo is not in it. Zero: it has not begun.
+	// Took is the step's duration from its first attempt to its end or now, without its undo. Zero: it has not begun.
 	Took time.Duration
 	// Left is how many bars before those are not here.
 	Left int
@@ -79,16 +79,16 @@ type Line struct {
 	Rows []Row
 	// From and To are its ends.
 	From, To time.Time
-	// Worked is how long somebody was at work.
+	// Worked is the total time of work.
 	Worked time.Duration
 	// Turned are the moments at which the job was turned round, the first first.
 	Turned []time.Time
 	Scale
 }
 
-// Of returns the time line of a job as it is at now. before names the steps that come right before each, as far as that is known:
-// without them it is not known since when a first attempt that failed was in the queue. outside are the steps that somebody outside, or
-// the time, completes. whole: nothing is folded.
+// Of returns the time line of a job at now. before names the steps right before each, as far as known: without them
+// the queue time of a first attempt that failed is unknown. outside are the steps that an outside party, or the time,
+// completes. whole: no span is folded.
 func Of(j makegood.Job, before map[string][]string, outside map[string]bool, now time.Time, whole bool) Line {
 	line := Line{From: j.CreatedAt, To: now}
 	if j.FinishedAt != nil {
@@ -203,7 +203,7 @@ func later(a, b time.Time) time.Time {
 // span is a part of the line.
 type span struct{ from, to time.Time }
 
-// busySpans are the parts in which somebody was at work, in order, none touching another.
+// busySpans are the parts in which work was done, in order, none touching another.
 func busySpans(rows []Row) (all []span) {
 	for _, r := range rows {
 		for _, b := range r.Bars {

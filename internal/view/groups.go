@@ -26,8 +26,8 @@ func ErrorFacets() []api.Facet {
 	return []api.Facet{api.ByWorkflow, api.ByStep, api.ByReason}
 }
 
-// Groups counts the jobs of a list by facets, until its end or for some seconds. A filter that can match nothing, facets that
-// there are not, and a cursor that no page of such a list gave, are a *api.InvalidError.
+// Groups counts the jobs of a list by facets, until its end or for some seconds. A filter that can match no job,
+// unknown facets, and a cursor that no page of such a list gave, are a *api.InvalidError.
 func Groups(ctx context.Context, jobs store.Lister, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
 	if err := errors.Join(protocol.CheckFilter(filter), protocol.CheckFacets(by)); err != nil {
 		return api.Groups{}, fmt.Errorf("count jobs: %w", err)

@@ -13,7 +13,7 @@ func Hold(h holds.Counted) makegood.Hold {
 	}
 }
 
-// Holds turns a list of them.
+// Holds converts a list of holds.
 func Holds(all []holds.Counted) []makegood.Hold {
 	list := make([]makegood.Hold, len(all))
 	for i, h := range all {

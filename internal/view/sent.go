@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Redefined returns the times at which a job got another definition or another input, and the times of the entries that its history does
-// not have any more: one of them may be that.
+// Redefined returns the times at which a job got another definition or input, and the times of entries that its
+// history has lost: one may be such a change.
 func Redefined(ctx context.Context, from Source, j job.Job) (at []time.Time, err error) {
 	if j.History.Count == 0 {
 		return nil, nil
@@ -25,7 +25,7 @@ func Redefined(ctx context.Context, from Source, j job.Job) (at []time.Time, err
 		}
 		for _, g := range gaps {
 			if g.To == e.N-1 {
-				at = append(at, e.At) // Whatever is missing happened by then.
+				at = append(at, e.At) // The missing entries happened by then.
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Spent returns what a job has cost, in whole units; nil: nothing was counted.
+// Spent returns the usage of a job, in whole units; nil: it was not counted.
 func Spent(s job.Spent) *makegood.Spent {
 	if !s.Counted() {
 		return nil
@@ -18,5 +18,5 @@ func Spent(s job.Spent) *makegood.Spent {
 	}
 }
 
-// parts returns what is counted in parts, to six digits: the last of a share that never ends are nobody's.
+// parts converts a count of parts, to six digits: further digits of a periodic share are meaningless.
 func parts(n int64) float64 { return math.Round(float64(n)/job.SpentParts*1e6) / 1e6 }

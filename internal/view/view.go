@@ -1,5 +1,5 @@
-// Package view turns jobs as they are stored into jobs as people and programs see them. It reads what
-// it is given and decides nothing.
+// Package view turns stored jobs into jobs as people and programs see them. It reads only its arguments and makes no
+// decisions.
 package view
 
 import (
@@ -23,8 +23,8 @@ type Source interface {
 	HistoryPages(ctx context.Context, job string) (map[string][]byte, error)
 }
 
-// Of returns a job without its payloads and its history. held are the claims on its attempts that are out, by step; nil where nobody
-// looked: then an attempt is shown as sent, claimed or not.
+// Of returns a job without its payloads and its history. held are the claims on its open attempts, by step; nil if
+// they were not read: then an attempt is shown as sent, claimed or not.
 func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	v := makegood.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
@@ -55,8 +55,9 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	return v
 }
 
-// WithPayloads returns a job, as Of does, with its input, its outputs and its history. A payload that is gone leaves its
-// place null, and a page of the history a gap: the job is shown all the same. Any other error of the source is given.
+// WithPayloads returns a job, as Of does, with its input, its outputs and its history. A payload that is gone leaves
+// its place null, and a page of the history a gap: the job is shown all the same. Any other error of the source is
+// returned.
 func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, from Source) (makegood.Job, error) {
 	v, read := Of(j, held), from.Payload
 	err := addHistory(ctx, &v, j, from)
@@ -80,8 +81,8 @@ func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, fro
 	return v, nil
 }
 
-// Outlined returns a job, as WithPayloads does, but only those payloads that have at most limits.MaxOutlineBytes, and no more of
-// them than limits.MaxOutline bytes together.
+// Outlined returns a job, as WithPayloads does, but only payloads of at most limits.MaxOutlineBytes each, and at most
+// limits.MaxOutline bytes together.
 func Outlined(ctx context.Context, j job.Job, held map[string]job.Claim, from Source) (makegood.Job, error) {
 	left := limits.MaxOutline
 	small := func(p *job.Payload) {
@@ -103,7 +104,7 @@ func Outlined(ctx context.Context, j job.Job, held map[string]job.Claim, from So
 // Listed returns jobs of a list; detail: each with the job itself.
 func Listed(jobs []store.Listed, detail bool) []api.Listed { return listed(jobs, detail, noClaims) }
 
-// Claims returns who holds those attempts of a job that are out, by step. An error leaves the job without.
+// Claims returns the claims on the open attempts of a job, by step. An error leaves the job without.
 type Claims func(job.Job) (map[string]job.Claim, error)
 
 func noClaims(job.Job) (map[string]job.Claim, error) { return nil, nil }
@@ -120,7 +121,7 @@ func listed(jobs []store.Listed, detail bool, claims Claims) []api.Listed {
 		if detail {
 			var held map[string]job.Claim
 			if !l.Job.ProcessState.Finished() {
-				held, _ = claims(l.Job) // A job whose claims cannot be read is listed without them.
+				held, _ = claims(l.Job) // A job with unreadable claims is listed without them.
 			}
 			j := Of(l.Job, held)
 			list[i].Job = &j
@@ -141,14 +142,14 @@ func Page(p store.Page, detail bool) api.Page {
 	return api.Page{Jobs: Listed(p.Jobs, detail), Cursor: p.Cursor, Scanned: p.Scanned}
 }
 
-// List reads a page of a list, with what is late or due as of now. A filter that can match nothing, and a cursor that no
+// List reads a page of a list, with jobs late or due as of now. A filter that can match no job, and a cursor that no
 // page of such a list gave, is a *api.InvalidError.
 func List(ctx context.Context, jobs store.Lister, filter api.Filter, cursor string, limit int) (api.Page, error) {
 	page, err := list(ctx, jobs, filter, cursor, limit)
 	return Page(page, false), err
 }
 
-// Details reads a page of a list as List does, each with the job itself, and, unless claims is nil, with who holds its attempts.
+// Details is like List, with each job itself and, unless claims is nil, the claims on its attempts.
 func Details(ctx context.Context, jobs store.Lister, filter api.Filter, cursor string, limit int, claims Claims) (api.Page, error) {
 	if claims == nil {
 		claims = noClaims
@@ -168,7 +169,7 @@ func list(ctx context.Context, jobs store.Lister, filter api.Filter, cursor stri
 	return page, err
 }
 
-// Filter returns a filter as the stores take it, with what is late or due as of now.
+// Filter returns a filter as the stores take it, with late and due as of now.
 func Filter(f api.Filter, now time.Time) store.Filter {
 	state, waiting := f.State, f.State == api.JobWaiting
 	if waiting {
@@ -259,7 +260,7 @@ func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	at := t.UTC() // A variable of its own: of a time that is not set nothing is allocated.
+	at := t.UTC() // A variable of its own: an unset time needs no allocation.
 	if at.Year() < 0 || at.Year() > 9999 {
 		// JSON has no such year, and one job that is broken must not keep all others from being shown.
 		at = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)

@@ -1,5 +1,5 @@
-// Package agency is the remote services of the travel example: flights, hotels, cars and payments. Each keeps a ledger, does
-// a thing once for a key, and has outages that are switched on and off.
+// Package agency is the remote services of the travel example: flights, hotels, cars and payments. Each keeps a
+// ledger, serves each key once, and has outages that are switched on and off.
 package agency
 
 import (
@@ -44,8 +44,8 @@ type Line struct {
 
 // Totals count the requests of a service.
 type Totals struct {
-	// Failed are the requests that met an outage, Again those whose key had been answered before, and Late those that came
-	// after their undo, and were refused.
+	// Failed are the requests that met an outage, Again those with a key that was answered before, and Late those that
+	// came after their undo, and were refused.
 	Failed, Again, Late int
 }
 
@@ -54,7 +54,7 @@ type Agency struct {
 	mu     sync.Mutex
 	lines  map[string]*Line // by key
 	order  []*Line
-	closed map[string]bool // keys whose undo has come
+	closed map[string]bool // keys that were undone
 	outage map[string]Outage
 	totals map[string]Totals
 	// hooks are told of the outage of a service that is served at an address.
@@ -62,7 +62,7 @@ type Agency struct {
 	servers []*server
 }
 
-// New opens an agency that has booked nothing, with all services up.
+// New opens an agency without bookings, with all services up.
 func New() *Agency {
 	return &Agency{
 		lines: map[string]*Line{}, closed: map[string]bool{}, outage: map[string]Outage{}, totals: map[string]Totals{},
@@ -166,7 +166,7 @@ func (a *Agency) met(service string) Outage {
 	return o
 }
 
-// book books once for a key. A key whose undo has come is refused for ever: the request was held up on its way.
+// book books once for a key. An undone key is refused for ever: the request was held up on its way.
 func (a *Agency) book(c call) (Line, int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

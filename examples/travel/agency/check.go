@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Check compares the ledger with the ends of trips, by their ids, and returns what is wrong: a trip that is Processed has one
-// line of each service that stands, one that has ended otherwise has none, and no line is of another trip.
+// Check compares the ledger with the ends of trips, by their ids, and returns the faults: a trip that is Processed
+// has one standing line of each service, one that has ended otherwise has none, and no line is of another trip.
 func Check(lines []Line, ends map[string]makegood.ProcessState) []string {
 	stand := map[string]map[string]int{}
 	wrong := []string{}

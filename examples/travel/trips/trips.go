@@ -1,4 +1,4 @@
-// Package trips is what a travel agency does: its workflows, and the agents that book trips with remote services over HTTP.
+// Package trips is the work of a travel agency: workflows, and agents that book trips with remote services over HTTP.
 package trips
 
 import (
@@ -65,7 +65,7 @@ func (s service) book(ctx context.Context, action string, o Order) (b Booking, e
 	return b, s.ask(ctx, action, o, http.Header{"Idempotency-Key": {agent.TaskOf(ctx).Key}}, &b)
 }
 
-// cancel takes back what was booked under the key of the step, whether it was booked or nobody knows.
+// cancel takes back the booking under the key of the step, if there is one: this may be unknown.
 func (s service) cancel(ctx context.Context, action string, o Order) error {
 	task := agent.TaskOf(ctx)
 	header := http.Header{"Idempotency-Key": {task.Key}, "Makegood-Forward-Key": {task.Undo.ForwardKey}}

@@ -34,7 +34,7 @@ type Bus struct {
 
 var _ notify.Notifier = Bus{}
 
-// Announce puts an event whose detail is a message of type Announcement.
+// Announce puts an event with a message of type Announcement as its detail.
 func (b Bus) Announce(ctx context.Context, n notify.Notice) error {
 	detail, err := wire.EncodeAnnouncement(n.Job, n.Workflow, n.Announcement)
 	if err != nil {
@@ -43,7 +43,7 @@ func (b Bus) Announce(ctx context.Context, n notify.Notice) error {
 	return b.put(ctx, JobChanged, detail, &n.At)
 }
 
-// AgentSilent puts an event whose detail is a message of type AgentSilent.
+// AgentSilent puts an event with a message of type AgentSilent as its detail.
 func (b Bus) AgentSilent(ctx context.Context, agent string) error {
 	detail, err := wire.EncodeAgentSilent(agent)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxEntriesBytes is how large the events of one request may be together (EventBridge: 256 KB, with what it counts beside).
+	// maxEntriesBytes is how large the events of one request may be together (EventBridge: 256 KB, with its overhead).
 	maxEntriesBytes = 240 << 10
 	// maxTries is how often events are put that the bus did not take, the first time counted too.
 	maxTries = 3
@@ -25,7 +25,7 @@ var errNotTaken = errors.New("it was not taken, and not said why")
 
 var _ changes.Publisher = Bus{}
 
-// Publish puts an event for each run, ten of them in a request. Those that the bus did not take are put again, twice.
+// Publish puts an event for each run, ten in a request. Those that the bus did not take are put again, twice.
 func (b Bus) Publish(ctx context.Context, runs []changes.Run) []error {
 	errs := make([]error, len(runs))
 	entries := make([]types.PutEventsRequestEntry, len(runs))
@@ -65,7 +65,7 @@ func fitting(entries []types.PutEventsRequestEntry, due []int) int {
 	return len(due)
 }
 
-// putSome puts entries, notes of each what became of it, and returns those that were not taken.
+// putSome puts entries, records each result, and returns those that were not taken.
 func (b Bus) putSome(ctx context.Context, entries []types.PutEventsRequestEntry, due []int, errs []error) (left []int) {
 	request := &eventbridge.PutEventsInput{}
 	for _, i := range due {

@@ -1,7 +1,7 @@
-// Package groupnotify alerts operators of many jobs at once: a hundred that stop for one reason are one alert, and those that
-// follow are counted in the next. It keeps nothing of a job that could be lost: a job remembers until it was told of, so who
-// is to hear of it later is brought again, also to another process and after a crash. What it shares between processes is a
-// short text for each cause, and losing that means that something is told twice.
+// Package groupnotify alerts operators about many jobs at once: a hundred that stop for one reason are one alert, and
+// the next alert counts those that follow. It stores no state that a job could lose: each job keeps its announcement
+// until delivery, so it is brought again, also to another process and after a crash. Processes share only a short
+// text for each cause; its loss causes a repeated alert.
 package groupnotify
 
 import (
@@ -42,13 +42,13 @@ type Places interface {
 	KeepPlace(ctx context.Context, name, seen, place string) error
 }
 
-// Config is what it needs. To and Places must be set.
+// Config configures a Grouped. To and Places must be set.
 type Config struct {
-	// To are told, all at once; an alert has been sent when all of them have it.
+	// To are the alerters, all told at once; an alert has been sent when each has it.
 	To []notify.Alerter
-	// Places keeps what was told of when; NewPlaces, in a process that alerts alone.
+	// Places keeps the times of the alerts; NewPlaces, in a process that alerts alone.
 	Places Places
-	// Where is what the alerts say of it.
+	// Where returns the origin that the alerts name.
 	Where func() notify.Where
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
@@ -64,7 +64,7 @@ type Grouped struct {
 
 var _ notify.Notifier = (*Grouped)(nil)
 
-// New returns one. Those who call it wait up to Gather, and as long as sending takes.
+// New returns a Grouped. Its callers wait up to Gather, and as long as sending takes.
 func New(c Config) *Grouped {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -72,20 +72,20 @@ func New(c Config) *Grouped {
 	return &Grouped{config: c, rounds: map[notify.Cause]*round{}}
 }
 
-// round is what is gathered for one alert.
+// round gathers the members of one alert.
 type round struct {
 	members []member
-	// named are the jobs of the members: an announcement may be brought twice at once, by a Scheduler and by the Supervisor.
+	// named are the members' jobs: a Scheduler and the Supervisor may bring one announcement at once.
 	named map[string]bool
 	done  chan struct{}
-	// told says up to when what was announced is told of, once done is closed; err why it is not.
+	// told is the time up to which announcements were sent, valid once done is closed; err is the failure.
 	told time.Time
 	err  error
 }
 
 // member is an announcement, or that an agent is silent.
 type member struct {
-	// counts: it keeps when it was announced, so that it is counted once. A job that nobody can decide about keeps nothing.
+	// counts: its announcement time is stored, so it is counted once. An undecidable job stores no such time.
 	counts    bool
 	at, since time.Time
 	job       notify.AlertedJob
@@ -111,7 +111,7 @@ func (g *Grouped) Announce(ctx context.Context, n notify.Notice) error {
 	return g.tell(ctx, cause, member{counts: n.Seq > 0, at: at, since: since, job: notify.AlertedJob{ID: n.Job, Reason: n.Reason, ExpectBy: n.ExpectBy}})
 }
 
-// AgentSilent tells of an agent, unless somebody was told a short time ago.
+// AgentSilent alerts about an agent, unless an alert went out a short time ago.
 func (g *Grouped) AgentSilent(ctx context.Context, agent string) error {
 	now := g.config.Now()
 	err := g.tell(ctx, notify.Cause{Kind: notify.AlertAgent, Agent: agent}, member{at: now, since: now})
@@ -121,7 +121,7 @@ func (g *Grouped) AgentSilent(ctx context.Context, agent string) error {
 	return err
 }
 
-// tell puts a member to those of its cause, and waits for what becomes of them.
+// tell adds a member to its cause, and waits for their result.
 func (g *Grouped) tell(ctx context.Context, cause notify.Cause, m member) error {
 	g.mu.Lock()
 	r := g.rounds[cause]
@@ -153,7 +153,7 @@ func (g *Grouped) tell(ctx context.Context, cause notify.Cause, m member) error 
 	return r.err
 }
 
-// lead sees a round through: whoever came first does so for all.
+// lead runs a round: the first member does so for all.
 func (g *Grouped) lead(ctx context.Context, cause notify.Cause, r *round) {
 	defer close(r.done)
 	p := g.place(cause)
@@ -163,14 +163,14 @@ func (g *Grouped) lead(ctx context.Context, cause notify.Cause, r *round) {
 	}
 	now := g.config.Now()
 	g.mu.Lock()
-	delete(g.rounds, cause) // Who comes now is the next round's.
+	delete(g.rounds, cause) // later members join the next round
 	members := r.members
 	g.mu.Unlock()
 	r.told, r.err = g.send(ctx, p, members, now)
 }
 
-// send sends the alert, or counts what it will be about. told says up to when what was announced is told of. Where nothing can
-// be kept, it is sent: twice is better than never.
+// send sends the alert, or counts its jobs. told is the time up to which announcements were sent. If the count cannot
+// be stored, the alert is sent: twice is better than never.
 func (g *Grouped) send(ctx context.Context, p *place, members []member, now time.Time) (told time.Time, err error) {
 	for range conflicts {
 		rest, added := p.sift(members, now)
@@ -204,7 +204,7 @@ func (g *Grouped) send(ctx context.Context, p *place, members []member, now time
 	return p.told(), notify.ErrGathered
 }
 
-// deliver sends the alert of a cause that nobody else is sending one of, and notes that.
+// deliver sends the alert of a cause unless another sender is at it, and records that.
 func (g *Grouped) deliver(ctx context.Context, p *place, rest []member, now time.Time) (told time.Time, err error) {
 	alert := notify.Alert{Cause: p.cause, Where: g.config.Where()}
 	if p.cause.Kind != notify.AlertAgent {
@@ -216,7 +216,7 @@ func (g *Grouped) deliver(ctx context.Context, p *place, rest []member, now time
 	}
 	next := p.state
 	if err := g.all(ctx, alert); err != nil {
-		next.Until = 0 // What was counted stays, and is told of with the next.
+		next.Until = 0 // The count stays for the next alert.
 		p.keep(ctx, next)
 		return p.told(), err
 	}
@@ -261,7 +261,7 @@ type place struct {
 	places Places
 	cause  notify.Cause
 	name   string
-	// seen is the text as it was read or written last, state what it says of the cause.
+	// seen is the text as it was read or written last, state its content for the cause.
 	seen  string
 	state state
 }
@@ -272,7 +272,7 @@ type state struct {
 	// Told is when an alert was sent last, Until when the next may be.
 	Told  int64 `json:"told,omitempty"`
 	Until int64 `json:"until,omitempty"`
-	// Count is how many were announced since, and Since when the first of them was.
+	// Count is how many were announced since, and Since when the first was.
 	Count int   `json:"count,omitempty"`
 	Since int64 `json:"since,omitempty"`
 }
@@ -287,7 +287,7 @@ func (g *Grouped) place(cause notify.Cause) *place {
 	return &place{places: g.config.Places, cause: cause, name: "alert-" + strconv.Itoa(int(h.Sum32()%MaxCauses))}
 }
 
-// read reads what is kept. What cannot be read, or is another cause's, says nothing of this one: it may be told of.
+// read reads the stored text. An unreadable text, or one of another cause, does not prevent an alert.
 func (p *place) read(ctx context.Context) {
 	seen, err := p.places.Place(ctx, p.name)
 	p.seen, p.state = seen, state{Cause: p.cause}
@@ -297,7 +297,7 @@ func (p *place) read(ctx context.Context) {
 	}
 }
 
-// keep writes the state, unless somebody has written since it was read.
+// keep writes the state, unless it was written since it was read.
 func (p *place) keep(ctx context.Context, next state) bool {
 	text, err := json.Marshal(next)
 	if err != nil {
@@ -312,7 +312,7 @@ func (p *place) keep(ctx context.Context, next state) bool {
 
 func (p *place) open(now time.Time) bool { return now.UnixMilli() >= p.state.Until }
 
-// told is up to when what was announced is told of.
+// told is the time up to which announcements were sent.
 func (p *place) told() time.Time {
 	if p.state.Told == 0 {
 		return time.Time{}
@@ -320,7 +320,7 @@ func (p *place) told() time.Time {
 	return time.UnixMilli(p.state.Told).Add(-skew)
 }
 
-// sift returns the members that nobody was told of, and how many of them are not counted yet.
+// sift returns the members that no alert has covered, and how many are not counted yet.
 func (p *place) sift(members []member, now time.Time) (rest []member, added int) {
 	for _, m := range members {
 		if !m.at.After(p.told()) {

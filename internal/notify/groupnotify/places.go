@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// errMoved: somebody else has written meanwhile.
+// errMoved: another process has written meanwhile.
 var errMoved = errors.New("another alert has written here")
 
 // memory keeps places for one process.
@@ -15,18 +15,18 @@ type memory struct {
 	texts map[string]string
 }
 
-// NewPlaces returns Places for a process that alerts alone. They are gone when it ends: then what was told is told again.
-// There are at most MaxCauses of them.
+// NewPlaces returns Places for a process that alerts alone. They are gone when it ends: then alerts are repeated.
+// There are at most MaxCauses places.
 func NewPlaces() Places { return &memory{texts: map[string]string{}} }
 
-// Place returns what is kept.
+// Place returns the stored text.
 func (m *memory) Place(_ context.Context, name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.texts[name], nil
 }
 
-// KeepPlace keeps a text, if seen is what is there.
+// KeepPlace stores a text, if seen is the present one.
 func (m *memory) KeepPlace(_ context.Context, name, seen, place string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

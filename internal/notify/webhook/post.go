@@ -13,13 +13,12 @@ import (
 // maxAnswerBytes is how much of an answer is read, so that its connection can be used again.
 const maxAnswerBytes = 64 << 10
 
-// errNotAnAddress says nothing of the text: what cannot be read may be a secret in the wrong place, and
-// net/url quotes it.
+// errNotAnAddress does not quote the text: an unreadable text may be a secret in the wrong place, and net/url quotes
+// it.
 var errNotAnAddress = errors.New("the URL cannot be read: want http or https, and a host")
 
-// Post posts JSON to an address and wants an answer of 2xx; ctx says how long that may take. The address
-// is an operator's, and its path, its query or its user are often the key to it, as those of chat
-// services are: errors name scheme and host, and nothing else of it.
+// Post posts JSON to an address and wants an answer of 2xx; ctx bounds its time. The address is an operator's, and
+// its path, query or user are often its key, as with chat services: errors name only scheme and host.
 func Post(ctx context.Context, address, body string) error {
 	target, err := parse(address)
 	if err != nil {
@@ -45,8 +44,8 @@ func parse(address string) (*url.URL, error) {
 	return target, nil
 }
 
-// post goes through the transport and not a client: a client would follow a redirect, which leads to
-// where nobody chose, and puts addresses into its errors.
+// post uses the transport, not a client: a client would follow a redirect to an address that the operator did not
+// choose, and puts addresses into its errors.
 func post(ctx context.Context, target *url.URL, body string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "", strings.NewReader(body))
 	if err != nil {
@@ -63,9 +62,9 @@ func post(ctx context.Context, target *url.URL, body string) error {
 		return err
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswerBytes) // What it says does not matter.
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswerBytes) // The body does not matter.
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		// In our words: the remote's may quote what it was asked.
+		// In our words: the remote's may quote the request.
 		return fmt.Errorf("the answer is %d %s, want 2xx", response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	return nil

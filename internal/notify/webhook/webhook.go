@@ -1,5 +1,5 @@
-// Package webhook delivers alerts by an HTTP request, in the form that Slack's incoming webhooks take, and what is compatible
-// with them. It repeats nothing: the core does.
+// Package webhook delivers alerts by an HTTP request, in the form of Slack's incoming webhooks and compatible
+// services. It never retries: the core does.
 package webhook
 
 import (
@@ -18,7 +18,7 @@ type Webhook struct{ URL string }
 
 var _ notify.Alerter = Webhook{}
 
-// message is what is posted: a text for people, and the same for programs, which chat services leave alone.
+// message is the posted content: a text for people, and the same for programs, which chat services leave alone.
 type message struct {
 	Text  string `json:"text"`
 	Alert alert  `json:"alert"`
@@ -56,8 +56,8 @@ func (w Webhook) Alert(ctx context.Context, a notify.Alert) error {
 	return nil
 }
 
-// escaped is a text in which a chat service finds no mention and no link of whoever wrote a reason: <!channel> calls
-// everybody.
+// escaped returns a text in which a chat service finds no mention and no link from the author of a reason: <!channel>
+// calls all members.
 func escaped(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

@@ -30,7 +30,7 @@ var (
 // DefaultMaxDelay is the longest delay of a message that is delayed by a fault.
 const DefaultMaxDelay = 5 * time.Second
 
-// Options say what goes wrong. Rates are probabilities of 0 to 1; the zero value injects nothing.
+// Options select the faults. Rates are probabilities of 0 to 1; the zero value injects none.
 type Options struct {
 	// Seed of all random faults. Zero: one is picked, and Queues.Seed tells it.
 	Seed uint64
@@ -45,14 +45,13 @@ type Options struct {
 	MaxDelay time.Duration
 	// Reorder is the rate at which the messages of a Send, or of a Receive, are put in random order.
 	Reorder float64
-	// FailBefore and FailAfter are the rates at which a message is answered with ErrInjected though
-	// nobody was asked to send it, or though it was sent; and at which a call of another kind fails
-	// as a whole, before or after its effect. A Receive that fails after its effect leaves its
-	// messages to their visibility timeout.
+	// FailBefore and FailAfter are the rates at which a message is answered with ErrInjected without being sent, or after
+	// being sent; and at which a call of another kind fails as a whole, before or after its effect. A Receive that fails
+	// after its effect leaves its messages to their visibility timeout.
 	FailBefore, FailAfter float64
 
-	// Plan says what happens at exactly this call, whatever the rates are. Nil: nothing. It is called
-	// by one goroutine at a time, and must not call the queues.
+	// Plan returns the fault of exactly this call, whatever the rates are. Nil: none. It is called by one goroutine at a
+	// time, and must not call the queues.
 	Plan func(Call) Fault
 	// OnCrash is called once, when the process dies, before the call returns.
 	OnCrash func(Call)
@@ -99,7 +98,7 @@ const (
 // reordered; messages and calls failed; and whether the process died, 0 or 1.
 type Injected struct{ Lost, Duplicated, Delayed, Reordered, FailedBefore, FailedAfter, Crashed int }
 
-// Inner is what is wrapped.
+// Inner is the wrapped queue.
 type Inner interface {
 	queue.Sender
 	queue.Receiver
@@ -144,7 +143,7 @@ func New(inner Inner, options Options) *Queues {
 // Seed is the seed in use; print it, so that a failure can be had again.
 func (q *Queues) Seed() uint64 { return q.seed }
 
-// Injected returns what went wrong so far.
+// Injected returns the faults so far.
 func (q *Queues) Injected() Injected {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -242,7 +241,7 @@ func (q *Queues) roll() Fault {
 	return None
 }
 
-// hit throws the dice once. Whoever calls it holds mu.
+// hit throws the dice once. The caller holds mu.
 func (q *Queues) hit(rate float64) bool { return q.random.Float64() < rate }
 
 // call does a call that is not a Send.
@@ -272,7 +271,7 @@ func (q *Queues) Depth(ctx context.Context, name string) (depth queue.Depth, err
 	return depth, nil
 }
 
-// Receive is that of inner. When the process dies while it waits, it takes nothing any more.
+// Receive is that of inner. If the process dies while it waits, it takes no more messages.
 func (q *Queues) Receive(ctx context.Context, name string, limit int) (records []events.SQSMessage, err error) {
 	err = q.call(Receive, name, func() (err error) {
 		ctx, cancel := context.WithCancel(ctx)

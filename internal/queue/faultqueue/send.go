@@ -11,7 +11,7 @@ import (
 // fate is what becomes of one message of a Send.
 type fate struct {
 	fault Fault
-	// copies are what is sent of it: none, itself, or two.
+	// copies are the messages to send for it: none, itself, or two.
 	copies []queue.Message
 }
 
@@ -61,7 +61,7 @@ func fill(errs []error, err error) []error {
 	return errs
 }
 
-// decide throws the dice for every message, and returns what is to be sent, in the order to send it in.
+// decide throws the dice for every message, and returns the messages to send, in their sending order.
 func (q *Queues) decide(messages []queue.Message) ([]fate, []parcel) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,8 +80,8 @@ func (q *Queues) decide(messages []queue.Message) ([]fate, []parcel) {
 	return fates, parcels
 }
 
-// fateOf throws the same number of dice for every message, so that a rate that is changed leaves the
-// faults of other kinds where they were. Whoever calls it holds mu.
+// fateOf throws the same number of dice for every message, so that a changed rate leaves the faults of other kinds
+// where they were. The caller holds mu.
 func (q *Queues) fateOf(m queue.Message) fate {
 	o := q.options
 	before, lost, after, twice := q.hit(o.FailBefore), q.hit(o.Lose), q.hit(o.FailAfter), q.hit(o.Duplicate)

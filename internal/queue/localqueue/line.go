@@ -13,7 +13,7 @@ import (
 // after how many picks the very oldest has its turn, so that none waits for ever.
 const window = 32
 
-// line is one queue. Whoever calls its methods holds Queues.mu, but for render.
+// line is one queue. Callers of its methods hold Queues.mu, except for render.
 //
 //	send --delay--> hidden --time--> ready --pick--> hidden (in flight) --delete-->
 //	                   ^                                     |
@@ -39,11 +39,11 @@ type line struct {
 	// received finds the messages that have a receipt, by id.
 	received map[string]*message
 
-	// waiters are receivers that found nothing. coming is how many messages the receivers that were
-	// woken may take, who have not come back yet.
+	// waiters are receivers that found no message. coming is how many messages the woken receivers that have not come
+	// back yet may take.
 	waiters []*waiter
 	coming  int
-	// timer calls ring at alarm; nil when there is nobody or nothing to wait for.
+	// timer calls ring at alarm; nil without a waiter or a coming message.
 	ring  func()
 	timer *time.Timer
 	alarm time.Time
@@ -99,14 +99,14 @@ func (l *line) reveal(index int) *message {
 	return m
 }
 
-// surface shows the hidden messages whose time has come.
+// surface shows the hidden messages that are due.
 func (l *line) surface(now time.Time) {
 	for len(l.hidden) > 0 && !l.hidden[0].visibleAt.After(now) {
 		l.show(l.reveal(0))
 	}
 }
 
-// take delivers at most limit visible messages. Those whose deliveries are used up become dead letters.
+// take delivers at most limit visible messages. Those out of deliveries become dead letters.
 func (l *line) take(limit int, now time.Time) []delivery {
 	l.surface(now)
 	var taken []delivery
@@ -191,7 +191,7 @@ func (l *line) delete(receipt string) {
 		l.reveal(m.index)
 		return
 	}
-	// It became visible again and nobody took it yet. It stays where it is, to be passed over.
+	// It became visible again but was not taken yet. It stays in its place, to be passed over.
 	m.gone = true
 	l.visible--
 }
@@ -224,8 +224,8 @@ func (l *line) arrive(w *waiter) {
 	l.coming -= w.limit
 }
 
-// settle is called after every change. It wakes as many waiters as can share what is visible, and
-// sets the timer for the rest.
+// settle is called after every change. It wakes as many waiters as can share the visible messages, and sets the timer
+// for the rest.
 func (l *line) settle(now time.Time) {
 	if len(l.waiters) > 0 {
 		l.surface(now)

@@ -1,14 +1,14 @@
-// Package localqueue keeps queues in the memory of the process, with the semantics of SQS standard
-// queues: visibility timeouts, delays, dead letters, batches of at most ten, no order. Its Poller
-// plays the event source mapping that feeds a Lambda function.
+// Package localqueue keeps queues in the memory of the process, with the semantics of SQS standard queues: visibility
+// timeouts, delays, dead letters, batches of at most ten, no order. Its Poller plays the event source mapping that
+// feeds a Lambda function.
 //
-// What is queued is gone when the process is. Nothing rests on it: the Scheduler derives its commands
-// from the stored jobs. Each message is delivered once unless its visibility timeout passes; whoever
-// wants the duplicates, losses and delays of a bad day wraps the queues into a faultqueue. There is
-// no retention period, and no limit on messages in flight.
+// Queued messages are gone when the process is. No job depends on them: the Scheduler derives its commands from the
+// stored jobs. Each message is delivered once unless its visibility timeout passes; to get the duplicates, losses and
+// delays of a bad day, wrap the queues into a faultqueue. There is no retention period, and no limit on messages in
+// flight.
 //
-// No goroutine runs here: a timer is set while a receiver waits, and only then. Time is that of the
-// standard library, so everything works inside a testing/synctest bubble.
+// No goroutine runs here: a timer is set while a receiver waits, and only then. Time is that of the standard library,
+// so everything works inside a testing/synctest bubble.
 package localqueue
 
 import (
@@ -50,8 +50,8 @@ type Queue struct {
 	DeadLetter  string
 }
 
-// Counts is what happened on a queue so far. A message delivered twice was received twice; one that
-// came from another queue as a dead letter was not sent here.
+// Counts are the totals of a queue so far. A message delivered twice was received twice; one that came from another
+// queue as a dead letter was not sent here.
 type Counts struct{ Sent, Received, Deleted, DeadLettered int }
 
 // Queues are some queues. They are safe for use by many goroutines at once, and need no closing.
@@ -141,8 +141,8 @@ func (q *Queues) line(name string) (*line, error) {
 	return l, nil
 }
 
-// Send sends as queue.Sender says. It refuses exactly what SQS refuses. After ctx has ended it sends
-// nothing.
+// Send sends as queue.Sender says. It refuses exactly the messages that SQS refuses. After ctx has ended it sends no
+// message.
 func (q *Queues) Send(ctx context.Context, name string, messages ...queue.Message) []error {
 	errs := make([]error, len(messages))
 	l, err := q.line(name)
@@ -178,8 +178,8 @@ func (q *Queues) Send(ctx context.Context, name string, messages ...queue.Messag
 	return errs
 }
 
-// Depth counts as queue.Sender says, and exactly. A message whose deliveries are used up counts until
-// a receiver comes and finds it so.
+// Depth counts as queue.Sender says, and exactly. A message without deliveries left counts until a receiver comes and
+// finds it so.
 func (q *Queues) Depth(_ context.Context, name string) (queue.Depth, error) {
 	l, err := q.line(name)
 	if err != nil {
@@ -191,8 +191,8 @@ func (q *Queues) Depth(_ context.Context, name string) (queue.Depth, error) {
 	return queue.Depth{Waiting: l.visible, InFlight: l.inFlight}, nil
 }
 
-// Oldest is when the message was sent that is to be received next or nearly so: the one that has waited longest, but for
-// those that came back. Zero: none waits.
+// Oldest is the sending time of the next message to be received, or nearly so: the one that has waited longest,
+// except for those that came back. Zero: none waits.
 func (q *Queues) Oldest(name string) (time.Time, error) {
 	l, err := q.line(name)
 	if err != nil {
@@ -204,8 +204,8 @@ func (q *Queues) Oldest(name string) (time.Time, error) {
 	return l.oldest(), nil
 }
 
-// Receive receives as queue.Receiver says, at most limits.MaxBatch at once. It takes what is there
-// and does not wait for more. When ctx ends first its error is that of ctx.
+// Receive receives as queue.Receiver says, at most limits.MaxBatch at once. It takes the present messages and does
+// not wait for more. When ctx ends first its error is that of ctx.
 func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.SQSMessage, error) {
 	l, err := q.line(name)
 	if err != nil {
@@ -277,9 +277,8 @@ func (q *Queues) Delete(_ context.Context, name string, receipts ...string) erro
 	return nil
 }
 
-// Return makes messages visible again as queue.Receiver says, after 0 to MaxVisibility. A receipt of
-// a message that is not in flight is passed over. It cannot fail but for ErrNoQueue and a wrong time,
-// and then changes nothing.
+// Return makes messages visible again as queue.Receiver says, after 0 to MaxVisibility. A receipt of a message that
+// is not in flight is passed over. It fails only with ErrNoQueue or for a wrong time, and then has no effect.
 func (q *Queues) Return(_ context.Context, name string, after time.Duration, receipts ...string) error {
 	l, err := q.line(name)
 	if err != nil {

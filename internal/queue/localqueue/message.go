@@ -76,7 +76,7 @@ type delivery struct {
 	source          string
 }
 
-// render writes deliveries as SQS does. It reads nothing that changes, so it needs no lock.
+// render writes deliveries as SQS does. It reads only immutable fields, so it needs no lock.
 func (l *line) render(taken []delivery) []events.SQSMessage {
 	records := make([]events.SQSMessage, len(taken))
 	for i, d := range taken {

@@ -31,8 +31,8 @@ const (
 type Poller struct {
 	Receiver queue.Receiver
 	Queue    string
-	// Concurrency is how many invocations of Handler there are at once, at most; at least 1. Nothing
-	// is received that could not be handled at once.
+	// Concurrency is how many invocations of Handler there are at once, at most; at least 1. A message is received only
+	// if it can be handled at once.
 	Concurrency int
 	// Batch is how many records an invocation gets at most. Zero: limits.MaxBatch.
 	Batch   int
@@ -41,16 +41,17 @@ type Poller struct {
 	Logger *slog.Logger
 }
 
-// Run polls until ctx ends, and returns when every invocation has. Each gets what is there, 1 to
-// Batch records: nothing waits for a batch to fill.
+// Run polls until ctx ends, and returns when every invocation has. Each gets the present messages, 1 to Batch
+// records: it does not wait for a batch to fill.
 //
-// What an invocation succeeded with is deleted, also after ctx has ended. What it names in
-// BatchItemFailures stays, and comes back after the visibility timeout or whatever time the handler
-// gave it by Return. An error, a panic, and an id that is not of the batch fail the whole batch. A record that could not be deleted is delivered again.
+// Records that an invocation succeeded with are deleted, also after ctx has ended. Records named in BatchItemFailures
+// stay, and come back after the visibility timeout or the time that the handler gave them by Return. An error, a
+// panic, and an id that is not of the batch fail the whole batch. A record that could not be deleted is delivered
+// again.
 //
-// Handler gets ctx, so it is told to stop when the poller is; give it another one where running work
-// is to be finished first. Run returns nil when ctx has ended, and an error that is ErrNoQueue when
-// there is no such queue. Any other error of Receive is logged, and tried again after a pause.
+// Handler gets ctx, so it is told to stop when the poller is; give it another one if running work is to be finished
+// first. Run returns nil when ctx has ended, and an error that is ErrNoQueue when there is no such queue. Any other
+// error of Receive is logged, and tried again after a pause.
 func (p Poller) Run(ctx context.Context) error {
 	if p.Concurrency < 1 {
 		return fmt.Errorf("poll %s: concurrency %d, want at least 1", p.Queue, p.Concurrency)
@@ -75,7 +76,7 @@ func (p Poller) Run(ctx context.Context) error {
 			wait = pauseMin
 			select {
 			case batches <- records:
-			default: // Nobody rests.
+			default: // No goroutine is idle.
 				running.Go(func() { p.work(ctx, records, batches, slots) })
 			}
 			continue
@@ -93,7 +94,7 @@ func (p Poller) Run(ctx context.Context) error {
 	return nil
 }
 
-// work handles a batch, and then others as they come: a goroutine that has handled one has the stack that the next needs.
+// work handles a batch, and then others as they come: a used goroutine has the stack that the next batch needs.
 func (p Poller) work(ctx context.Context, records []events.SQSMessage, batches <-chan []events.SQSMessage, slots <-chan struct{}) {
 	for more := true; more; records, more = <-batches {
 		p.handle(ctx, records, slots)
@@ -117,7 +118,7 @@ func (p Poller) receive(ctx context.Context) ([]events.SQSMessage, error) {
 	return nil, p.Receiver.Return(ctx, p.Queue, 0, receipts(records)...)
 }
 
-// invoke hands one batch to the handler, and deletes what it succeeded with.
+// invoke hands one batch to the handler, and deletes the records that it succeeded with.
 func (p Poller) invoke(ctx context.Context, event events.SQSEvent) {
 	response, err := p.call(ctx, event)
 	if err != nil {

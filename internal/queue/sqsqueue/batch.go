@@ -38,8 +38,8 @@ type entryError struct {
 // Error returns the code and the message.
 func (e *entryError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.message) }
 
-// inRounds makes a batch request for the entries at these places, again for those that failed by the
-// fault of SQS, and writes into errs at each place what became of it. The id of an entry is its place.
+// inRounds makes a batch request for the entries at these places, again for those that failed by the fault of SQS,
+// and writes each result into errs at its place. The id of an entry is its place.
 func inRounds(ctx context.Context, places []int, errs []error, request func(places []int) (answer, error)) {
 	for round := 1; ; round++ {
 		said, err := request(places)
@@ -56,7 +56,7 @@ func inRounds(ctx context.Context, places []int, errs []error, request func(plac
 	}
 }
 
-// sort writes what was said of each place into errs, and returns those that should be tried again.
+// sort writes the result of each place into errs, and returns those that should be tried again.
 func (a answer) sort(places []int, errs []error) (again []int) {
 	for _, i := range places {
 		id := strconv.Itoa(i)

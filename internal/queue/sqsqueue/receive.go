@@ -57,7 +57,7 @@ func (q *Queues) poll(ctx context.Context, name string, limit int) ([]types.Mess
 	for waited := false; ; waited = true {
 		wait := waitFor(ctx)
 		if waited && wait == 0 {
-			// What is left is not worth requests that do not wait.
+			// The remaining time is not worth requests that do not wait.
 			<-ctx.Done()
 			return nil, "", ctx.Err()
 		}
@@ -69,7 +69,7 @@ func (q *Queues) poll(ctx context.Context, name string, limit int) ([]types.Mess
 		var full *types.OverLimit
 		switch {
 		case errors.As(err, &full):
-			// Too many in flight: nothing can be received until some of them are dealt with.
+			// Too many in flight: no message can be received until some are dealt with.
 		case err != nil:
 			return nil, "", known(err)
 		case len(out.Messages) > 0:
@@ -111,7 +111,7 @@ func render(messages []types.Message, arn string) []events.SQSMessage {
 	return records
 }
 
-// Delete deletes as queue.Receiver says. After an error some of them may be deleted.
+// Delete deletes as queue.Receiver says. After an error some messages may be deleted.
 func (q *Queues) Delete(ctx context.Context, name string, receipts ...string) error {
 	return q.each(ctx, "delete from", name, receipts, func(url string, places []int) (answer, error) {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(places))
@@ -130,9 +130,9 @@ func (q *Queues) Delete(ctx context.Context, name string, receipts ...string) er
 	})
 }
 
-// Return makes messages visible again as queue.Receiver says, after 0 to 12 hours, in whole seconds
-// rounded up. A message that is not in flight any more is passed over. After an error some of them may
-// have been returned; the others come back after their visibility timeout.
+// Return makes messages visible again as queue.Receiver says, after 0 to 12 hours, in whole seconds rounded up. A
+// message that is not in flight any more is passed over. After an error some messages may have been returned; the
+// others come back after their visibility timeout.
 func (q *Queues) Return(ctx context.Context, name string, after time.Duration, receipts ...string) error {
 	if after < 0 || after > maxVisibility {
 		return fmt.Errorf("return to queue %s after %v: want 0 to %v", name, after, maxVisibility)

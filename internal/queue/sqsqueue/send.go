@@ -103,7 +103,7 @@ func (q *Queues) sendBatch(ctx context.Context, url string, messages []queue.Mes
 // maxShareBytes is how many bytes the attribute of a message's share has at most.
 const maxShareBytes = 32
 
-// addShares has each message of a batch say what it has of the request, if there is room for that.
+// addShares adds to each message of a batch its share of the request, if there is room for that.
 func addShares(entries []types.SendMessageBatchRequestEntry) {
 	bytes := maxShareBytes * len(entries)
 	for _, e := range entries {
@@ -120,7 +120,7 @@ func addShares(entries []types.SendMessageBatchRequestEntry) {
 	}
 }
 
-// seconds rounds up: what is delayed may come late, never early.
+// seconds rounds up: a delayed message may come late, never early.
 func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
 
 func allOrNil(errs []error) []error {

@@ -1,13 +1,12 @@
-// Package sqsqueue is queue.Sender and queue.Receiver on Amazon SQS, or on what speaks its API.
+// Package sqsqueue is queue.Sender and queue.Receiver on Amazon SQS, or on a service with its API.
 //
-// It makes no queues and knows no messages. It retries what SQS refused of a batch; whole requests are
-// retried by the SDK's client, and by nobody else.
+// It makes no queues and knows no messages. It retries the messages of a batch that SQS refused; whole requests are
+// retried by the SDK's client alone.
 //
 // # After an error
 //
-// An error of Send that is no *queue.RefusedError leaves it unknown whether the message was sent: a
-// request whose answer was lost is made again by the SDK, so a message may be sent twice. That is what
-// a standard queue does anyway.
+// An error of Send that is no *queue.RefusedError leaves it unknown whether the message was sent: the SDK repeats a
+// request after a lost answer, so a message may be sent twice. A standard queue does so anyway.
 package sqsqueue
 
 import (
@@ -57,7 +56,7 @@ type location struct {
 	arn string
 }
 
-// New makes Queues. Nothing is asked of SQS yet.
+// New makes Queues. It makes no request yet.
 func New(c Config) *Queues {
 	return &Queues{client: c.Client, urls: c.URLs, prefix: c.Prefix, found: make(map[string]location)}
 }

@@ -1,12 +1,12 @@
-// Package services is a small shop to run workflows against: inventory, payments and shipping over
-// HTTP, which fail by script, refuse what they have seen, and keep a ledger of every effect.
+// Package services is a small shop to run workflows against: inventory, payments and shipping over HTTP, which fail
+// by script, refuse repeated calls, and keep a ledger of every effect.
 //
-// It honours the headers of Makegood's http agent: Idempotency-Key, Makegood-Attempt,
-// Makegood-Forward-Key. It knows nothing of jobs, keeps nothing on disk and is no example of a
-// payments service: it is the world that Check can judge a workflow engine by.
+// It honours the headers of Makegood's http agent: Idempotency-Key, Makegood-Attempt, Makegood-Forward-Key. It knows
+// no jobs, writes no files and is no example of a payments service: it is the world that Check can judge a workflow
+// engine by.
 package services
 
-// Action is something that the shop is asked to do for an order.
+// Action is a request to the shop for an order.
 type Action string
 
 // The actions: each has one that undoes it.
@@ -29,7 +29,7 @@ var pairs = []struct {
 	{"shipping", Ship, Cancel},
 }
 
-// Actions are all of them, each followed by the one that undoes it.
+// Actions are all actions, each followed by the one that undoes it.
 func Actions() []Action {
 	var all []Action
 	for _, p := range pairs {

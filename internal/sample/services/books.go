@@ -15,7 +15,7 @@ type call struct {
 	amount     Amount
 	key        string
 	attempt    int
-	forwardKey string // of an undo: the key of what it undoes
+	forwardKey string // of an undo: the key of the action to undo
 }
 
 // answer is what a call is told.
@@ -24,8 +24,8 @@ type answer struct {
 	body   []byte
 }
 
-// books is the memory of the shop: what it did, what it said under which key, and what it was asked
-// never to do again.
+// books is the memory of the shop: its effects, its answers by key, and the keys that it was asked never to serve
+// again.
 type books struct {
 	script    Script
 	countOnly bool
@@ -103,7 +103,7 @@ func (b *books) apply(c call) answer {
 	if b.countOnly {
 		return b.do(c, c.amount)
 	}
-	// Before the memory: what was done under a key and then undone must not be called done again.
+	// Before the memory: an action that was done under a key and then undone must not be called done again.
 	if b.tombstones[c.key] {
 		b.ledger.Totals.TombstoneRefusals++
 		return problem(http.StatusConflict, "undone: nothing more is done under the key "+c.key)

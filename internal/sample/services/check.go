@@ -9,17 +9,17 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Check compares the ledger with the states in which the jobs of the orders ended, and returns every
-// violation, one a line, in the order of the orders' ids; none means that every order was made good:
+// Check compares the ledger with the states in which the jobs of the orders ended, and returns every violation, one a
+// line, in the order of the orders' ids; none means that every order was made good:
 //
 //   - an attempt reached the shop at most once
-//   - nothing stood twice at any time, and nothing was undone that did not stand
+//   - no effect stood twice at any time, and each undone effect stood before
 //   - Processed: exactly one reservation, one charge and one shipment stand
-//   - Undone and Cancelled: none of them stands, and no money
+//   - Undone and Cancelled: no effect stands, and no money
 //   - Error: the charge stands, for no other reason than that its refund was refused for good
 //
-// A job that has not ended is a violation, and so is an order that no job is for. Whether an order
-// ended as it should have is another question, which Script.Ends answers.
+// A job that has not ended is a violation, and so is an order that no job is for. Whether an order ended as it should
+// have is another question, which Script.Ends answers.
 func Check(l Ledger, ends map[string]makegood.ProcessState) []string {
 	found := checkRequests(l)
 	runs := run(l)
@@ -128,7 +128,7 @@ func checkError(o Order) []string {
 // maxViolations is how many violations are printed.
 const maxViolations = 20
 
-// PrintViolations writes the first of them, a line each, and how many more there are.
+// PrintViolations writes the first violations, a line each, and how many more there are.
 func PrintViolations(w io.Writer, violations []string) {
 	for i, v := range violations {
 		if i == maxViolations {

@@ -18,8 +18,8 @@ func hang(r *http.Request) { <-r.Context().Done() }
 // hangUp closes the connection without an answer. A handler that merely returned would send a 200.
 func hangUp() { panic(http.ErrAbortHandler) }
 
-// applyAfter makes the effect of a call whose caller has gone, a while later; never once the shop
-// is closing, which ends hanging requests too.
+// applyAfter makes the effect of a call after its caller has gone, a while later; never once the shop is closing,
+// which ends hanging requests too.
 func (s *Server) applyAfter(c call, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -32,12 +32,11 @@ func (s *Server) applyAfter(c call, wait time.Duration) {
 	}
 }
 
-// answerTwice writes an answer and, behind it on the same kept-alive connection, a second one that
-// nobody asked for.
+// answerTwice writes an answer and, behind it on the same kept-alive connection, a second one that the client did not
+// ask for.
 //
-// A client that has put the connection to use again by then takes the stray answer for its own, and
-// no client can tell. So the stray one is a 502, which makes nobody believe in something that was
-// not done.
+// A client that has put the connection to use again by then takes the stray answer for its own, and no client can
+// tell. So the stray one is a 502, which makes no client believe in an effect that was not made.
 func (s *Server) answerTwice(w http.ResponseWriter, a answer) {
 	connection, buffer, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -69,8 +68,7 @@ func writeAnswer(to *bytes.Buffer, a answer) {
 	}
 }
 
-// waitForEnd returns when the other side closes the connection or says something more, which
-// nobody will hear.
+// waitForEnd returns when the other side closes the connection or sends more bytes, which are ignored.
 func waitForEnd(connection net.Conn) {
 	if connection.SetReadDeadline(time.Now().Add(straySeconds*time.Second)) == nil {
 		_, _ = connection.Read(make([]byte, 1))

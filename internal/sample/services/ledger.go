@@ -37,7 +37,7 @@ func (a *Amount) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Effect is something that the shop did. An effect made twice is there twice.
+// Effect is an effect of the shop. An effect made twice is there twice.
 type Effect struct {
 	Order   string    `json:"order"`
 	Action  Action    `json:"action"`
@@ -51,7 +51,7 @@ type Effect struct {
 type Ledger struct {
 	// Effects are in the order in which they were made.
 	Effects []Effect `json:"effects"`
-	// Orders sums them up, and says what was refused for good.
+	// Orders sums up the effects, and records final refusals.
 	Orders map[string]Order `json:"orders"`
 	Totals Totals           `json:"totals"`
 	// Requests counts the requests received, by Idempotency-Key and then by Makegood-Attempt.
@@ -63,7 +63,7 @@ type Order struct {
 	// Counts has how often each action took effect, Refused how often each was refused for good.
 	Counts  map[Action]int `json:"counts"`
 	Refused map[Action]int `json:"refused"`
-	// Reserved, Charged and Shipped are what was done less what was undone.
+	// Reserved, Charged and Shipped are the effects done less those undone.
 	Reserved int `json:"reserved"`
 	Charged  int `json:"charged"`
 	Shipped  int `json:"shipped"`
@@ -80,7 +80,7 @@ type Totals struct {
 	DuplicatesRefused int `json:"duplicatesRefused"`
 	// TombstoneRefusals are forward calls that came after their undo.
 	TombstoneRefusals int `json:"tombstoneRefusals"`
-	// NothingToUndo are undos of something that was never done.
+	// NothingToUndo are undos of actions that were never done.
 	NothingToUndo int `json:"nothingToUndo"`
 	// Refused were refused for good: out of stock and the like.
 	Refused int           `json:"refused"`
@@ -96,7 +96,7 @@ func newLedger() Ledger {
 	}
 }
 
-// clone returns a copy that shares nothing.
+// clone returns a deep copy.
 func (l Ledger) clone() Ledger {
 	l.Effects = slices.Clone(l.Effects)
 	l.Orders = maps.Clone(l.Orders)

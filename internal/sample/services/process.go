@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Launch starts a program, and returns the word at this place of the first line that it prints, the first being 0: its address.
-// shut kills it. What it prints after that line is thrown away. After an error it does not run.
+// Launch starts a program, and returns the word at this place of its first output line, the first being 0: its
+// address. shut kills it. Its further output is thrown away. After an error it does not run.
 func Launch(cmd *exec.Cmd, word int, within time.Duration) (address string, shut func(), err error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -22,7 +22,7 @@ func Launch(cmd *exec.Cmd, word int, within time.Duration) (address string, shut
 		return "", nil, err
 	}
 	shut = func() {
-		_ = cmd.Process.Kill() // all that is needed of it was read
+		_ = cmd.Process.Kill() // its needed output was read
 		_ = cmd.Wait()
 	}
 	address, err = wordOf(out, word, within)
@@ -33,7 +33,7 @@ func Launch(cmd *exec.Cmd, word int, within time.Duration) (address string, shut
 	return address, shut, nil
 }
 
-// wordOf reads a word of the first line, and goes on reading until the end, so that nobody is held up who writes.
+// wordOf reads a word of the first line, and goes on reading until the end, so that the writer is not blocked.
 func wordOf(out io.Reader, word int, within time.Duration) (string, error) {
 	line := make(chan string, 1)
 	go func() {

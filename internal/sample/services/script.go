@@ -16,13 +16,13 @@ const MaxFaults = 3
 // Fault is how the shop misbehaves at one attempt. Those named After come when the effect was made.
 type Fault string
 
-// The faults, and what is left behind.
+// The faults, and their remaining effects.
 const (
 	NoFault     Fault = ""
 	Fails       Fault = "500"                  // answers 500; no effect
 	Busy        Fault = "503"                  // answers 503 with Retry-After; no effect
 	Throttled   Fault = "429"                  // answers 429; no effect
-	Hangs       Fault = "hang"                 // answers nothing until the caller has gone; no effect
+	Hangs       Fault = "hang"                 // sends no answer until the caller has gone; no effect
 	HangsAfter  Fault = "hang with effect"     // the effect is made once the caller has gone
 	HangsLate   Fault = "hang, effect late"    // the same, a while after the caller has gone
 	HangsUp     Fault = "hang up"              // closes the connection; no effect
@@ -35,7 +35,7 @@ type Profile string
 
 // The profiles.
 const (
-	FaultsNone  Profile = "none"  // nothing: every order ends Processed
+	FaultsNone  Profile = "none"  // no faults: every order ends Processed
 	FaultsSome  Profile = "some"  // about one attempt in ten, and one order in ten is refused
 	FaultsNasty Profile = "nasty" // nearly every second attempt, every kind of fault
 )
@@ -50,8 +50,8 @@ func ParseProfile(text string) (Profile, error) {
 	}
 }
 
-// Script says what happens to which order. It is a function of the seed and the order's id, so that
-// the same orders meet the same fate in every run. The zero value lets everything pass.
+// Script decides the faults of each order. It is a function of the seed and the order's id, so that the same orders
+// meet the same fate in every run. The zero value lets everything pass.
 type Script struct {
 	Profile Profile
 	Seed    uint64
@@ -78,8 +78,7 @@ type share[T any] struct {
 	value    T
 }
 
-// faultShares and fateShares are what the profiles mean. What is left of the thousand is NoFault,
-// and delivered.
+// faultShares and fateShares define the profiles. The rest of the thousand is NoFault, and delivered.
 var (
 	faultShares = map[Profile][]share[Fault]{
 		FaultsSome: {
@@ -208,7 +207,7 @@ func (s Script) fate(order string) fate {
 	return pick(fateShares[s.Profile], s.draw(order, "fate", 0), delivered)
 }
 
-// draw returns a number from 0 to 999 that depends on nothing but its arguments and the seed.
+// draw returns a number from 0 to 999 that depends only on its arguments and the seed.
 func (s Script) draw(order, about string, try int) int {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s/%d/%s", s.Seed, about, try, order))
 	return int(binary.BigEndian.Uint64(sum[:]) % 1000)

@@ -51,8 +51,8 @@ type Server struct {
 	served  chan error
 }
 
-// Start opens a shop at addr, such as "127.0.0.1:4790"; port 0 takes a free one. It refuses an
-// address that is not loopback: the shop does what anybody asks of it.
+// Start opens a shop at addr, such as "127.0.0.1:4790"; port 0 takes a free one. It refuses an address that is not
+// loopback: the shop obeys every caller.
 func Start(addr string, o Options) (*Server, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -85,8 +85,8 @@ func Start(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns a shop without an address, for whoever serves it themselves, as a function does. It is never
-// closed: what hangs ends with its request.
+// Handler returns a shop without an address, for callers that serve it themselves, as a function does. It is never
+// closed: a hanging call ends with its request.
 func Handler(o Options) http.Handler {
 	if o.Late == 0 {
 		o.Late = defaultLate
@@ -101,8 +101,8 @@ func (s *Server) URL() string { return "http://" + s.addr }
 // Ledger returns what the shop knows now, as GET /ledger does.
 func (s *Server) Ledger() Ledger { return s.books.snapshot() }
 
-// Close closes the shop. Hanging requests end at once and without effect; when Close returns, the
-// ledger stays as it is. Closing a closed shop does nothing.
+// Close closes the shop. Hanging requests end at once and without effect; when Close returns, the ledger stays as it
+// is. Closing a closed shop has no effect.
 func (s *Server) Close() error {
 	s.finish()
 	err := s.http.Close()
@@ -125,7 +125,7 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /ledger", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		// A caller who goes away while reading has only itself to blame.
+		// A caller that goes away while reading has only itself to blame.
 		_ = json.NewEncoder(w).Encode(s.Ledger())
 	})
 	mux.HandleFunc("POST /reset", func(w http.ResponseWriter, _ *http.Request) {
@@ -174,7 +174,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, action Action) {
 	}
 }
 
-// readCall reads a request, or says what is wrong with it.
+// readCall reads a request, or returns its fault.
 func readCall(r *http.Request, action Action) (call, error) {
 	// Read to the end: only then does the server watch the connection for the caller's going.
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
