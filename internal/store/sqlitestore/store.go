@@ -17,7 +17,7 @@
 // a group of claims costs none.
 //
 // The jobs written last are kept in memory, as they were answered: decoding one costs more than a claim and a save
-// together. So no other program may write to the jobs in the file while a Store is open.
+// together. So no other program may change jobs in the file while a Store is open.
 //
 // # After a failure
 //
