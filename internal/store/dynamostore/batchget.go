@@ -19,8 +19,7 @@ const (
 )
 
 // batchGet reads the items of at most maxBatchGet keys, in no order. Keys that a request leaves undone, for its size or
-// since the table is throttled, are asked again after a pause; one that does no key at all fails, and is retried as any
-// other.
+// since the table is throttled, are asked again after a pause; one that does no key fails, and is retried.
 func (s *Store) batchGet(ctx context.Context, ask map[string]types.KeysAndAttributes) ([]item, error) {
 	var all []item
 	for try := 1; ; try++ {

@@ -14,8 +14,7 @@ const asidePrefix = "aside#"
 
 // makeRoom makes the hot item of a job smaller that is too full to be parked: no save of this release leaves one so.
 // The facts about its steps go into details. The data of a job that cannot be decoded goes into an item of its own,
-// from which it can be mended, and leaves the job as damaged as it was. store.ErrConflict: the item has changed
-// meanwhile.
+// from which it can be mended, and leaves the job as damaged as it was. store.ErrConflict: the item has changed.
 func (s *Store) makeRoom(ctx context.Context, id string) error {
 	it, err := s.get(ctx, "LoadFull", hotKey(id))
 	if err != nil || sizeOf(it) <= maxHot {
