@@ -222,8 +222,7 @@ func nothingLostInARace(w *world) {
 	}
 }
 
-// saveMany saves rounds times. Each conflict is the progress of another saver, and there are not as many others as it
-// tries.
+// saveMany saves rounds times. Each conflict is the progress of another saver, and its tries outnumber the others.
 func (w *world) saveMany(id string, rounds int, saves *atomic.Int64) error {
 	const tries = 10_000
 	saved := 0

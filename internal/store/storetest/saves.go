@@ -111,8 +111,7 @@ func spentKept(w *world) {
 }
 
 // spentCounted goes as a Scheduler does: the usage due is put on the job, told to the account, and taken off when the
-// save has held. A store that knows the cost of its writes adds that, and reports it; any other leaves the usage
-// unchanged.
+// save has held. A store that knows the cost of its writes adds that, and reports it; any other leaves the usage.
 func spentCounted(w *world) {
 	account := spend.NewAccount(nil, spent())
 	w.ctx = spend.With(w.ctx, account)
