@@ -15,8 +15,7 @@ type Dispatch struct {
 	Undo    bool
 }
 
-// CloseAttempt: end an attempt that is not wanted any more, and report the finding (AttemptClosed, with the same
-// Asked).
+// CloseAttempt: end an attempt that is no longer wanted, and report the finding (AttemptClosed, with the same Asked).
 type CloseAttempt struct {
 	Step    string
 	Attempt int

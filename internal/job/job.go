@@ -117,8 +117,7 @@ type Job struct {
 	// TellTries is how often in a row the listener could not be told, and TellAt when that is tried again; zero: at once.
 	TellTries int       `json:"tellTries,omitempty"`
 	TellAt    time.Time `json:"tellAt,omitzero"`
-	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell, or because of
-	// MaxUntold others.
+		// Unheard is how many announcements were given up: undeliverable for MaxTell, or displaced by MaxUntold others.
 	Unheard int `json:"unheard,omitempty"`
 
 	// Changes is the record of its transitions for the subscribers of every change.
@@ -130,8 +129,7 @@ type Job struct {
 	// Spent is the job's usage of AWS, as far as its saves know; zero: it was not counted. No decision rests on it.
 	Spent Spent `json:"spent,omitzero"`
 
-	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about it; a lower one leaves
-	// it alone.
+	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about it; others leave it.
 	Needs int `json:"needs,omitempty"`
 	// Kept is the fields that a later release has stored here and this one does not know, encoded. It is never read, and
 	// every write of the job writes it back. The parts of a job have theirs. It is text so that values can be compared.
@@ -181,13 +179,11 @@ type Claim struct {
 	Beside int `json:"beside,omitempty"`
 	// Progress is the last report, by this attempt or one before it. No job keeps it.
 	Progress Progress `json:"progress,omitzero"`
-	// Bytes is the size of an item that is larger than MaxClaimItemBytes: a lie of its agent. Zero of every other. No job
-	// keeps it.
+	// Bytes is the size of an item above MaxClaimItemBytes: a lie of its agent. Zero of every other. No job keeps it.
 	Bytes int `json:"-"`
 }
 
-// MaxClaimItemBytes is how large the item of a claim may be. This release writes up to 1 KB; a later one may write
-// more.
+// MaxClaimItemBytes is how large the item of a claim may be. This release writes up to 1 KB, a later one perhaps more.
 const MaxClaimItemBytes = 4 << 10
 
 // Reported returns the progress that the holder of the claim has reported; the zero value where that is none.
@@ -329,8 +325,7 @@ type Settlement struct {
 	Round int `json:"round"`
 	// Answer names the settlement: the same one again is the same.
 	Answer string `json:"answer"`
-	// By is its author, as the receiver of the request knows it; at most MaxCompletedByBytes. Reason is why; at most
-	// MaxReasonBytes.
+	// By is its author, as the request's receiver knows it, at most MaxCompletedByBytes; Reason at most MaxReasonBytes.
 	By     string    `json:"by,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
@@ -360,8 +355,7 @@ type Completion struct {
 	// Answer names the answer, Request the asking: the same one again is the same.
 	Answer  string `json:"answer"`
 	Request string `json:"request,omitempty"`
-	// By is its author, as the receiver of the request knows it, at most MaxCompletedByBytes; Why is why, at most
-	// MaxReasonBytes.
+	// By is its author, as the request's receiver knows it, at most MaxCompletedByBytes; Why at most MaxReasonBytes.
 	By  string `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
 	// Held: it is taken when the attempt that is out has ended. Early: it is taken when the activity begins to wait.
@@ -444,8 +438,7 @@ func (j Job) Step(name string) (StepState, bool) {
 	return StepState{}, false
 }
 
-// InputOf returns the input that a step is asked with, or its undo: an undo has the one that the attempts of its step
-// had.
+// InputOf returns the input that a step is asked with, or its undo: an undo has that of the attempts of its step.
 func (j Job) InputOf(step string, undo bool) Payload {
 	if s, _ := j.Step(step); undo && s.Forward.Former > 0 {
 		return j.Former[s.Forward.Former-1]
@@ -464,8 +457,7 @@ func (j Job) Settled(a Activity) *Settlement {
 // Paused reports whether the job is paused.
 func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
 
-// Expected reports whether its workflow expects it to be done by ExpectBy and it is on its way, perhaps in another
-// round.
+// Expected reports whether its workflow expects it to be done by ExpectBy and it is on its way, in whichever round.
 func (j Job) Expected() bool {
 	goes := !j.ProcessState.Finished() && j.ProcessState != makegood.JobError && !j.Paused()
 	return !j.ExpectBy.IsZero() && goes && (j.Desired == makegood.JobProcessed || j.AnotherRound)
