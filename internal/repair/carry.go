@@ -81,7 +81,7 @@ func (k *Keeper) ask(ctx context.Context, r *run, o Order, id string) answer {
 	}
 }
 
-// guarded is once, and makes an error of a panic: what is asked has code of others in it, and a repair runs beside them all.
+// guarded is once, with a panic returned as an error: a call runs code of others, and a repair runs beside them all.
 func (k *Keeper) guarded(ctx context.Context, o Order, id string) (said answer, err error) {
 	defer func() {
 		if value := recover(); value != nil {
