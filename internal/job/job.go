@@ -117,7 +117,7 @@ type Job struct {
 	// TellTries is how often in a row the listener could not be told, and TellAt when that is tried again; zero: at once.
 	TellTries int       `json:"tellTries,omitempty"`
 	TellAt    time.Time `json:"tellAt,omitzero"`
-		// Unheard is how many announcements were given up: undeliverable for MaxTell, or displaced by MaxUntold others.
+	// Unheard is how many announcements were given up: undeliverable for MaxTell, or displaced by MaxUntold others.
 	Unheard int `json:"unheard,omitempty"`
 
 	// Changes is the record of its transitions for the subscribers of every change.
