@@ -8,16 +8,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// Changes is what a job keeps of its transitions for those who hear of every one. Zero where nobody does.
+// Changes is the record of a job's transitions for the subscribers of every change. Zero without subscribers.
 type Changes struct {
 	// Seq is the number of the last one.
 	Seq int `json:"seq,omitempty"`
-	// Rev is that of the save that has brought this up to date: a later one was made by who publishes nothing.
+	// Rev is that of the save that has brought this up to date: a later one was made by a release that does not publish.
 	Rev int64 `json:"rev,omitempty"`
-	// Pending are the last ones, which nobody is known to have been told of: those that end with Seq, with none left out.
+	// Pending are the last ones, not yet known to be published: those that end with Seq, with none left out.
 	Pending []Change `json:"pending,omitempty"`
 	// Tries is how often it passed that they could have been published and were not, and At when that is tried again; zero:
-	// whenever somebody has to do with the job.
+	// with the next event of the job.
 	Tries int       `json:"tries,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 	// Kept is what a later release has stored here; see Job.
@@ -26,7 +26,7 @@ type Changes struct {
 
 // Change is a transition of a job or of one of its steps, as the job keeps it. Its number follows from its place.
 type Change struct {
-	// Of is what has changed.
+	// Of is the place that has changed.
 	Of ChangePlace `json:"of"`
 	// Gone is the name of the step, once the job has lost it by being moved to another definition.
 	Gone string `json:"gone,omitempty"`
@@ -38,7 +38,7 @@ type Change struct {
 	Round   int       `json:"round,omitempty"`
 	Paused  bool      `json:"paused,omitempty"`
 	At      time.Time `json:"at"`
-	// Outcome, Kind and Reason say how what it ended had gone, where it did not simply go well.
+	// Outcome, Kind and Reason say how the attempt or round that it ended had gone, where it did not simply go well.
 	Outcome makegood.EntryKind `json:"outcome,omitempty"`
 	Kind    string             `json:"kind,omitempty"`
 	Reason  string             `json:"reason,omitempty"`
@@ -79,8 +79,7 @@ func (c Changes) First() int {
 	return first
 }
 
-// Add adds a change, and keeps no more than limit: of those that are too many the oldest become one, which says how many
-// they were.
+// Add adds a change, and keeps no more than limit: the oldest beyond it become one, which has their number.
 func (c *Changes) Add(one Change, limit int) {
 	c.Seq += one.numbers()
 	c.Pending = append(c.Pending, one)
@@ -115,7 +114,7 @@ func (c *Changes) Forget(upTo int) bool {
 	return true
 }
 
-// After returns the job's pending changes whose number is above one, as they are published.
+// After returns the job's pending changes with numbers above number, as they are published.
 func (j Job) After(number int) makegood.Changes {
 	all := makegood.Changes{Version: domain.ChangesVersion, Job: j.ID, Workflow: j.Workflow, Tenant: j.Tenant, CreatedAt: j.CreatedAt}
 	n := j.Changes.First() - 1

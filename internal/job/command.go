@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Command is something that must now be done. Commands are derived from the saved job, never
-// remembered beside it. The set is closed.
+// Command is work that must now be done. Commands are derived from the saved job, never remembered beside it. The set
+// is closed.
 type Command interface{ isCommand() }
 
 // Dispatch: send the task of this attempt to its agent.
@@ -15,12 +15,12 @@ type Dispatch struct {
 	Undo    bool
 }
 
-// CloseAttempt: end an attempt that is not wanted any more, and say what was found (AttemptClosed, with the same Asked).
+// CloseAttempt: end an attempt that is no longer wanted, and report the finding (AttemptClosed, with the same Asked).
 type CloseAttempt struct {
 	Step    string
 	Attempt int
 	Undo    bool
-	// Mark: who holds it is told, at its next heartbeat, that nobody wants the result.
+	// Mark: the holder is told, at its next heartbeat, that the result is not wanted.
 	Mark bool
 	// Asked is the cause of the event that asked for it.
 	Asked string
@@ -29,21 +29,20 @@ type CloseAttempt struct {
 // Announce: tell those that the announcement names of a change of ProcessState.
 type Announce struct{ Announcement }
 
-// Publish: tell those who hear of every change of those that are pending, up to Seq. Confirm: say so at once (Published), since
-// no other save may come.
+// Publish: publish the pending changes, up to Seq. Confirm: say so at once (Published), since no other save may come.
 type Publish struct {
 	Seq     int
 	Confirm bool
 }
 
-// AlertAgent: nobody claims the tasks of this agent. One alert an agent is enough for many jobs.
+// AlertAgent: the tasks of this agent are not claimed. One alert an agent is enough for many jobs.
 type AlertAgent struct{ Agent string }
 
-// Remind: something is due at Key, which is the job's CompleteBy; send DeadlinePassed for then. It only
-// spares the job the wait for the next sweep.
+// Remind: work is due at Key, which is the job's CompleteBy; send DeadlinePassed for then. It only spares the job the
+// wait for the next sweep.
 type Remind struct{ Key time.Time }
 
-// Ask: tell those who are asked that a step waits for somebody to complete it, at the N-th moment.
+// Ask: tell the people asked that a step waits to be completed, at the N-th moment.
 type Ask struct {
 	Step    string
 	Attempt int

@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Event is something that happened to a job. The set is closed.
+// Event is an event in the life of a job. The set is closed.
 type Event interface {
 	// Cause names the event: the same event delivered again has the same cause.
 	Cause() string
@@ -21,7 +21,7 @@ type Event interface {
 // without them: in a transaction of the submitter's own.
 type Submitted struct{}
 
-// Reply says which attempt an agent's reply speaks of, and who replies.
+// Reply names the attempt that an agent's reply is about, and the replying holder.
 type Reply struct {
 	Step    string
 	Attempt int
@@ -48,26 +48,27 @@ type StepFailed struct {
 	Error StepError
 }
 
-// StepWaiting: an agent's reply. Somebody or something else will complete the step, until Deadline.
+// StepWaiting: an agent's reply. A person or program outside will complete the step, until Deadline.
 type StepWaiting struct {
 	Reply
 	Deadline time.Time
 }
 
-// StepHeld: an agent's reply. It has not begun the attempt, because somebody has paused it.
+// StepHeld: an agent's reply. It has not begun the attempt, because it is paused.
 type StepHeld struct {
 	Reply
 }
 
-// StepCompleted: somebody or something outside says how a step has ended.
+// StepCompleted: a person or program outside says how a step has ended.
 type StepCompleted struct {
 	Place
-	// Output is what it gave; Error, if set, why it failed.
+	// Output is the step's output; Error, if set, why it failed.
 	Output Payload
 	Error  *StepError
 	// Request names the asking; empty: its content does.
 	Request string
-	// By is who asks, as whoever took the request knows. Why is what they say of it, no part of the cause; at most MaxReasonBytes.
+	// By is the caller's name, as the receiver of the request knows it. Why is the caller's reason, no part of the cause;
+	// at most MaxReasonBytes.
 	By, Why string
 	// Early: a step that does not wait yet takes it when it does. Of one named by its address only.
 	Early bool
@@ -83,19 +84,19 @@ type WaitExtended struct {
 // Settled: a person has dealt with a step, or with its undo, outside the job.
 type Settled struct {
 	Place
-	// Done: it counts as done, with Output. NotDone: nothing stands of what its attempts may have done. Else it is skipped.
+	// Done: it counts as done, with Output. NotDone: its attempts count as having had no effect. Else it is skipped.
 	Done, NotDone bool
 	Output        Payload
 	// Attempt, if it is not 0, must be the latest of the step, or of its undo: of a later one they do not speak.
 	Attempt int
 	Reason  string
-	// By is who says so, as whoever took the request knows; it is no part of the cause.
+	// By is the caller's name, as the receiver of the request knows it; it is no part of the cause.
 	By string
-	// Request names the asking; empty: what is said does.
+	// Request names the asking; empty: the content does.
 	Request string
 }
 
-// Asked: those who are asked to complete the step were told, at the N-th moment.
+// Asked: the people asked to complete the step were told, at the N-th moment.
 type Asked struct {
 	Step    string
 	Attempt int
@@ -129,8 +130,8 @@ type DispatchRefused struct {
 // is still the one stored, and has passed.
 type DeadlinePassed struct{ Key time.Time }
 
-// Interrupted: the embedded engine was started again as its Incarnation-th run; attempts that an
-// earlier run dispatched are over, and may have started. Clean: the run that the job knows did not die, it was told to stop.
+// Interrupted: the embedded engine was started again as its Incarnation-th run; attempts that an earlier run dispatched
+// are over, and may have started. Clean: the run that the job knows did not die, it was told to stop.
 type Interrupted struct {
 	Incarnation int
 	Clean       bool
@@ -145,25 +146,24 @@ type Told struct {
 // NotHeard: the listener could not be told of the announcement Seq.
 type NotHeard struct{ Seq int }
 
-// Published: those who hear of every change were told of all up to Seq.
+// Published: the job's changes up to Seq were published.
 type Published struct{ Seq int }
 
 // NotPublished: they could not be told of those up to Seq.
 type NotPublished struct{ Seq int }
 
-// Requested: an operator or submitter asks for something. Request names the asking, so that the
-// same one twice is the same.
+// Requested: a request of an operator or submitter. Request names the asking, so that the same one twice is the same.
 type Requested struct {
 	Verb    makegood.Verb
 	Request string
 	Reason  string
-	// By is who asks, as whoever took the request knows, and never what they say of themselves. It is no part
-	// of the cause.
+	// By is the caller's name, as the receiver of the request knows it, and never as the caller states it. It is no part of
+	// the cause.
 	By string
 	// StartAt is when a job that is rescheduled is to start; zero, or past: at once.
 	StartAt time.Time
-	// Definition is the definition that a job which is resubmitted is moved to: a hash, or CurrentDefinition. Empty: it keeps
-	// its own. Input is what it has then as its input; nil: it keeps its own.
+	// Definition is the definition that a job which is resubmitted is moved to: a hash, or CurrentDefinition. Empty: it
+	// keeps its own. Input is its new input; nil: it keeps its own.
 	Definition string
 	Input      *Payload
 	// Timeout is what a job that is edited gets: below zero: none.
@@ -202,11 +202,11 @@ func (r Reply) Cause() string { return fmt.Sprintf("%s#%d", r.Step, r.Attempt) }
 // Cause is held:STEP#ATTEMPT. The attempt may have another reply later.
 func (e StepHeld) Cause() string { return "held:" + e.Reply.Cause() }
 
-// Cause is completed:STEP/ROUND:NAME, with /undo behind the round of an undo. NAME is that of the asking, or of what was
-// answered.
+// Cause is completed:STEP/ROUND:NAME, with /undo behind the round of an undo. NAME is that of the asking, or of the
+// answer.
 func (e StepCompleted) Cause() string { return "completed:" + e.Place.String() + ":" + e.Asking() }
 
-// Asking names who asks, or, where that has no name, what was answered.
+// Asking names the request, or, where that has no name, the answer.
 func (e StepCompleted) Asking() string {
 	if e.Request != "" {
 		return ShortHash("request\n" + e.Request)
@@ -214,7 +214,7 @@ func (e StepCompleted) Asking() string {
 	return e.Answer()
 }
 
-// Answer names what was answered, by its content.
+// Answer names the answer by its content.
 func (e StepCompleted) Answer() string {
 	if e.Error != nil {
 		return ShortHash(fmt.Sprintf("failed\n%t\n%s\n%s\n%s", e.Error.Retryable, e.Error.Applied, e.Error.Kind, e.Error.Message))
@@ -224,11 +224,12 @@ func (e StepCompleted) Answer() string {
 
 // ofOutput names an output by its content.
 func ofOutput(output Payload) string {
-	// The key of a value that is kept elsewhere ends with a hash of it.
+	// The key of a value that is kept elsewhere ends with a hash of the value.
 	return ShortHash("done\n" + output.Ref[strings.LastIndexByte(output.Ref, '#')+1:] + "\n" + string(output.Inline))
 }
 
-// Cause is settled:STEP/ROUND:NAME, with /undo behind the round of an undo. NAME is that of the asking, or of what is said.
+// Cause is settled:STEP/ROUND:NAME, with /undo behind the round of an undo. NAME is that of the asking, or of the
+// answer.
 func (e Settled) Cause() string {
 	if e.Request != "" {
 		return "settled:" + e.Place.String() + ":" + ShortHash("request\n"+e.Request)
@@ -236,7 +237,7 @@ func (e Settled) Cause() string {
 	return "settled:" + e.Place.String() + ":" + e.Answer()
 }
 
-// Answer names what is said of the step, by its content; why and by whom is no part of it.
+// Answer names the settlement by its content, without its reason and its author.
 func (e Settled) Answer() string {
 	switch {
 	case e.NotDone:
@@ -254,7 +255,7 @@ func ShortHash(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:8])
 }
 
-// Cause is extended:STEP/ROUND. It makes nothing due.
+// Cause is extended:STEP/ROUND. The event makes no work due.
 func (e WaitExtended) Cause() string { return "extended:" + e.Place.String() }
 
 // Cause is asked:STEP#ATTEMPT/N.

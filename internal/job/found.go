@@ -1,18 +1,18 @@
 package job
 
-// Finding is what was found out about an attempt by looking at its claim, or by closing it.
+// Finding is the result of a look at an attempt's claim, or of its closing.
 type Finding string
 
 const (
-	// FoundOpen: nobody has claimed it, and somebody still may.
+	// FoundOpen: it is not claimed, and still may be.
 	FoundOpen Finding = "open"
-	// FoundHeld: somebody has claimed it, and its CompleteBy has not passed, or was not looked at.
+	// FoundHeld: it is claimed, and its CompleteBy has not passed, or was not looked at.
 	FoundHeld Finding = "held"
 	// FoundClosed: looking shows that it was closed. Closing it again says how.
 	FoundClosed Finding = "closed"
-	// FoundNobody: it is closed, and nobody ever claimed it.
+	// FoundNobody: it is closed, and was never claimed.
 	FoundNobody Finding = "nobody"
-	// FoundSilent: it is closed, and whoever claimed it did not say in time how it ended.
+	// FoundSilent: it is closed, and its holder did not say in time how it ended.
 	FoundSilent Finding = "silent"
 	// FoundReplied: it is closed by the failure that its claim's holder replied.
 	FoundReplied Finding = "replied"

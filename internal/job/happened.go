@@ -10,7 +10,7 @@ import (
 type Happened struct {
 	// Workflow is what the job goes by now.
 	Workflow makegood.Workflow
-	// Before is the job as it was, of which nothing but its slices may be shared with After; zero where the job was born.
+	// Before is the job as it was, which may share only its slices with After; zero where the job was born.
 	Before, After Job
 	Event         Event
 	// Entries are what the event has added to the job's history.

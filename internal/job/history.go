@@ -14,22 +14,22 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Entry is a line of a job's history: something that did not simply go well, or that somebody asked for. What is zero says
-// nothing.
+// Entry is a line of a job's history: an event that did not simply go well, or that was asked for. Zero fields carry no
+// information.
 type Entry struct {
 	At   time.Time          `json:"at"`
 	Kind makegood.EntryKind `json:"kind"`
-	// Step, Undo and Attempt say of what it is; of the whole job, if there is no Step.
+	// Step, Undo and Attempt name the subject; the whole job, if there is no Step.
 	Step    string `json:"step,omitempty"`
 	Undo    bool   `json:"undo,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
-	// StartedAt is when the attempt was claimed, LockedBy by whom.
+	// StartedAt is when the attempt was claimed, LockedBy its holder.
 	StartedAt time.Time  `json:"startedAt,omitzero"`
 	LockedBy  string     `json:"lockedBy,omitempty"`
 	Error     *StepError `json:"error,omitempty"`
 	// Failure says that it counts as a failure of the job, and as which; the first is 1.
 	Failure int `json:"failure,omitempty"`
-	// By is who asked or answered, as whoever took it knows.
+	// By is the name of the person or program that asked or answered, as the receiver knows it.
 	By     string        `json:"by,omitempty"`
 	Verb   makegood.Verb `json:"verb,omitempty"`
 	Reason string        `json:"reason,omitempty"`
@@ -47,9 +47,9 @@ type Entry struct {
 	As makegood.StepState `json:"as,omitempty"`
 }
 
-// History is what a job knows of its own. The entries are in pages, a page for each save that has some, and are kept beside
-// the job. A page names the one before it, so what is not on the chain that begins at Head, or, of the first entries, at
-// Firsts, did not happen: it was left by a save that was lost. Zero for a job that went well.
+// History is the head of a job's history. The entries are in pages, a page for each save that has some, and are kept
+// beside the job. A page names the one before it, so a page that is neither on the chain from Head nor, among the first
+// entries, on that from Firsts, did not happen: it was left by a save that was lost. Zero for a job that went well.
 type History struct {
 	// Count is how many entries there are, those that are not kept any more, too.
 	Count int `json:"count"`
@@ -84,8 +84,8 @@ const (
 	pageDigits = 8
 )
 
-// With returns the history with entries added, and the page that holds them. birth is the job's: no page of an earlier job of
-// the same id is taken for one of this.
+// With returns the history with entries added, and the page that holds them. birth is the job's: no page of an earlier
+// job of the same id is taken for one of this.
 func (h History) With(birth string, entries []Entry) (History, Page) {
 	body := pageBody{First: h.Count + 1, Before: h.Head, Entries: entries}
 	var text bytes.Buffer
@@ -111,8 +111,8 @@ func (h History) HeadKey() string {
 	return HistoryPrefix + h.Head
 }
 
-// Between returns between which entries lie those that are not kept: a page that begins after the first of them, and ends
-// before the second, may be deleted. ok is false where all are kept.
+// Between returns the entries between which none are kept: a page that begins after the first, and ends before the
+// second, may be deleted. ok is false where all are kept.
 func (h History) Between() (after, before int, ok bool) {
 	first, n, ok := pageNumbers(h.Firsts)
 	after, before = first+n-1, h.Count-limits.MaxHistoryLast+1
@@ -168,8 +168,8 @@ const (
 	gapDamaged = "damaged"
 )
 
-// Read returns the entries of a history, oldest first, from the pages that are kept of the job. Where some are missing or
-// cannot be read, it says so: a job is never hidden by its history.
+// Read returns the entries of a history, oldest first, from the pages that are kept of the job. Where some are missing
+// or cannot be read, it says so: a job is never hidden by its history.
 func (h History) Read(birth string, pages map[string][]byte) (entries []Numbered, gaps []Gap) {
 	firsts, after := reader{birth: birth, pages: pages}, 0
 	if first, n, ok := pageNumbers(h.Firsts); ok && h.Firsts != h.Head {
@@ -205,7 +205,7 @@ type reader struct {
 	gap *Gap
 }
 
-// walk reads the chain that begins with the page of this name, whose last entry is number last, back to entry after, and
+// walk reads the chain that begins with the page of this name, which ends with entry last, back to entry after, and
 // returns the number of the last entry that it has not read.
 func (r *reader) walk(name string, last, after int) int {
 	for last > after {

@@ -8,21 +8,21 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Hold says that an agent or a workflow is paused as a whole: nothing new is sent to the agent, nor for a job of the workflow.
+// Hold pauses an agent or a workflow as a whole: no new task is sent to the agent, or for a job of the workflow.
 type Hold struct {
 	Kind makegood.HoldKind `json:"kind"`
 	Name string            `json:"name"`
-	// Since is when it was paused, By who did it, and Reason why, as they said.
+	// Since is when it was paused, By the person that did it, and Reason why, as they said.
 	Since  time.Time `json:"since"`
 	By     string    `json:"by,omitempty"`
 	Reason string    `json:"reason,omitempty"`
-	// ReleasedAt is when it was resumed. It holds nothing from then on; the jobs that it held go on little by little.
+	// ReleasedAt is when it was resumed. It holds no job from then on; the jobs that it held go on little by little.
 	ReleasedAt time.Time `json:"releasedAt,omitzero"`
-	// Next is when the next of them do, Steps how often some did, and Resumed how many were told to.
+	// Next is when the next jobs go on, Steps how often some did, and Resumed how many were told to.
 	Next    time.Time `json:"next,omitzero"`
 	Steps   int       `json:"steps,omitempty"`
 	Resumed int       `json:"resumed,omitempty"`
-	// ReleasedBy is who resumed it.
+	// ReleasedBy is the person that resumed it.
 	ReleasedBy string `json:"releasedBy,omitempty"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
@@ -37,7 +37,7 @@ func HoldName(kind makegood.HoldKind, name string) string { return string(kind) 
 // On reports whether it holds anything: it was not resumed.
 func (h Hold) On() bool { return h.ReleasedAt.IsZero() }
 
-// Why says who has paused it, and why.
+// Why names the person that paused it, and the reason.
 func (h Hold) Why() string {
 	var parts []string
 	if h.By != "" {

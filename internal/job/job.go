@@ -1,6 +1,6 @@
-// Package job holds what the engine keeps of a job and what it tells itself: Job, the Event that happened to one, the
-// Command that must now be done. It is data, and decides nothing: that is internal/machine. What users see of a job is
-// makegood.Job.
+// Package job holds the engine's own record of a job and the engine's messages to itself: Job, the Event that happened
+// to one, the Command that must now be done. It is data, and makes no decision: that is internal/machine. Users see a
+// job as makegood.Job.
 package job
 
 import (
@@ -23,29 +23,29 @@ type Job struct {
 	Definition string `json:"definition"`
 	// Round counts the runs from the start; the first is 1.
 	Round int `json:"round"`
-	// RoundsAgain is how many of them onFailure: restart began since the birth, or since somebody asked for a new round.
+	// RoundsAgain is how many rounds onFailure: restart began since the birth, or since the last request for a new round.
 	RoundsAgain int `json:"roundsAgain,omitempty"`
 	// AnotherRound: when everything is undone, the job is tried again from the start (Undoing, or Error on the way).
-	// NextRoundAt is when; zero: something is still to be undone.
+	// NextRoundAt is when; zero: a step is still to be undone.
 	AnotherRound bool      `json:"anotherRound,omitempty"`
 	NextRoundAt  time.Time `json:"nextRoundAt,omitzero"`
 	// RoundAsked: that round was asked for (Redo). It has the job's whole time, and all the rounds of onFailure: restart.
 	RoundAsked bool `json:"roundAsked,omitempty"`
-	// ProcessState is what is; Desired what is wanted: Processed, Undone or Cancelled.
+	// ProcessState is the current state; Desired the wanted one: Processed, Undone or Cancelled.
 	ProcessState makegood.ProcessState `json:"processState"`
 	Desired      makegood.ProcessState `json:"desired"`
 	// PausedAt is set while the job is paused, a desire that keeps the state under it.
 	PausedAt time.Time `json:"pausedAt,omitzero"`
-	// HeldBy is what holds the job while it is paused ("agent payments", "workflow order": Hold.String), and HeldReason who
-	// paused that, and why. Empty: a person has paused the job itself.
+	// HeldBy is the hold of the job while it is paused ("agent payments", "workflow order": Hold.String), and HeldReason
+	// the person that paused that, and why. Empty: a person has paused the job itself.
 	HeldBy     string `json:"heldBy,omitempty"`
 	HeldReason string `json:"heldReason,omitempty"`
 	// PausedToo: a person has paused the job itself while it was held. It stays paused when what holds it is resumed.
 	PausedToo bool `json:"pausedToo,omitempty"`
 	// Reason says why the job stopped, is undone or was cancelled; at most MaxReasonBytes.
 	Reason string `json:"reason,omitempty"`
-	// FirstReason is the reason of before, where the job stopped or was turned round again in its round: the first that it had in
-	// it. Empty: it has had no other.
+	// FirstReason is the reason of before, where the job stopped or was turned round again in its round: the first that it
+	// had in it. Empty: it has had no other.
 	FirstReason string `json:"firstReason,omitempty"`
 	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos, also those that it
 	// has lost by being moved to another definition.
@@ -59,28 +59,28 @@ type Job struct {
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	// StartAt is when the job may start; zero: at once.
 	StartAt time.Time `json:"startAt,omitzero"`
-	// ReplyTo is the registered name of who is told of every change of ProcessState; empty: nobody. An
-	// operator is told of an Error all the same.
+	// ReplyTo is the registered name of the receiver of every change of ProcessState; empty: none. An operator is told of
+	// an Error all the same.
 	ReplyTo string `json:"replyTo,omitempty"`
-	// Tenant is whom the job is for, and Labels say more about it; both as they were submitted, and never changed: a copy
+	// Tenant is the tenant of the job, and Labels say more about it; both as they were submitted, and never changed: a copy
 	// of a job shares its labels.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// Trace is the trace context that the submission brought: trace (16 bytes), span (8) and flags (1) of a traceparent. Nil:
-	// it brought none, and the job's trace is made from its birth.
+	// Trace is the trace context that the submission brought: trace (16 bytes), span (8) and flags (1) of a traceparent.
+	// Nil: it brought none, and the job's trace is made from its birth.
 	Trace []byte `json:"trace,omitempty"`
 	// Deadline is when the job's own timeout passes; zero: never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// ExpectBy is when its workflow expects it to be done; zero: never. WarnAt is when an operator is told that it will not be;
-	// zero, where something is expected: they were told in this round.
+	// ExpectBy is when its workflow expects it to be done; zero: never. WarnAt is when an operator is told that it will not
+	// be; zero, where ExpectBy is set: they were told in this round.
 	ExpectBy time.Time `json:"expectBy,omitzero"`
 	WarnAt   time.Time `json:"warnAt,omitzero"`
-	// Input is what the submitter gave, or whoever resubmitted it since; InputHash is of what was submitted, and
+	// Input is the input of the submission, or of the last resubmit that gave one; InputHash is of the submission, and
 	// distinguishes the same id with other content.
 	Input     Payload `json:"input,omitzero"`
 	InputHash string  `json:"inputHash"`
-	// Former are the inputs that it had before in this round and that something was done with, which may have to be undone;
-	// at most MaxFormerInputs.
+	// Former are the inputs that it had before in this round and that a step has used, which may have to be undone; at most
+	// MaxFormerInputs.
 	Former []Payload `json:"former,omitempty"`
 	// Steps are in the order of the workflow.
 	Steps []StepState `json:"steps"`
@@ -94,14 +94,13 @@ type Job struct {
 
 	// Rev counts the saves; the first is 1.
 	Rev int64 `json:"rev"`
-	// Requests names the last MaxRequests requests that were granted, oldest first: one of them that comes again is
-	// a duplicate.
+	// Requests names the last MaxRequests requests that were granted, oldest first: one that comes again is a duplicate.
 	Requests []string `json:"requests,omitempty"`
-	// Answers names the last MaxRequests failures that somebody outside told of a step under a name of theirs, oldest first.
+	// Answers names the last MaxRequests failures of steps that were reported from outside under a name, oldest first.
 	Answers []string `json:"answers,omitempty"`
 	// RemindAt is when the operator hears again of a job that is in Error still.
 	RemindAt time.Time `json:"remindAt,omitzero"`
-	// RequestedBy is who made the last request that was granted, at most MaxReasonBytes; empty where nobody knew.
+	// RequestedBy names the author of the last granted request, at most MaxReasonBytes; empty where the name was not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// Gone is the highest attempt of a step that the job has lost by being moved to another definition. Those that come in
 	// go on from it: the numbers of one are never used again.
@@ -112,54 +111,54 @@ type Job struct {
 	Transitions int `json:"transitions,omitempty"`
 	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.
 	Incarnation int `json:"incarnation,omitempty"`
-	// Seq is the number of the last announcement; Untold are those that nobody confirmed yet.
+	// Seq is the number of the last announcement; Untold are the unconfirmed ones.
 	Seq    int            `json:"seq,omitempty"`
 	Untold []Announcement `json:"untold,omitempty"`
 	// TellTries is how often in a row the listener could not be told, and TellAt when that is tried again; zero: at once.
 	TellTries int       `json:"tellTries,omitempty"`
 	TellAt    time.Time `json:"tellAt,omitzero"`
-	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell, or of MaxUntold others.
+	// Unheard is how many announcements were given up: undeliverable for MaxTell, or displaced by MaxUntold others.
 	Unheard int `json:"unheard,omitempty"`
 
-	// Changes is what it keeps of its transitions for those who hear of every one.
+	// Changes is the record of its transitions for the subscribers of every change.
 	Changes Changes `json:"changes,omitzero"`
 
 	// History is what the job knows of its history, which is kept beside it.
 	History History `json:"history,omitzero"`
 
-	// Spent is what AWS counts for the job, as far as its saves know; zero: nothing was counted. Nothing rests on it.
+	// Spent is the job's usage of AWS, as far as its saves know; zero: it was not counted. No decision rests on it.
 	Spent Spent `json:"spent,omitzero"`
 
-	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about it; a lower one leaves it alone.
+	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about it; others leave it.
 	Needs int `json:"needs,omitempty"`
-	// Kept is what a later release has stored here and this one does not know, encoded. Nothing reads it, and whoever
-	// writes the job back writes it, too. The parts of a job have theirs. It is text so that values can be compared.
+	// Kept is the fields that a later release has stored here and this one does not know, encoded. It is never read, and
+	// every write of the job writes it back. The parts of a job have theirs. It is text so that values can be compared.
 	Kept string `json:"-"`
 }
 
-// The levels of Job.Needs that this release gives. A job that uses nothing of a level does not need it, so that the release
-// before can go on with it.
+// The levels of Job.Needs that this release gives. A job that does not use the features of a level does not need it, so
+// that the release before can go on with it.
 const (
-	// LevelWaits: its workflow has what came with steps that wait or take long, or one of its steps was completed from
-	// outside.
+	// LevelWaits: its workflow has a feature that came with steps that wait or take long, or one of its steps was completed
+	// from outside.
 	LevelWaits = 2
-	// LevelRedefined: the job was moved to another definition, or given another input, and something of what it was before
-	// decides still: an undo with the input that its step had, a step whose earlier completion tokens are void.
+	// LevelRedefined: the job was moved to another definition, or given another input, and a part of its former state
+	// decides still: an undo with the input that its step had, a step with earlier completion tokens that are void.
 	LevelRedefined = 3
 )
 
-// MaxUntold is how many announcements a job keeps that were not confirmed. Of more the oldest are given up, those that are for the
-// listener alone first.
+// MaxUntold is how many unconfirmed announcements a job keeps. Beyond it the oldest are given up, those that are for
+// the listener alone first.
 const MaxUntold = 100
 
-// Announcement is a change of ProcessState that somebody must be told of, or that a job will be late. Its identity is job/seq.
+// Announcement is a change of ProcessState to be announced, or that a job will be late. Its identity is job/seq.
 type Announcement struct {
 	Seq          int                   `json:"seq"`
 	ProcessState makegood.ProcessState `json:"processState"`
 	Reason       string                `json:"reason,omitempty"`
 	At           time.Time             `json:"at"`
-	// Operator and Listener say who has not confirmed it yet. The two are distinguished: one that is gone neither
-	// silences the other nor makes them hear twice.
+	// Operator and Listener mark the receivers that have not confirmed it yet. The two are distinguished: one that is gone
+	// neither silences the other nor makes them hear twice.
 	Operator bool `json:"operator,omitempty"`
 	Listener bool `json:"listener,omitempty"`
 	// ExpectBy is set if it is not of a change: the job is expected to be done then, and will not be.
@@ -168,23 +167,23 @@ type Announcement struct {
 	Kept string `json:"-"`
 }
 
-// Claim is who works on an attempt, and until when.
+// Claim is the holder of an attempt, and the time until which it has the attempt.
 type Claim struct {
 	Attempt int `json:"attempt"`
 	// LockedBy is the agent's instance and a nonce, fresh for every message received, never an instance alone.
 	LockedBy   string    `json:"lockedBy"`
 	StartedAt  time.Time `json:"startedAt"`
 	CompleteBy time.Time `json:"completeBy"`
-	// Beside is how many other tasks the process that claimed it had, or could have had, under way, then or later: one of them
-	// may be what ended it. Zero: it ran alone, or whoever claimed it did not say. No job keeps it.
+	// Beside is how many other tasks the process that claimed it had, or could have had, under way, then or later: one such
+	// task may have ended it. Zero: it ran alone, or its holder did not say. No job keeps it.
 	Beside int `json:"beside,omitempty"`
-	// Progress is what was reported last, by this attempt or one before it. No job keeps it.
+	// Progress is the last report, by this attempt or one before it. No job keeps it.
 	Progress Progress `json:"progress,omitzero"`
-	// Bytes is the size of an item that is larger than MaxClaimItemBytes: a lie of its agent. Zero of every other. No job keeps it.
+	// Bytes is the size of an item above MaxClaimItemBytes: a lie of its agent. Zero of every other. No job keeps it.
 	Bytes int `json:"-"`
 }
 
-// MaxClaimItemBytes is how large the item of a claim may be. What this release writes is within 1 KB; a later one may write more.
+// MaxClaimItemBytes is how large the item of a claim may be. This release writes up to 1 KB, a later one perhaps more.
 const MaxClaimItemBytes = 4 << 10
 
 // Reported returns the progress that the holder of the claim has reported; the zero value where that is none.
@@ -214,8 +213,9 @@ func (p Progress) Fits() Progress {
 // writes it: no instance of its own is called so.
 const OutsidePrefix = "outside:"
 
-// OutsideShared is the LockedBy of an attempt that nobody claims, since its step is not exclusive, and whose task an embedded
-// engine has given to other processes: one or more. No other has it, since an instance and a nonce follow the prefix there.
+// OutsideShared is the LockedBy of an attempt that is not claimed, since its step is not exclusive, and that has a task
+// which an embedded engine has given to other processes: one or more. No other has it, since an instance and a nonce
+// follow the prefix there.
 const OutsideShared = OutsidePrefix + "shared"
 
 // Outside reports whether the claim was given to another process by the engine. Such a claim is flushed before its task
@@ -233,12 +233,12 @@ type StepState struct {
 	Kept string `json:"-"`
 }
 
-// ActivityState is the state of a step, or of its undo. All but NotStarted are what makegood.StepState says of them.
+// ActivityState is the state of a step, or of its undo. makegood.StepState describes all but NotStarted.
 type ActivityState string
 
 // The states of an activity.
 const (
-	// NotStarted: it waits for what it needs, or for being wanted.
+	// NotStarted: it waits for its dependencies, or for being wanted.
 	NotStarted   ActivityState = ""
 	Dispatched                 = ActivityState(makegood.StepDispatched)
 	Backoff                    = ActivityState(makegood.StepBackoff)
@@ -247,7 +247,7 @@ const (
 	Failed                     = ActivityState(makegood.StepFailed)
 	Withdrawn                  = ActivityState(makegood.StepWithdrawn)
 	Irreversible               = ActivityState(makegood.StepIrreversible)
-	// Waiting: nobody works on it. Whoever holds its completion token completes it, or its deadline ends it.
+	// Waiting: no agent works on it. The holder of its completion token completes it, or its deadline ends it.
 	Waiting = ActivityState(makegood.StepWaiting)
 )
 
@@ -259,21 +259,21 @@ type Activity struct {
 	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
 	Tries        int `json:"tries,omitempty"`
 	FailureCount int `json:"failureCount,omitempty"`
-	// FailingSince: when the first of those granted failed, moved on by the time in which nothing was tried (Retry.For).
+	// FailingSince: when the first of those granted failed, moved on by the time without attempts (Retry.For).
 	FailingSince time.Time `json:"failingSince,omitzero"`
-	// Interruptions counts claimed attempts over which the embedded engine died: the first few, and of the later ones those that
-	// ran alone in it.
+	// Interruptions counts claimed attempts over which the embedded engine died: the first few, and of the later ones those
+	// that ran alone in it.
 	Interruptions int `json:"interruptions,omitempty"`
 	// At is when the latest attempt was last sent (Dispatched), or when the next is due (Backoff).
 	At time.Time `json:"at,omitzero"`
-	// Resent is how often the task of the latest attempt was sent again because nobody claimed it.
+	// Resent is how often the task of the latest attempt was sent again because it was not claimed.
 	Resent int `json:"resent,omitempty"`
 	// Cause names the event that made the latest attempt due, or asked for its end; the same event derives its task,
 	// or its closing, again.
 	Cause string `json:"cause,omitempty"`
 	// OpenedAt is when the latest attempt was made, if it was sent again since; else At is.
 	OpenedAt time.Time `json:"openedAt,omitzero"`
-	// LookAt is when the latest attempt is looked at, or closed, if nothing is heard of it (Dispatched).
+	// LookAt is when the latest attempt is looked at, or closed, if it stays silent (Dispatched).
 	LookAt time.Time `json:"lookAt,omitzero"`
 	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
 	Closing bool `json:"closing,omitempty"`
@@ -282,21 +282,22 @@ type Activity struct {
 	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
 	// the latest can be closed.
 	Silent Claim `json:"silent,omitzero"`
-	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process, uncounted, and the
-	// next ones run with nothing beside them. Or the embedded engine has died over a few of its attempts.
+	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process,
+	// uncounted, and the next ones run alone. Or the embedded engine has died over a few of its attempts.
 	Alone bool `json:"alone,omitempty"`
 	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
 	By string `json:"by,omitempty"`
 	// Generation is the highest attempt that its step had when it came to be another in this round: described by another
-	// definition, or to be asked with another input. The completion tokens of those attempts are of what it was. Zero: it never did.
+	// definition, or to be asked with another input. The completion tokens of those attempts are of the former step. Zero:
+	// it never did.
 	Generation int `json:"generation,omitempty"`
-	// Former is the number, from 1, of the one of Job.Former that its attempts saw; zero: the input that the job has. Only a
-	// step that may have to be undone has one.
+	// Former is the number, from 1, of the one of Job.Former that its attempts saw; zero: the input that the job has. Only
+	// a step that may have to be undone has one.
 	Former int `json:"former,omitempty"`
 	// WentTo is the step that its onError or its onAnswer went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
-	// Repeats counts the successes after which the step was not ready, RepeatTries those of them since repetitions were
-	// granted afresh. RepeatSince is when the first attempt since then was made.
+	// Repeats counts the successes after which the step was not ready, RepeatTries those since repetitions were granted
+	// afresh. RepeatSince is when the first attempt since then was made.
 	Repeats     int        `json:"repeats,omitempty"`
 	RepeatTries int        `json:"repeatTries,omitempty"`
 	RepeatSince time.Time  `json:"repeatSince,omitzero"`
@@ -304,14 +305,14 @@ type Activity struct {
 	Error       *StepError `json:"error,omitempty"`
 	StartedAt   time.Time  `json:"startedAt,omitzero"`
 	FinishedAt  time.Time  `json:"finishedAt,omitzero"`
-	// LastStartedAt is when the last attempt was claimed of which that was told, if it is not the first; StartedAt is that of the
-	// first. Nothing rests on it.
+	// LastStartedAt is when the last attempt with a known claim was claimed, if it is not the first; StartedAt is that of
+	// the first. No decision rests on it.
 	LastStartedAt time.Time `json:"lastStartedAt,omitzero"`
-	// Wait is what is known of its waiting, while it does. It is never changed in place.
+	// Wait is the state of its waiting, while it waits. It is never changed in place.
 	Wait *Wait `json:"wait,omitempty"`
 	// Completion is the last that was given to it from outside, in this round. It is never changed in place.
 	Completion *Completion `json:"completion,omitempty"`
-	// Settled is who settled it by hand, and why; see Job.Settled. It is never changed in place.
+	// Settled is the person that settled it by hand, and why; see Job.Settled. It is never changed in place.
 	Settled *Settlement `json:"settled,omitempty"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
@@ -320,11 +321,11 @@ type Activity struct {
 // Settlement is that a person has dealt with a step, or its undo, outside the job.
 type Settlement struct {
 	// Round is that of the job when they did. A release that does not know of settlements takes one along into later
-	// rounds, in which it says nothing.
+	// rounds, in which it has no effect.
 	Round int `json:"round"`
-	// Answer names what was said: the same one again is the same.
+	// Answer names the settlement: the same one again is the same.
 	Answer string `json:"answer"`
-	// By is who said so, as whoever took the request knows; at most MaxCompletedByBytes. Reason is why; at most MaxReasonBytes.
+	// By is its author, as the request's receiver knows it, at most MaxCompletedByBytes; Reason at most MaxReasonBytes.
 	By     string    `json:"by,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
@@ -332,15 +333,14 @@ type Settlement struct {
 	Kept string `json:"-"`
 }
 
-// Wait is how long an activity waits, and who was asked to complete it. It began at the activity's At, which moves with
-// its deadline when the job was paused meanwhile.
+// Wait is how long an activity waits, and the people asked to complete it. It began at the activity's At, which moves
+// with its deadline when the job was paused meanwhile.
 type Wait struct {
-	// Deadline is when it ends, if nobody completes it.
+	// Deadline is when it ends, if it is not completed.
 	Deadline time.Time `json:"deadline"`
 	// For is how long it was to wait when it began.
 	For makegood.Duration `json:"for,omitzero"`
-	// Asked counts the moments that came at which somebody is to be asked or reminded, Heard those of them at which
-	// they were.
+	// Asked counts the moments that came at which people are to be asked or reminded, Heard those at which they were.
 	Asked int `json:"asked,omitempty"`
 	Heard int `json:"heard,omitempty"`
 	// Tries is how often in a row they could not be told, and AskAt when that is tried again; zero: at once.
@@ -350,28 +350,28 @@ type Wait struct {
 	Kept string `json:"-"`
 }
 
-// Completion is an answer from outside: by whoever holds the completion token of a step, or by its address.
+// Completion is an answer from outside: by the holder of the completion token of a step, or by its address.
 type Completion struct {
-	// Answer names what was answered, Request the asking: the same one again is the same.
+	// Answer names the answer, Request the asking: the same one again is the same.
 	Answer  string `json:"answer"`
 	Request string `json:"request,omitempty"`
-	// By is who completed it, as whoever took the request knows, at most MaxCompletedByBytes; Why is why, at most MaxReasonBytes.
+	// By is its author, as the request's receiver knows it, at most MaxCompletedByBytes; Why at most MaxReasonBytes.
 	By  string `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
 	// Held: it is taken when the attempt that is out has ended. Early: it is taken when the activity begins to wait.
 	Held  bool `json:"held,omitempty"`
 	Early bool `json:"early,omitempty"`
-	// Output and Error are what it says, until it is taken: a success, or with Error a failure.
+	// Output and Error are its content, until it is taken: a success, or with Error a failure.
 	Output Payload    `json:"output,omitzero"`
 	Error  *StepError `json:"error,omitempty"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
 }
 
-// Held reports whether an answer was given that ends the attempt which is out: nobody wants that any more.
+// Held reports whether an answer was given that ends the attempt which is out: that is not wanted any more.
 func (a Activity) Held() bool { return a.Completion != nil && a.Completion.Held }
 
-// Taken is what is remembered of a completion when it was taken.
+// Taken is the part of a completion that is remembered when it was taken.
 func (c Completion) Taken() *Completion {
 	return &Completion{Answer: c.Answer, Request: c.Request, By: c.By, Why: c.Why, Kept: c.Kept}
 }
@@ -438,7 +438,7 @@ func (j Job) Step(name string) (StepState, bool) {
 	return StepState{}, false
 }
 
-// InputOf returns the input that a step is asked with, or its undo: an undo has the one that the attempts of its step had.
+// InputOf returns the input that a step is asked with, or its undo: an undo has that of the attempts of its step.
 func (j Job) InputOf(step string, undo bool) Payload {
 	if s, _ := j.Step(step); undo && s.Forward.Former > 0 {
 		return j.Former[s.Forward.Former-1]
@@ -457,7 +457,7 @@ func (j Job) Settled(a Activity) *Settlement {
 // Paused reports whether the job is paused.
 func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
 
-// Expected reports whether its workflow expects it to be done by ExpectBy and it is on its way there, perhaps in another round.
+// Expected reports whether its workflow expects it to be done by ExpectBy and it is on its way, in whichever round.
 func (j Job) Expected() bool {
 	goes := !j.ProcessState.Finished() && j.ProcessState != makegood.JobError && !j.Paused()
 	return !j.ExpectBy.IsZero() && goes && (j.Desired == makegood.JobProcessed || j.AnotherRound)
@@ -466,13 +466,13 @@ func (j Job) Expected() bool {
 // Warned reports whether an operator was told, or is to be told, that an expected job will not be done in time.
 func (j Job) Warned() bool { return j.Expected() && j.WarnAt.IsZero() }
 
-// Told reports whether everybody who listens was told of everything, of every change, too.
+// Told reports whether every receiver was told of everything, of every change, too.
 func (j Job) Told() bool { return len(j.Untold) == 0 && len(j.Changes.Pending) == 0 }
 
-// Clone returns a copy that shares nothing that is ever changed: payloads and errors are written once.
+// Clone returns a copy that shares no part that is ever changed: payloads and errors are written once.
 func (j Job) Clone() Job { return j.CloneIn(nil) }
 
-// CloneIn is Clone, but its steps lie in room, where that is large enough: nobody has that any more.
+// CloneIn is Clone, but its steps lie in room, where that is large enough: room must not be in use any more.
 func (j Job) CloneIn(room []StepState) Job {
 	if n := len(j.Steps); n > 0 && n <= cap(room) {
 		j.Steps = append(room[:0], j.Steps...)

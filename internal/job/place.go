@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Place is a step in a round and a direction, and how whoever speaks of it knows it.
+// Place is a step in a round and a direction, and how the caller knows it.
 type Place struct {
 	Step string
 	Undo bool
@@ -18,7 +18,7 @@ type Place struct {
 	Round int
 	// Generation is Activity.Generation as a token says it: which description of the step it is of.
 	Generation int
-	// Token is the completion token; empty where whoever asks is known, and named the step by its address.
+	// Token is the completion token; empty where the caller is known, and named the step by its address.
 	Token string
 }
 
@@ -42,14 +42,14 @@ const (
 	generationScheme = 2
 )
 
-// ErrCompletionToken: a text is no completion token. ErrLaterCompletionToken: it is one that only a later release can read.
+// ErrCompletionToken: a text is no completion token. ErrLaterCompletionToken: only a later release can read it.
 var (
 	ErrCompletionToken      = errors.New("this is no completion token")
 	ErrLaterCompletionToken = errors.New("this is a completion token of a later release")
 )
 
-// Says is what a completion token of a place says, and what its code is made of. Neither ids nor names of steps have such
-// a byte as is between them.
+// Says is the text of a completion token of a place, from which its code is made. Neither ids nor names of steps have
+// such a byte as is between them.
 func (p Place) Says(id string) string {
 	direction := "forward"
 	if p.Undo {
@@ -71,7 +71,7 @@ func WriteCompletionToken(id string, p Place, code string) string {
 	return "c" + strconv.Itoa(scheme) + "." + base64.RawURLEncoding.EncodeToString([]byte(p.Says(id))) + "." + code
 }
 
-// ReadCompletionToken says of which job and step a completion token speaks. Whether it is genuine only the job can tell.
+// ReadCompletionToken returns the job and step of a completion token. Whether it is genuine only the job can tell.
 // ErrCompletionToken, ErrLaterCompletionToken.
 func ReadCompletionToken(token string) (id string, p Place, err error) {
 	parts := strings.Split(token, ".")

@@ -1,14 +1,14 @@
 package job
 
-// SpentParts is in how many parts a request is counted: a share of one that up to ten messages have in common is a whole number
-// of them.
+// SpentParts is the number of parts in which a request is counted: a share of a request that up to ten messages have in
+// common is a whole number of parts.
 const SpentParts = 2520
 
-// Spent is what AWS counts for a job, in units that have a price. Nothing is ever decided by it: it is not what the machine
-// sees, and no condition asks for it. The zero value says that nothing was counted.
+// Spent is the usage of AWS by a job, in units that have a price. It never decides: the machine does not see it, and no
+// condition asks for it. The zero value: usage was not counted.
 type Spent struct {
-	// Writes are write units of DynamoDB, those of its indexes and of failed conditions among them. HalfReads are halves of a
-	// read unit: an eventually consistent read costs half of one.
+	// Writes are write units of DynamoDB, those of its indexes and of failed conditions among them. HalfReads are halves of
+	// a read unit: an eventually consistent read costs half of one.
 	Writes    int64 `json:"writes,omitempty"`
 	HalfReads int64 `json:"halfReads,omitempty"`
 	// Requests are those of SQS, Invocations those of Lambda, both in SpentParts of one.
@@ -21,7 +21,7 @@ type Spent struct {
 // Counted reports whether anything was counted.
 func (s Spent) Counted() bool { return s != Spent{} }
 
-// maxSpent is as far as a number grows. A job whose agents lie again and again stays one that can be read.
+// maxSpent is as far as a number grows. A job stays readable even if its agents lie again and again.
 const maxSpent = 1 << 60
 
 // Plus returns both together.
@@ -34,7 +34,7 @@ func (s Spent) Plus(more Spent) Spent {
 
 func plus(a, b int64) int64 { return min(a, maxSpent) + min(b, maxSpent-min(a, maxSpent)) }
 
-// Minus returns what is left of s without less.
+// Minus returns s without less.
 func (s Spent) Minus(less Spent) Spent {
 	return Spent{
 		Writes: s.Writes - less.Writes, HalfReads: s.HalfReads - less.HalfReads,

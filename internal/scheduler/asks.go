@@ -15,7 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// asking is a question that is due, those who are asked, and what became of each.
+// asking is a question that is due, the people asked, and the outcome of each.
 type asking struct {
 	due      job.Ask
 	question notify.Question
@@ -23,8 +23,8 @@ type asking struct {
 	errs     []error
 }
 
-// askAll asks those who are to complete steps that wait, and returns the events that say who was told. Who cannot be told
-// holds up nobody: it stays in the job, and is tried again.
+// askAll asks the people that are to complete waiting steps, and returns the events that say which were told. A person
+// that cannot be told holds up no other: the question stays in the job, and is tried again.
 func (s *Scheduler) askAll(ctx context.Context, w *work) (became []job.Event) {
 	all := s.askings(ctx, w)
 	s.askEach(ctx, all)
@@ -44,7 +44,7 @@ func (s *Scheduler) askAll(ctx context.Context, w *work) (became []job.Event) {
 	return became
 }
 
-// askings returns what is to be asked, but for steps that wait no more.
+// askings returns the questions to ask, but for steps that wait no more.
 func (s *Scheduler) askings(ctx context.Context, w *work) (all []*asking) {
 	for _, c := range w.asks {
 		q, ok := machine.QuestionOf(w.moved.compiled.Workflow, w.moved.job, c)
@@ -74,8 +74,8 @@ func (s *Scheduler) askings(ctx context.Context, w *work) (all []*asking) {
 	return all
 }
 
-// askEach asks everybody, each one thing after the other and all side by side, so that one who hangs costs the others nothing.
-// Where one of those of a question could not be told, all of them are told again.
+// askEach asks all people side by side, and each person one question after the other, so that a slow one does not delay
+// the others. Where one of a question's people could not be told, all its people are told again.
 func (s *Scheduler) askEach(ctx context.Context, all []*asking) {
 	calls := make(map[string][]func())
 	for _, a := range all {
@@ -114,7 +114,7 @@ func (s *Scheduler) questionOf(ctx context.Context, m *moved, step string, undo 
 	return wait.Question, err
 }
 
-// waitFact is the fact about a step that waits by itself, of which with is what its expressions gave.
+// waitFact is the fact about a step that waits by itself; with is the value of its expressions.
 func waitFact(agent string, with json.RawMessage) machine.Fact {
 	wait, err := workflowfile.WaitOf(agent, with)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxCarried is how many changes a job may carry on of which this process does not know that they were published. Of more it
+	// maxCarried is how many changes a job may carry that this process does not know to be published. If there are more, it
 	// publishes before the save, which then need not keep them.
 	maxCarried = 16
 	// publishFirst is how long a save waits for that, at most, and not again for publishPause when it was in vain.
@@ -22,12 +22,12 @@ const (
 	maxLedger = 5000
 )
 
-// ledger knows up to which number this process has published the changes of jobs, of those that it had to do with last. What
-// it has forgotten is published once more.
+// ledger knows up to which number this process has published the changes of jobs, for the last jobs it worked on.
+// Changes that it has forgotten are published once more.
 type ledger struct {
 	mu          sync.Mutex
 	recent, old map[ledgerKey]int
-	// doubted is until when nothing is published before a save.
+	// doubted is the time until which no publishing precedes a save.
 	doubted time.Time
 }
 
@@ -71,19 +71,19 @@ func (l *ledger) doubt(until time.Time) {
 	l.doubted = until
 }
 
-// publishing is what is published of some jobs, while their people are told.
+// publishing is the publishing of some jobs' changes, while their people are told.
 type publishing struct {
 	done   chan struct{}
 	became map[*work]job.Event
 }
 
-// of waits, and returns what is to be said to a job of it; nil: nothing.
+// of waits, and returns the event that tells a job the outcome; nil: none.
 func (p publishing) of(w *work) job.Event {
 	<-p.done
 	return p.became[w]
 }
 
-// publishAll begins to publish what is pending of the jobs of a list, those of all of them together. All their tasks are out.
+// publishAll begins to publish the pending changes of the jobs of a list, all together. All their tasks are out.
 func (s *Scheduler) publishAll(ctx context.Context, list []*work) publishing {
 	p := publishing{done: make(chan struct{}), became: make(map[*work]job.Event)}
 	var due []*work
@@ -115,12 +115,12 @@ func (s *Scheduler) publishAll(ctx context.Context, list []*work) publishing {
 	return p
 }
 
-// soon reports whether somebody has to do with a job before its changes would be tried again.
+// soon reports whether an event will move the job before its changes would be tried again.
 func (s *Scheduler) soon(j job.Job) bool {
 	return !j.CompleteBy.IsZero() && !j.CompleteBy.After(s.now().Add(limits.MaxTellAgain))
 }
 
-// saidOf is what a job is told of how the publishing of its changes went; nil: its next save knows, or whoever comes to it.
+// saidOf is the event that tells a job how its publishing went; nil: its next save knows, or the next caller finds it.
 func (s *Scheduler) saidOf(ctx context.Context, c job.Publish, id string, err error) job.Event {
 	switch {
 	case errors.Is(err, changes.ErrLater):
@@ -136,7 +136,7 @@ func (s *Scheduler) saidOf(ctx context.Context, c job.Publish, id string, err er
 	}
 }
 
-// publishLast publishes what the saving of who was told has changed of a job: it may have been held then.
+// publishLast publishes the changes from the saving of the told receivers: the job may have been held then.
 func (s *Scheduler) publishLast(ctx context.Context, j job.Job) {
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
@@ -145,7 +145,7 @@ func (s *Scheduler) publishLast(ctx context.Context, j job.Job) {
 	}
 }
 
-// publish publishes runs, but for those with nothing that this process does not know to be published, and notes what was.
+// publish publishes runs, without those that this process knows to be published, and notes the outcome.
 func (s *Scheduler) publish(ctx context.Context, all []changes.Run) []error {
 	errs := make([]error, len(all))
 	var runs []changes.Run
@@ -178,8 +178,8 @@ func (s *Scheduler) publish(ctx context.Context, all []changes.Run) []error {
 	return errs
 }
 
-// publishFirst publishes what a job carries before it is saved again, if that has become much. A save does not wait long for it,
-// and not again soon if it was in vain: the job goes on all the same.
+// publishFirst publishes the changes that a job carries before it is saved again, if there are many. A save does not
+// wait long for it, and not again soon if it was in vain: the job goes on all the same.
 func (s *Scheduler) publishFirst(ctx context.Context, loaded job.Job) {
 	if s.config.Changes == nil || len(loaded.Changes.Pending) < maxCarried || s.ledger.doubts(s.now()) {
 		return

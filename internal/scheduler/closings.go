@@ -27,7 +27,7 @@ type knowledge struct {
 
 func newKnowledge() *knowledge { return new(knowledge) }
 
-// note keeps an answer. Most moves ask nothing, so there is no map before the first. k.mu is held.
+// note keeps an answer. Most moves ask no question, so there is no map before the first. k.mu is held.
 func (k *knowledge) note(ask machine.Ask, found job.Found) {
 	if k.found == nil {
 		k.found = make(map[machine.Ask]job.Found)
@@ -35,8 +35,8 @@ func (k *knowledge) note(ask machine.Ask, found job.Found) {
 	k.found[ask] = found
 }
 
-// forgetLooks leaves what stays true: an attempt that was closed stays so, what was only looked at does not. A claim
-// of an attempt newer than the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
+// forgetLooks keeps the closings, which stay true, and drops the looks, which may not. A claim of an attempt newer than
+// the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
 func (k *knowledge) forgetLooks() {
 	for ask, found := range k.found {
 		if ask.Kind == machine.AskLook && found.Finding != job.FoundOver {
@@ -49,8 +49,8 @@ func (k *knowledge) forgetLooks() {
 	k.unsaved = nil
 }
 
-// assume answers what is asked about an attempt that an earlier event of the same batch has opened. Nobody was sent its
-// task, and it must not be closed before it was saved: it would be closed for whoever opens it, if this save fails.
+// assume answers questions about an attempt that an earlier event of the same batch has opened. Its task was not sent,
+// and it must not be closed before it was saved: if this save fails, it would be closed for the one that opens it.
 func (k *knowledge) assume(ask machine.Ask) {
 	found := job.Found{Finding: job.FoundNobody}
 	if ask.Kind == machine.AskLook {
@@ -71,14 +71,14 @@ func (s *Scheduler) findOut(ctx context.Context, m *moved, j job.Job, asks []mac
 	return s.answerAll(ctx, m, j, asks)
 }
 
-// answerAll is apart from findOut, so that of a job about which nothing is asked no copy is made for it.
+// answerAll is apart from findOut, which then makes no copy of a job without questions.
 func (s *Scheduler) answerAll(ctx context.Context, m *moved, j job.Job, asks []machine.Ask) error {
 	errs := unanswered(len(asks))
 	inParallel(len(asks), func(i int) { errs[i] = s.answer(ctx, m, j, asks[i]) })
 	return errors.Join(errs...)
 }
 
-// errUnanswered is what stands for an answer until there is one: a goroutine that ends without one has none.
+// errUnanswered stands for a missing answer: a goroutine that ends without one has none.
 var errUnanswered = errors.New("no answer")
 
 func unanswered(n int) []error {
@@ -117,7 +117,7 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 	}
 	found, err := s.ask(ctx, m, j, ask, m.now)
 	if errors.Is(err, store.ErrConflict) {
-		// The claim that was to be overruled is another one now: nothing that was found still counts.
+		// The claim that was to be overruled is another one now: no finding counts any more.
 		m.known.mu.Lock()
 		clear(m.known.found)
 		m.known.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 	return nil
 }
 
-// ask asks as of now: for a decision, the moment of it.
+// ask asks as of now: for a decision, its moment.
 func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.Ask, now time.Time) (job.Found, error) {
 	slot, until := slotOf(m.compiled.Workflow, j, ask.Step, ask.Undo)
 	switch ask.Kind {
@@ -171,8 +171,8 @@ func slotOf(w makegood.Workflow, j job.Job, step string, undo bool) (slot store.
 	return store.Slot{Agent: agent, Job: j.ID, Birth: j.Birth, Step: step}, activity.ClaimUntil()
 }
 
-// close closes the attempts of a job that are unwanted. The answers move it, all in one move. What could not be closed is an error beside that;
-// the event comes again, or the Supervisor does.
+// close closes the attempts of a job that are unwanted. The answers move it, all in one move. A failed closing is an
+// error beside that; the event comes again, or the Supervisor does.
 func (s *Scheduler) close(ctx context.Context, w *work) {
 	unwanted := w.unwanted
 	w.unwanted = nil
@@ -200,8 +200,8 @@ func (s *Scheduler) closeOne(ctx context.Context, m *moved, c job.CloseAttempt) 
 	return job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}, nil
 }
 
-// Held returns the claims on those attempts of a job that are out, by step: for people to look at. An attempt that nobody
-// holds is not among them, and of a job that is a newer release's none is.
+// Held returns the claims on those attempts of a job that are out, by step: for people to look at. It leaves out
+// attempts without a holder, and all attempts of a newer release's job.
 func (s *Scheduler) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
 	compiled, err := s.definition(ctx, j.Definition)
 	if errors.Is(err, store.ErrNewer) {
@@ -218,7 +218,7 @@ type Looker interface {
 	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error)
 }
 
-// Held is what the method says, for who has a store and no Scheduler.
+// Held is the method of this name for a caller that has a store and no Scheduler.
 func Held(ctx context.Context, closings Looker, w makegood.Workflow, j job.Job, now time.Time) (map[string]job.Claim, error) {
 	asks := machine.Out(w, j)
 	if len(asks) == 0 {
@@ -227,8 +227,8 @@ func Held(ctx context.Context, closings Looker, w makegood.Workflow, j job.Job, 
 	return looks{closings, w, j, now}.held(ctx, asks)
 }
 
-// looks are looks at the claims of one job. They are apart from Held, so that of a job of which nothing is out no copy is
-// made for them.
+// looks are looks at the claims of one job. They are apart from Held, which then makes no copy of a job without open
+// attempts.
 type looks struct {
 	closings Looker
 	w        makegood.Workflow

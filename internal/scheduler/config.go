@@ -22,41 +22,41 @@ type Config struct {
 	Closings    store.Closings
 	Payloads    store.Payloads
 	Definitions store.Definitions
-	// CurrentFor is for how long a submission may take a definition for the current one of its workflow that was so when it was read.
-	// Zero: each submission reads it.
+	// CurrentFor is for how long a submission may take a definition for the current one of its workflow that was so when it
+	// was read. Zero: each submission reads it.
 	CurrentFor time.Duration
-	// Large, if set, has the large payloads that inputs and outputs refer to. Nil: nothing in them is a reference.
+	// Large, if set, has the large payloads that inputs and outputs refer to. Nil: they hold no references.
 	Large payload.Keeper
-	// LargeAge is from what age on a job's payloads are kept anew, as long as anything happens to it; zero: the store keeps them as
-	// long as the job is there.
+	// LargeAge is from what age on a job's payloads are kept anew, as long as the job has events; zero: the store keeps
+	// them as long as the job is there.
 	LargeAge time.Duration
 	Queue    queue.Sender
-	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are distinguished.
+	// Notifier alerts an operator; Listener, if set, tells a job's listener. The two are distinguished.
 	Notifier notify.Notifier
 	Listener notify.Notifier
-	// Changes, if set, is told of every change of every job. Nil: nothing is kept for it.
+	// Changes, if set, is told of every change of every job. Nil: jobs keep no changes.
 	Changes changes.Publisher
-	// Asker tells those who are asked to complete a step that waits; nil: a workflow that asks somebody is refused.
+	// Asker tells the people asked to complete a step that waits; nil: a workflow that asks a person is refused.
 	Asker notify.Asker
 	// Link makes the link of a completion token, under which a person can answer; nil: there is none.
 	Link func(completion string) string
-	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's. Undos names the one for undos;
-	// nil: they go where all tasks go.
+	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's. Undos names the one
+	// for undos; nil: they go where all tasks go.
 	Events       string
 	Quarantine   string
 	Tasks, Undos func(agent string) string
-	// Asked are the registered names of those whom a workflow may ask; Asker knows them.
+	// Asked are the registered names of the people that a workflow may ask; Asker knows them.
 	Asked []string
 	// Replies are the registered names that a submission may give as replyTo.
 	Replies []string
-	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
+	// Agents are those that have a queue; a workflow with another is refused. Empty: agents are not checked.
 	Agents []string
 	// Submissions is the queue of their own that submissions by message come from (HandleSubmissions); one on the events
-	// queue is poison then: who may send replies may not submit. Empty: they come with the events.
+	// queue is poison then: a sender of replies may not submit. Empty: they come with the events.
 	Submissions string
 	// Held, if set, knows which agents and workflows are paused.
 	Held Holds
-	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
+	// Reminders: send delayed events for deadlines that are near, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
 	// limits.MaxEvaluationBytes says and more; default: DefaultEvaluations.
@@ -67,7 +67,7 @@ type Config struct {
 	Incarnation int
 	// Stopped is the run before it, if that did not die but was told to stop; 0: it died, or there was none.
 	Stopped int
-	// Period is how often the Supervisor looks at what is overdue.
+	// Period is how often the Supervisor looks at overdue jobs.
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(job.Job)
@@ -89,23 +89,22 @@ type Config struct {
 
 // Holds is what a Scheduler asks which agents and workflows are paused; see holds.Reader.
 type Holds interface {
-	// Now returns what was held a few seconds ago, Surely what is held now.
+	// Now returns the holds of a few seconds ago, Surely the holds of now.
 	Now(ctx context.Context) (job.Holds, error)
 	Surely(ctx context.Context) (job.Holds, error)
 }
 
-// Watch tells others of what happens to jobs. It must not block, and cannot fail. One that has a method Tells() bool, which says
-// no, is not told of events: nothing is put together for it.
+// Watch tells others of the events of jobs. It must not block, and cannot fail. One with a method Tells() bool that
+// returns false is not told of events: they are not put together for it.
 type Watch interface {
 	// Happened is told of the events that a save has made so, in their order, once it held. Of a birth, Before is zero.
 	Happened(ctx context.Context, all []job.Happened)
-	// Traceparent is what the agent of an attempt is given to continue the job's trace; empty: nothing.
+	// Traceparent is given to the agent of an attempt to continue the job's trace; empty: none is given.
 	Traceparent(j job.Job, d job.Dispatch) string
 	// Context is ctx with the trace of a job.
 	Context(ctx context.Context, j job.Job) context.Context
 }
 
-// nobody hears of nothing.
 type nobody struct{}
 
 func (nobody) Happened(context.Context, []job.Happened) {}
@@ -114,13 +113,12 @@ func (nobody) Traceparent(job.Job, job.Dispatch) string { return "" }
 
 func (nobody) Context(ctx context.Context, _ job.Job) context.Context { return ctx }
 
-// complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a
-// mistake.
+// complete fills in the fields that were left out. It panics on fields that cannot work: the wiring is mistaken.
 func (c Config) complete() Config {
 	if c.Jobs == nil || c.Closings == nil || c.Payloads == nil || c.Definitions == nil || c.Queue == nil || c.Tasks == nil {
 		panic("scheduler: the configuration must have Jobs, Closings, Payloads, Definitions, Queue and Tasks")
 	}
-	// What is loaded is given to the core, which works on a copy, and what is saved is not changed any more.
+	// Loaded jobs are given to the core, which works on a copy, and saved jobs are not changed any more.
 	c.Jobs = store.Shared(c.Jobs)
 	if c.Now == nil {
 		c.Now = time.Now

@@ -10,8 +10,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// currents remembers for CurrentFor which definitions are current, of the workflows that are submitted to: all submissions to a
-// workflow would read one item, which DynamoDB gives 3,000 times a second at most.
+// currents remembers for CurrentFor which definitions are current, of the workflows that are submitted to: all
+// submissions to a workflow would read one item, which DynamoDB gives 3,000 times a second at most.
 type currents struct {
 	mu    sync.Mutex
 	known map[string]current
@@ -23,8 +23,8 @@ type current struct {
 	until time.Time
 }
 
-// current returns the hash of the definition that is current for a workflow's name, or was less than CurrentFor ago. A name that
-// is not known is ErrInvalid.
+// current returns the hash of the definition that is current for a workflow's name, or was less than CurrentFor ago. A
+// name that is not known is ErrInvalid.
 func (s *Scheduler) current(ctx context.Context, workflow string) (string, error) {
 	began := s.config.Now()
 	if hash, ok := s.currents.get(workflow, began); ok {

@@ -18,7 +18,7 @@ var (
 	_ queue.Handler = (*Scheduler)(nil).HandleSubmissions
 )
 
-// errMisplaced: a submission came by the queue of replies, or something else by that of submissions.
+// errMisplaced: a submission came by the queue of replies, or another message by that of submissions.
 var errMisplaced = fmt.Errorf("%w: submissions, and nothing else, come by the submissions queue", wire.ErrPoison)
 
 // errHint: a hint to the schedules or the pauses came to the Scheduler; package router leads them elsewhere.
@@ -28,7 +28,7 @@ var errHint = fmt.Errorf("%w: a hint that is no event of a job", wire.ErrPoison)
 // one save; what all jobs of the batch must send goes out together. The answer names the records that
 // must be delivered again.
 func (s *Scheduler) HandleSQS(ctx context.Context, received events.SQSEvent) (events.SQSEventResponse, error) {
-	// Whoever may reply may not submit, where there is another queue for that.
+	// A sender of replies may not submit, where there is another queue for that.
 	b := decode(s.config.Events, received, func(submits bool) bool { return !submits || s.config.Submissions == "" })
 	return s.handle(ctx, b), nil
 }
@@ -43,10 +43,10 @@ func (s *Scheduler) HandleSubmissions(ctx context.Context, received events.SQSEv
 // batch is what the records of one queue say.
 type batch struct {
 	queue string
-	// work is one entry for each job that events came for, and one for each submission whose job is stored.
+	// work is one entry for each job that events came for, and one for each submission with a stored job.
 	work        []*work
 	submissions []submission
-	// records are all of them, as they came.
+	// records are all records, as they came.
 	records []events.SQSMessage
 	unfit   []unfit
 	// left are the records that a newer release must decide about, failed the message ids of those that must come again.
@@ -61,15 +61,15 @@ type submission struct {
 	account *spend.Account
 }
 
-// unfit is a record of which nothing can be made, now or ever, and why.
+// unfit is a record that cannot be decoded or acted on, now or ever, and the reason.
 type unfit struct {
 	record events.SQSMessage
 	in     wire.Incoming
 	why    error
 }
 
-// decode reads the records that a queue delivered, in their order. takes says whether that queue is the place for what
-// submits, and for what does not.
+// decode reads the records that a queue delivered, in their order. takes says whether that queue is the place for
+// submissions, and for other messages.
 func decode(name string, received events.SQSEvent, takes func(submits bool) bool) *batch {
 	b := &batch{queue: name, records: received.Records}
 	for _, record := range received.Records {
@@ -120,7 +120,7 @@ func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventRespons
 	return sqsbatch.Response(b.failed)
 }
 
-// putAllAway deals with all records of which nothing could be made so far.
+// putAllAway deals with all records that turned out unfit so far.
 func (s *Scheduler) putAllAway(ctx context.Context, b *batch) {
 	for _, u := range b.unfit {
 		s.putAway(ctx, b, u)
@@ -128,8 +128,8 @@ func (s *Scheduler) putAllAway(ctx context.Context, b *batch) {
 	b.unfit = nil
 }
 
-// putAway deals with a record of which nothing could be made: what a newer release must decide about is left, what is
-// hopeless goes into quarantine, and all else comes again.
+// putAway deals with an unfit record: one that a newer release must decide about is left, a hopeless one goes into
+// quarantine, and any other comes again.
 func (s *Scheduler) putAway(ctx context.Context, b *batch, u unfit) {
 	switch {
 	case u.in.Repeats:

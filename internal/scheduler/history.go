@@ -7,7 +7,7 @@ import (
 )
 
 // enter adds entries to the history of a job that is about to be saved: a page, which is written before the save that
-// names it. One whose save is lost is named by nothing.
+// names it. If that save is lost, no job names the page.
 func (v *values) enter(j *job.Job, entries []job.Entry) {
 	if len(entries) == 0 {
 		return
@@ -17,7 +17,7 @@ func (v *values) enter(j *job.Job, entries []job.Entry) {
 	v.keep(page.Key, page.Body)
 }
 
-// shorten lets go of what a long history keeps neither as its beginning nor as its end. What is left of it then, the next
+// shorten lets go of the pages of a long history between its beginning and its end. Pages that it leaves, the next
 // entry takes along.
 func (s *Scheduler) shorten(ctx context.Context, j job.Job) {
 	after, before, ok := j.History.Between()

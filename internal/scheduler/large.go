@@ -15,8 +15,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/payload"
 )
 
-// keepLarge makes sure that the large payloads which a value of a job refers to are there, and stay, before anything is saved
-// that refers to them. what names the value. ErrInvalid, if one is not there, or is no reference.
+// keepLarge makes sure that the large payloads which a value of a job refers to are there, and stay, before a save that
+// refers to them. what names the value. ErrInvalid, if one is not there, or is no reference.
 func (s *Scheduler) keepLarge(ctx context.Context, id, what string, value json.RawMessage) error {
 	wrong, err := s.lacksLarge(ctx, id, what, value)
 	switch {
@@ -28,8 +28,8 @@ func (s *Scheduler) keepLarge(ctx context.Context, id, what string, value json.R
 	return nil
 }
 
-// keepReplied does so with what a reply brings. One that refers to what is not there is a failure that no other attempt would
-// mend by itself: whoever wrote it said that it had written something, and had not.
+// keepReplied does so with the value of a reply. A reference to a missing payload is a failure that no other attempt
+// would mend by itself: the writer reported a write that it had not made.
 func (s *Scheduler) keepReplied(ctx context.Context, j job.Job, e job.Event) (job.Event, error) {
 	switch said := e.(type) {
 	case job.StepSucceeded:
@@ -75,7 +75,7 @@ func (s *Scheduler) lacksLarge(ctx context.Context, id, what string, value json.
 	return "", nil
 }
 
-// writer is who wrote a payload, for people.
+// writer names the writer of a payload, for people.
 func writer(p makegood.Payload) string {
 	if p.By == "" {
 		return "whoever submits it"
@@ -84,13 +84,13 @@ func writer(p makegood.Payload) string {
 }
 
 const (
-	// renewed bounds how many jobs a Scheduler remembers whose payloads it has kept anew.
+	// renewed bounds how many jobs with renewed payloads a Scheduler remembers.
 	renewed = 1000
-	// renewWithin is how long a look at a job may take for that. What was kept by then is young, and the next goes on.
+	// renewWithin is how long a look at a job may take for that. Payloads kept by then are young, and the next goes on.
 	renewWithin = 5 * time.Second
 )
 
-// renewals are the jobs whose payloads this process has kept anew, and when. Nothing rests on it: who forgets, keeps again.
+// renewals are the jobs with payloads that this process has kept anew, and when. A forgotten job is only kept again.
 type renewals struct {
 	mu sync.Mutex
 	at map[string]time.Time
@@ -117,9 +117,9 @@ func (r *renewals) forget(id string) {
 	delete(r.at, id)
 }
 
-// renew keeps all that a job refers to when anything happens to it: what nothing happens to, the Supervisor's
-// sweeps and its audit come to. Of a job that is younger than LargeAge nothing is old. Nothing of the job waits for it: what failed is
-// tried again with the next event.
+// renew keeps all payloads that a job refers to when the job has an event; jobs without events are reached by the
+// Supervisor's sweeps and its audit. A job younger than LargeAge has no old payloads. The job does not wait for it: a
+// payload that failed is tried again with the next event.
 func (s *Scheduler) renew(ctx context.Context, j job.Job, v *values) {
 	now := s.now()
 	if s.config.Large == nil || s.config.LargeAge == 0 || now.Sub(j.CreatedAt) < s.config.LargeAge {

@@ -16,11 +16,11 @@ import (
 
 // NewerError: a newer release wrote what deciding would rest on. It is a store.ErrNewer.
 type NewerError struct {
-	// What it wrote.
+	// What the newer release wrote.
 	What string
 }
 
-// Error says it to whoever asked.
+// Error says it to the caller.
 func (e *NewerError) Error() string {
 	return e.What + " was written by a newer release of Makegood, and this one must not decide about it; ask again when the deployment is done"
 }
@@ -34,12 +34,12 @@ var errNewerJob = &NewerError{What: "this job"}
 // isNewer reports whether an error says that a newer release must decide.
 func isNewer(err error) bool { return errors.Is(err, wire.ErrNewer) || errors.Is(err, store.ErrNewer) }
 
-// leave takes a record out of what is dealt with here.
+// leave takes a record out of the batch.
 func (b *batch) leave(record events.SQSMessage, why error) {
 	b.left = append(b.left, sqsbatch.Unread{Record: record, Why: why})
 }
 
-// leaveReplies takes those replies out of work whose token is of a later scheme.
+// leaveReplies takes the replies with a token of a later scheme out of work.
 func (b *batch) leaveReplies(w *work) {
 	isNewer := func(v machine.Verdict) bool { return v.Kind == machine.Newer }
 	if !slices.ContainsFunc(w.verdicts, isNewer) {
@@ -69,7 +69,7 @@ func (s *Scheduler) leaveWork(b *batch, w *work) {
 	}
 }
 
-// leaveAll sends again what is left of a batch.
+// leaveAll sends the left records of a batch again.
 func (s *Scheduler) leaveAll(ctx context.Context, b *batch) {
 	left := sqsbatch.Leaving{
 		Sender: s.config.Queue, Queue: b.queue, Quarantine: s.config.Quarantine, Now: s.now, Logger: s.config.Logger,

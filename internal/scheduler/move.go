@@ -18,7 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// moved is a job after the events of a batch: saved, with what must now be sent.
+// moved is a job after the events of a batch: saved, with the commands that must now be carried out.
 type moved struct {
 	job      job.Job
 	compiled *workflowfile.Compiled
@@ -26,7 +26,7 @@ type moved struct {
 	commands []job.Command
 	values   *values
 	known    *knowledge
-	// other is the definition that the job may be moved to; nil: nobody asks for that.
+	// other is the definition that the job may be moved to; nil: no event asks for that.
 	other *workflowfile.Compiled
 	// entries are what the events add to the job's history.
 	entries []job.Entry
@@ -34,10 +34,10 @@ type moved struct {
 	happened []job.Happened
 	// held are the agents and workflows that are paused.
 	held job.Holds
-	// loaded is what is looked at of the job as it was before the events.
+	// loaded has the fields of the job as it was before the events.
 	loaded loaded
-	// now is the one moment of the decision: what was found out because of what time it was must still hold when it is
-	// used, and what one event of a batch opens is not late for the next because a clock jumped between them.
+	// now is the one moment of the decision: a finding that depended on the time must still hold when it is used, and an
+	// attempt that one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
 }
 
@@ -50,9 +50,9 @@ type loaded struct {
 
 func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, j.Input, j.Steps} }
 
-// move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
-// job that is not there, with a *parkError for one that nobody can decide about, and with a *NewerError, before anything
-// is decided, for one that is a newer release's.
+// move folds events into one load and one save of their job. It fails with store.ErrNotFound for a job that is not
+// there, with a *parkError for one that cannot be decided about, and with a *NewerError, before any decision, for one
+// that is a newer release's.
 func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (*moved, error) {
 	k := newKnowledge()
 	for range maxConflicts {
@@ -135,8 +135,8 @@ func (s *Scheduler) poked(events []job.Event) bool {
 	return s.config.Incarnation > 0 && askedWithoutKey(events)
 }
 
-// askedWithoutKey reports whether one of the events is a deadline without a key: whoever sent it saw none, or did not
-// look for it.
+// askedWithoutKey reports whether one of the events is a deadline without a key: its sender saw none, or did not look
+// for it.
 func askedWithoutKey(events []job.Event) bool {
 	return slices.Contains(events, job.Event(job.DeadlinePassed{}))
 }
@@ -189,13 +189,14 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, change *store.Change, in
 	return applied, nil
 }
 
-// happens notes an event that changes the job. It is apart from fold, whose goroutine needs no room for it where nobody hears.
+// happens notes an event that changes the job. It is apart from fold, whose goroutine needs no room for it without a
+// Watch.
 func (m *moved) happens(before, after *job.Job, e job.Event, entries []job.Entry) {
 	m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: *before, After: *after, Event: e, Entries: entries, At: m.now})
 }
 
-// decide asks the core, and gives it the facts that it wants. next becomes the job as it is then. Both jobs are pointed to: the
-// goroutine of a job that has just come needs room for every copy on its stack.
+// decide asks the core, and gives it the facts that it wants. next becomes the job as it is then. Both jobs are pointed
+// to: the goroutine of a job that has just come needs room for every copy on its stack.
 func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Event, next *job.Job) (v machine.Verdict, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -232,13 +233,13 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 	}
 }
 
-// watched reports whether anybody hears of what happens to jobs: if not, nothing is put together for them.
+// watched reports whether a Watch is told of events: if not, they are not put together.
 func (s *Scheduler) watched() bool {
 	w, may := s.config.Watch.(interface{ Tells() bool })
 	return !may || w.Tells()
 }
 
-// facts are those that no event and no ask is needed for, and what is known of claims.
+// facts are those that need no event and no ask, and the claims known so far.
 func (s *Scheduler) facts(k *knowledge, held job.Holds, j *job.Job) machine.Facts {
 	return machine.Facts{
 		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(*j),
@@ -247,7 +248,8 @@ func (s *Scheduler) facts(k *knowledge, held job.Holds, j *job.Job) machine.Fact
 	}
 }
 
-// held returns what is paused: what is known of it, and what is surely so where that a job stands still or goes on rests on it.
+// held returns the holds that apply to a job: recent ones, or current ones where standing still or going on depends on
+// them.
 func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event) (job.Holds, error) {
 	switch {
 	case s.config.Held == nil:
@@ -259,7 +261,7 @@ func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event
 	}
 }
 
-// save stores a change, whose job becomes what is stored now.
+// save stores a change and updates its job to the stored one.
 func (s *Scheduler) save(ctx context.Context, change *store.Change, v *values) error {
 	if err := v.write(ctx, change.Job); err != nil {
 		return err
@@ -320,8 +322,8 @@ func parked(reason string, loaded job.Job) *parkError {
 
 func (e *parkError) Error() string { return e.reason }
 
-// park puts a job in front of a person by a raw write, so that it never blocks the sweep. What they are to
-// be told cannot be kept in the job, so the key keeps it: it is a minute ahead until they were told.
+// park puts a job in front of a person by a raw write, so that it never blocks the sweep. The notice of it cannot be
+// kept in the job, so the key keeps it: it is a minute ahead until the operator was told.
 func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	s.config.Logger.ErrorContext(ctx, "job cannot be decided about", "job", id, "reason", e.reason)
 	if e.seen.IsZero() && !e.keyless {
@@ -344,8 +346,8 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	return err
 }
 
-// parkUntil parks a job whose key is still seen; if it is not, somebody else moved it, and if it is
-// overdue then, the next sweep says so.
+// parkUntil parks a job that still has the key seen; if it has another, another writer moved it, and if it is overdue
+// then, the next sweep says so.
 func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, reason string, key time.Time) (won bool, err error) {
 	err = s.config.Jobs.Park(ctx, id, seen, reason, key)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {

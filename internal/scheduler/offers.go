@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Offers says what may be asked of a job as it stands, and changes nothing. store.ErrNotFound and store.ErrDamaged; a
-// *NewerError of a job that a newer release must say it of.
+// Offers returns the requests that a job allows as it stands, without a change. store.ErrNotFound and store.ErrDamaged;
+// a *NewerError of a job that a newer release must say it of.
 func (s *Scheduler) Offers(ctx context.Context, id string) (makegood.Offers, error) {
 	j, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrNewer) {
@@ -46,7 +46,7 @@ func (s *Scheduler) Offers(ctx context.Context, id string) (makegood.Offers, err
 	return s.withQuestions(ctx, &moved{compiled: compiled, values: v, job: j}, offers)
 }
 
-// offersOf turns a panic of the core over a job that nobody can decide about into an error.
+// offersOf turns a panic of the core over a job that cannot be decided about into an error.
 func offersOf(j job.Job, ask func() makegood.Offers) (offers makegood.Offers, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -56,8 +56,8 @@ func offersOf(j job.Job, ask func() makegood.Offers) (offers makegood.Offers, er
 	return ask(), nil
 }
 
-// withQuestions says what the approvals ask that wait. A question whose expressions give nothing is left out: its step can be
-// answered all the same.
+// withQuestions adds the questions of the waiting approvals. A question with expressions that give no value is left
+// out: its step can be answered all the same.
 func (s *Scheduler) withQuestions(ctx context.Context, m *moved, offers makegood.Offers) (makegood.Offers, error) {
 	for i := range offers.Steps {
 		o := &offers.Steps[i]

@@ -16,10 +16,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// outbox is the messages that a round of moves has made due, by their queues. What else is due stays with the work of its
-// job: what follows in a later round may change it.
+// outbox is the messages that a round of moves has made due, by their queues. Other commands stay with the work of
+// their job: a later round may change them.
 type outbox struct {
-	// queues are in the order in which something was first put in for them.
+	// queues are in the order of their first messages.
 	queues   []string
 	messages map[string][]envelope
 }
@@ -27,7 +27,7 @@ type outbox struct {
 // envelope is a message on its way.
 type envelope interface {
 	content() queue.Message
-	// sent notes what became of it.
+	// sent notes the outcome of the sending.
 	sent(ctx context.Context, s *Scheduler, err error)
 }
 
@@ -95,12 +95,12 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 	w.fail(err)
 }
 
-// dispatch puts tasks into the outbox. One whose expressions fail can never be sent: that is our fault, and no time will
-// mend it.
+// dispatch puts tasks into the outbox. A task with failing expressions can never be sent: that is our fault, and no
+// time will mend it.
 func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []job.Dispatch) error {
 	for _, d := range tasks {
 		if slices.Contains(w.sent, d) {
-			continue // What follows from an event is derived under its cause, and that of its tasks again.
+			continue // The next message is derived under its event's cause, and that of its tasks again.
 		}
 		name, message, err := s.message(ctx, w.moved, d)
 		if reason := never(err); reason != "" {
@@ -158,8 +158,8 @@ func (s *Scheduler) message(ctx context.Context, m *moved, d job.Dispatch) (stri
 	return to(t.Agent), queue.Message{Body: body, Group: crowd(m.job)}, nil
 }
 
-// crowd names those whose tasks may crowd out others': the job's tenant, or its workflow where it has none. SQS's fair queues take
-// each group for a tenant, so a group for each job would be none at all.
+// crowd names the group with tasks that may crowd out others': the job's tenant, or its workflow where it has none.
+// SQS's fair queues take each group for a tenant, so a group for each job would be none at all.
 func crowd(j job.Job) string {
 	if j.Tenant != "" {
 		return j.Tenant
@@ -167,7 +167,7 @@ func crowd(j job.Job) string {
 	return j.Workflow
 }
 
-// sentBefore reports whether the task of this attempt was sent before, and nobody claimed it in time.
+// sentBefore reports whether the task of this attempt was sent before, and not claimed in time.
 func sentBefore(of job.Job, d job.Dispatch) bool {
 	step, _ := of.Step(d.Step)
 	if d.Undo {
@@ -176,8 +176,7 @@ func sentBefore(of job.Job, d job.Dispatch) bool {
 	return step.Forward.Resent > 0
 }
 
-// remind puts a delayed event into the outbox for what is due soon. What is due later the Supervisor
-// finds.
+// remind puts a delayed event into the outbox for a deadline that is near. The Supervisor finds later ones.
 func (s *Scheduler) remind(out *outbox, w *work, c job.Remind) error {
 	ahead := c.Key.Sub(s.now())
 	if !s.config.Reminders || ahead > limits.RemindWithin {
@@ -227,7 +226,7 @@ func (t task) sent(_ context.Context, s *Scheduler, err error) {
 	}
 }
 
-// refused gives a step up whose task can never be sent.
+// refused gives a step up that has a task which can never be sent.
 func refused(d job.Dispatch, reason string) job.Event {
 	return job.DispatchRefused{Step: d.Step, Attempt: d.Attempt, Reason: reason}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Plan says what a resubmit would do to a job, and changes nothing. Its verdict is machine.Applied where it would be granted.
+// Plan returns the effect of a resubmit on a job, without a change. Its verdict is machine.Applied if it would be
+// granted.
 func (s *Scheduler) Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error) {
 	j, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrNewer) {
@@ -43,14 +44,14 @@ func (s *Scheduler) Plan(ctx context.Context, id string, r job.Requested) (makeg
 	return plan, v, nil
 }
 
-// offer is a definition that somebody wants a job to have, by its hash or as the current one, with another input; nil: with the one
-// that it has.
+// offer is a definition that a request wants a job to have, by its hash or as the current one, with another input; nil:
+// with the one that it has.
 type offer struct {
 	name  string
 	input *job.Payload
 }
 
-// inputOf is the input that somebody asks for a job to have; nil: none.
+// inputOf is the input that a request gives a job; nil: none.
 func inputOf(e job.Event) *job.Payload {
 	if asked, is := e.(job.Requested); is {
 		return asked.Input
@@ -58,7 +59,7 @@ func inputOf(e job.Event) *job.Payload {
 	return nil
 }
 
-// offer finds the definition that a job may be moved to, as a fact, and whether the input fits it that the job would have.
+// offer finds the definition that a job may be moved to, as a fact, and whether the job's input then fits it.
 func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, o offer) (err error) {
 	if o.name == m.loaded.definition {
 		facts.Definition, m.other = definition(m.compiled), m.compiled
@@ -72,8 +73,9 @@ func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, o
 	return err
 }
 
-// misfit says where an input does not fit the definition that a job may be moved to; nil: the input that it has. That one was
-// held against the job's own definition when it came, so it is read only where the other one says something else of inputs.
+// misfit says where an input does not fit the definition that a job may be moved to; nil: the input that it has. That
+// one was held against the job's own definition when it came, so it is read only where the other definition has another
+// input rule.
 func (m *moved) misfit(ctx context.Context, given *job.Payload) (string, error) {
 	says := m.other.Workflow.Input
 	if len(says) == 0 || given == nil && bytes.Equal(says, m.compiled.Workflow.Input) {
@@ -94,8 +96,8 @@ func (m *moved) misfit(ctx context.Context, given *job.Payload) (string, error) 
 	return "", err
 }
 
-// offered returns the definition of a hash, or the one that is current for a workflow, as a fact. That no job can be moved to
-// it is a fact, too; any error is not, and the same may be asked again.
+// offered returns the definition of a hash, or the one that is current for a workflow, as a fact. That no job can be
+// moved to it is a fact, too; any error is not, and the same may be asked again.
 func (s *Scheduler) offered(ctx context.Context, workflow, name string) (*machine.Definition, *workflowfile.Compiled, error) {
 	none := func(format string, args ...any) (*machine.Definition, *workflowfile.Compiled, error) {
 		return &machine.Definition{Err: fmt.Sprintf(format, args...)}, nil, nil
@@ -138,12 +140,12 @@ func (m *moved) definitionOf(hash string) *workflowfile.Compiled {
 	return m.compiled
 }
 
-// follow takes up the definition of a job that was moved to another one: whatever follows is decided and sent by it.
+// follow takes up the definition of a job that was moved to another one: the next decisions and messages go by it.
 func (m *moved) follow(definition string) {
 	if m.definitionOf(definition) == m.compiled {
 		return
 	}
-	// What was evaluated so far may be of expressions that it has no more.
+	// Inputs evaluated so far may be of expressions that it has no more.
 	m.values.inputs = nil
 	m.compiled = m.definitionOf(definition)
 	m.values.compiled = m.compiled

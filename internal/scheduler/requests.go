@@ -45,7 +45,7 @@ func (s *Scheduler) Settle(ctx context.Context, id string, e job.Settled) (job.J
 	return s.moveAtOnce(ctx, id, e)
 }
 
-// Asked is what whoever holds the completion token of a step is asked.
+// Asked is the question to the holder of a step's completion token.
 type Asked struct {
 	// Closed says why the step takes no answer; empty: it takes one.
 	Closed string
@@ -56,8 +56,8 @@ type Asked struct {
 	WhyFor []string
 }
 
-// Asks says what is asked of whoever holds a completion token, which must be genuine. It changes nothing. A *NewerError where
-// a newer release must say.
+// Asks returns the question to the holder of a completion token, which must be genuine. It makes no change. A
+// *NewerError where a newer release must say.
 func (s *Scheduler) Asks(ctx context.Context, j job.Job, p job.Place) (Asked, error) {
 	compiled, err := s.definition(ctx, j.Definition)
 	if err != nil {
@@ -73,14 +73,14 @@ func (s *Scheduler) Asks(ctx context.Context, j job.Job, p job.Place) (Asked, er
 	return asked, err
 }
 
-// Wake looks at a job that has lost its key, or stands still, does what is due, and gives it a key that is right; any other
-// it leaves alone. It answers after that is saved.
+// Wake looks at a job that has lost its key, or stands still, does the work that is due, and gives it a key that is
+// right; it leaves any other job alone. It answers after that is saved.
 func (s *Scheduler) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
 	return s.moveAtOnce(ctx, id, job.DeadlinePassed{})
 }
 
-// Stands says of those jobs of an audit's page that no sweep will look at for long whether they stand still. It loads each
-// of them; one that cannot be loaded, or is a newer release's, is left as it is.
+// Stands marks the jobs of an audit's page that stand still, among those that no sweep will look at for long. It loads
+// each such job; one that cannot be loaded, or is a newer release's, is left as it is.
 func (s *Scheduler) Stands(ctx context.Context, page []store.Audited) {
 	now := s.now()
 	var far []*store.Audited
@@ -100,8 +100,8 @@ func (s *Scheduler) Stands(ctx context.Context, page []store.Audited) {
 	})
 }
 
-// Reply moves a job by the reply of an agent that waits for the answer. It answers after that is saved: that it changed
-// nothing is in the verdict, and no error.
+// Reply moves a job by the reply of an agent that waits for the answer. It answers after that is saved: that the reply
+// made no change is in the verdict, and no error.
 func (s *Scheduler) Reply(ctx context.Context, id string, reply job.Event) (machine.Verdict, error) {
 	_, verdict, err := s.moveAtOnce(ctx, id, reply)
 	return verdict, err
@@ -125,7 +125,7 @@ func (s *Scheduler) TaskOut(ctx context.Context, id string, r job.Reply) (task m
 	return task, ok, nil
 }
 
-// moveAtOnce moves a job by one event for somebody who waits for the answer.
+// moveAtOnce moves a job by one event for a caller that waits for the answer.
 func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event job.Event) (job.Job, machine.Verdict, error) {
 	ctx = s.counting(ctx)
 	m, err := s.move(ctx, id, []job.Event{event})

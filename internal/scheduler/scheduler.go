@@ -1,31 +1,31 @@
-// Package scheduler moves jobs on, and is the only package that does: it loads a job, lets the core
-// decide, saves, and then sends what the core says must be done. It holds no rule about jobs.
+// Package scheduler moves jobs on, and is the only package that does: it loads a job, lets the core decide, saves, and
+// then carries out the commands of the core. It holds no rule about jobs.
 //
 // # The worklist
 //
-// A batch is decoded into work, an entry a job (handle.go); submissions are stored, and what is due of them is work, too
-// (submissions.go). Then (worklist.go) each job that has events is moved by them, which is one load and one save (move.go);
-// what that makes due goes into an outbox (outbox.go), and the tasks of all jobs go out together. What follows is each job's
-// own affair: attempts that nobody wants are closed (closings.go), and what became of that, and of tasks that were refused,
-// are events that move it again, until none is left. At last people are told (tell.go), and the records of what failed are
+// A batch is decoded into work, an entry a job (handle.go); submissions are stored, and their commands are work, too
+// (submissions.go). Then (worklist.go) each job that has events is moved by them, which is one load and one save
+// (move.go); messages that become due go into an outbox (outbox.go), and the tasks of all jobs go out together. The
+// rest is each job's own affair: unwanted attempts are closed (closings.go), and the outcomes of that, and of refused
+// tasks, are events that move it again, until none is left. At last people are told (tell.go), and failed records are
 // given back.
 //
 // # Write first, then send
 //
-// A job is saved before anything is sent. A crash between the two loses nothing: the event that made
-// a command due is still on the queue, and delivered again derives the same command. Where the event
-// itself is lost, StartBy or CompleteBy passes and the Supervisor's event derives it.
+// A job is saved before any message is sent. A crash between the two is harmless: the event that made a command due is
+// still on the queue, and delivered again derives the same command. Where the event itself is lost, StartBy or
+// CompleteBy passes and the Supervisor's event derives it.
 //
 // # After an error
 //
-// A record whose job could not be loaded, saved or told of is given back to the queue. Poison is put
-// into quarantine with its reason. A job that cannot be decoded or decided about is parked in Error,
-// so that it blocks neither the batch nor the sweep.
+// A record is given back to the queue if its job could not be loaded, saved or told of. Poison is put into quarantine
+// with its reason. A job that cannot be decoded or decided about is parked in Error, so that it blocks neither the
+// batch nor the sweep.
 //
-// # What a newer release wrote
+// # Jobs and messages of a newer release
 //
-// It is left: neither decided about, nor parked, nor refused, nor put into quarantine. Its messages are sent again,
-// delayed (leave.go); who waits for an answer is told to ask again (NewerError).
+// They are left: neither decided about, nor parked, nor refused, nor put into quarantine. The messages are sent again,
+// delayed (leave.go); a caller that waits for an answer is told to ask again (NewerError).
 package scheduler
 
 import (
@@ -56,21 +56,21 @@ type Scheduler struct {
 	turns       turns
 	ledger      ledger
 	renewals    renewals
-	receivers   *pause.Receivers // those who are told
+	receivers   *pause.Receivers // the receivers of notices
 }
 
-// New makes a Scheduler. It panics on a configuration that lacks what must be set.
+// New makes a Scheduler. It panics on a configuration that lacks a required field.
 func New(c Config) *Scheduler {
 	c = c.complete()
 	return &Scheduler{config: c, turns: make(turns, c.Evaluations), receivers: pause.NewReceivers(c.Logger)}
 }
 
-// Stats returns what has become of events and commands since the start.
+// Stats returns the counts of events and commands since the start.
 func (s *Scheduler) Stats() Stats { return s.stats.Snapshot() }
 
 func (s *Scheduler) now() time.Time { return domain.Instant(s.config.Now()) }
 
-// lockedBy is who saves: this instance, and a nonce that distinguishes this save from every other.
+// lockedBy names the saver: this instance, and a nonce that distinguishes this save from every other.
 func (s *Scheduler) lockedBy() string {
 	return s.config.Instance + ":" + nonce(randomBytes)
 }

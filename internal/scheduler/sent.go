@@ -16,9 +16,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// SentInputs evaluates what the attempts of a job were asked: of step alone, whole, or, where that is empty, of all steps, the large ones
-// left out. changed are the times at which the job got another definition or another input. Nothing is changed and nothing is kept.
-// store.ErrNotFound and store.ErrDamaged; a *NewerError of a job that a newer release must say it of.
+// SentInputs evaluates the inputs that the attempts of a job were sent: of step alone, whole, or, where that is empty,
+// of all steps, without the large ones. changed are the times at which the job got another definition or another input.
+// It makes no write and keeps no values. store.ErrNotFound and store.ErrDamaged; a *NewerError of a job that a newer
+// release must say it of.
 func (s *Scheduler) SentInputs(ctx context.Context, id, step string, changed []time.Time) (makegood.SentInputs, error) {
 	j, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrNewer) {
@@ -51,8 +52,8 @@ func (s *Scheduler) SentInputs(ctx context.Context, id, step string, changed []t
 	return all, nil
 }
 
-// askedOf are the sides of a job that an agent was asked for, of one step or, where that is empty, of all. What the job has and its
-// definition has not any more is left out.
+// askedOf are the sides of a job that an agent was asked for, of one step or, where that is empty, of all. Sides that
+// the job has and its definition has not any more are left out.
 func askedOf(w makegood.Workflow, j job.Job, step string) (all []machine.Want) {
 	for _, s := range j.Steps {
 		defined := slices.ContainsFunc(w.Steps, func(d makegood.Step) bool { return d.Name == s.Name })
@@ -123,7 +124,7 @@ func openedAt(a job.Activity) time.Time {
 	return a.At.UTC()
 }
 
-// changedSince says what an input reads that has changed since a moment; empty: nothing that is known.
+// changedSince names a value read by an input that has changed since a moment; empty: none is known.
 func (v *values) changedSince(j job.Job, w machine.Want, opened time.Time, changed []time.Time) string {
 	if opened.IsZero() {
 		return "when its latest attempt was made is not known any more"

@@ -9,11 +9,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// What is spent on a job is collected on an account while the job is worked on, and kept by the save that is made anyway:
+// The usage of a job is collected on an account while the job is worked on, and kept by the save that is made anyway:
 // package spend. The core does not see it.
 
-// counting returns ctx with an account, if what jobs cost is counted: the one that it has, where whoever took a request
-// has opened it.
+// counting returns ctx with an account, if usage is counted: the one that it has, where the receiver of a request has
+// opened it.
 func (s *Scheduler) counting(ctx context.Context) context.Context {
 	if !s.config.Counts || spend.On(ctx) != nil {
 		return ctx
@@ -21,8 +21,8 @@ func (s *Scheduler) counting(ctx context.Context) context.Context {
 	return spend.With(ctx, spend.NewAccount(nil, job.Spent{}))
 }
 
-// openAccounts opens an account for each job of a batch, on which is what its records have cost until they were here, and
-// what they say of their attempts. It returns what ends their turns.
+// openAccounts opens an account for each job of a batch, with the cost of its records until here, and the usage that
+// they report of their attempts. It returns the function that ends their turns.
 func (s *Scheduler) openAccounts(b *batch) (end func()) {
 	if !s.config.Counts {
 		return func() {}
@@ -54,7 +54,7 @@ func (s *Scheduler) openAccounts(b *batch) (end func()) {
 	}
 }
 
-// brought is what the reply in a message says that its attempt has cost. Of one that says nothing it is reckoned: a task
+// brought is the usage of its attempt that the reply in a message reports. Without a report it is estimated: a task
 // that was sent, received and deleted by itself, and a claim.
 func brought(in wire.Incoming) job.Spent {
 	if in.Spent != nil {
@@ -71,11 +71,10 @@ func brought(in wire.Incoming) job.Spent {
 	return spent
 }
 
-// silent is what an attempt has cost of which nothing is heard any more, as far as it can be reckoned: as brought, and an
-// invocation.
+// silent is the usage of an attempt that went silent, as far as it can be estimated: as brought, and an invocation.
 func silent() job.Spent {
 	return job.Spent{Writes: 1, Requests: 3 * job.SpentParts, Invocations: job.SpentParts}
 }
 
-// oneRequest is what it costs to tell somebody by a queue.
+// oneRequest is the cost of one notice by a queue.
 func oneRequest() job.Spent { return job.Spent{Requests: job.SpentParts} }

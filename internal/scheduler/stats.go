@@ -11,7 +11,7 @@ type Stats struct {
 	Saves, Conflicts int64
 	// Stopped are the jobs that came into Error by a save, Parked those that did so by a raw write.
 	Stopped, Parked int64
-	// What was sent; Unstarted are tasks that were due again because nobody had claimed them.
+	// Messages sent; Unstarted are tasks that were due again because they were not claimed.
 	Tasks, Reminders, Unstarted int64
 	// Closed are the attempts that were closed because they were not wanted any more, Lies the claims that could not
 	// be true.

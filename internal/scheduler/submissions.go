@@ -14,9 +14,9 @@ import (
 // maxSubmitting is how many submissions of a batch are stored at the same time: one of each message of SQS.
 const maxSubmitting = 10
 
-// submitAll stores the jobs of a batch's Submit messages, several at a time, and adds what is due of them to its work,
-// to be sent with all else that the batch sends: a submission by message has nobody who waits for it, so what cannot be
-// sent brings its record back.
+// submitAll stores the jobs of a batch's Submit messages, several at a time, and adds their commands to its work, to be
+// sent with all else that the batch sends: no caller waits for a submission by message, so a failed sending brings its
+// record back.
 func (s *Scheduler) submitAll(ctx context.Context, b *batch) {
 	stored := make([]submitted, len(b.submissions))
 	errs := make([]error, len(b.submissions))

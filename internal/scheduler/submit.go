@@ -26,14 +26,14 @@ import (
 // ErrInvalid: the submission or request can never be granted as it is. Its text says why.
 var ErrInvalid = errors.New("invalid")
 
-// MisfitError: the input of a job does not fit what its workflow says of it. It is an ErrInvalid.
+// MisfitError: the input of a job does not fit the input rule of its workflow. It is an ErrInvalid.
 type MisfitError struct {
 	Job, Workflow string
 	// Misfits are the places, at most limits.MaxMisfits.
 	Misfits []makegood.Misfit
 }
 
-// Error names all of them.
+// Error names all misfits.
 func (e *MisfitError) Error() string {
 	said := make([]string, len(e.Misfits))
 	for i, m := range e.Misfits {
@@ -87,16 +87,16 @@ type Submission struct {
 	Input      json.RawMessage // nil is null
 	// StartAt is when the job may start; zero, or past: at once. At most makegood.MaxStartDelay ahead.
 	StartAt time.Time
-	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
+	// ReplyTo is the registered name of the receiver that is told of the job's changes; empty: none.
 	ReplyTo string
-	// Tenant is whom the job is for, Labels say more about it: see makegood.Submission.
+	// Tenant is the tenant of the job, Labels say more about it: see makegood.Submission.
 	Tenant string
 	Labels map[string]string
-	// Traceparent is the span under which the job is submitted: see makegood.Submission. Empty: the job has a trace of its own.
+	// Traceparent is the span under which the job is submitted: see makegood.Submission. Empty: it has its own trace.
 	Traceparent string
 }
 
-// check refuses what can never be submitted, and returns the input in its canonical form.
+// check refuses a submission that could never succeed, and returns the input in its canonical form.
 func (sub Submission) check(replies []string, now time.Time) (input []byte, err error) {
 	if err := makegood.CheckJobID(sub.ID); err != nil {
 		return nil, fmt.Errorf("%w: the id %w", ErrInvalid, err)
@@ -136,10 +136,10 @@ func (sub Submission) checkNames() error {
 	return limits.CheckLabels(sub.Labels)
 }
 
-// Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
-// what could not be sent then is made up for by the Supervisor. created is false if the same id with
-// the same content was there already, which is the same job. Errors: ErrInvalid, of which *MisfitError is one, *MismatchError, *NewerError; any
-// other leaves it unknown whether the job was stored: submit it again.
+// Submit stores a job with its first attempts, and sends them. It answers after the job is stored; the Supervisor makes
+// up for messages that could not be sent then. created is false if the same id with the same content was there already,
+// which is the same job. Errors: ErrInvalid (also *MisfitError), *MismatchError, *NewerError; any other leaves it
+// unknown whether the job was stored: submit it again.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (j job.Job, created bool, err error) {
 	stored, err := s.submit(ctx, sub)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (j job.Job, crea
 	return stored.job, stored.created, nil
 }
 
-// submitted is a job that is stored, and the work that its submission made due and nobody has done.
+// submitted is a job that is stored, and the outstanding work of its submission.
 type submitted struct {
 	job     job.Job
 	created bool
@@ -258,7 +258,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 		return job.Job{}, nil, err
 	}
 	if refs, err := domain.FindPayloads(input); err != nil || len(refs) > 0 {
-		// Nobody would make sure that they are there.
+		// No process would make sure that they are there.
 		return job.Job{}, nil, fmt.Errorf("%w: the input of job %s refers to large payloads, which a submission in a transaction cannot", ErrInvalid, sub.ID)
 	}
 	v := newValues(nil, c, nil)
@@ -292,8 +292,9 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 }
 
-// unless returns the job that is stored with this very content, and why a new one is refused where there is none: whoever submits
-// again because they have no answer gets the job that they made, whatever the workflow has come to say of inputs since.
+// unless returns the job that is stored with this very content, and why a new one is refused where there is none: a
+// caller that submits again for want of an answer gets the job that it made, even if the workflow's input rule has
+// changed since.
 func (s *Scheduler) unless(ctx context.Context, id, hash string, refused error) (submitted, error) {
 	stored, err := s.same(ctx, id, hash)
 	if mismatch := (*MismatchError)(nil); errors.Is(err, store.ErrNotFound) || errors.As(err, &mismatch) {
@@ -302,8 +303,8 @@ func (s *Scheduler) unless(ctx context.Context, id, hash string, refused error) 
 	return stored, err
 }
 
-// same returns the job that is stored under an id, if it has the same content, and what its
-// submission made due and nobody has claimed.
+// same returns the job that is stored under an id, if it has the same content, and the unclaimed work of its
+// submission.
 func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error) {
 	have, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrNewer) {

@@ -17,10 +17,10 @@ import (
 // little enough that a batch has time for it.
 const tellWithin = 5 * time.Second
 
-// grace is what those who are told have when the time is over, to come back by themselves.
+// grace is how long receivers have, when the time is over, to come back by themselves.
 const grace = 200 * time.Millisecond
 
-// The receivers of what is told, as the log names them; a listener and who is asked have their registered names behind.
+// The receivers of notices, as the log names them; the registered name of a listener or an asked person comes behind.
 const (
 	toOperator      = "operator"
 	toOperatorAgent = "operator, of agents"
@@ -30,15 +30,15 @@ const (
 )
 
 const (
-	// alertEvery is how often an operator is told, at most, that an agent claims nothing.
+	// alertEvery is how often an operator is told, at most, that an agent claims no tasks.
 	alertEvery = time.Hour
 	// alertAgain is the pause after an alert that did not reach them. The next task that is due again tells
 	// them then.
 	alertAgain = time.Minute
 )
 
-// tell makes the announcements of a job in their order, the operator and whoever listens side by side, and notes in the
-// job who was told. What could not be told holds up neither the job nor its events: it stays in the job, which
+// tell makes the announcements of a job in their order, those to the operator and the listener side by side, and notes
+// in the job which were made. A failed announcement holds up neither the job nor its events: it stays in the job, which
 // stays in the index, and the Supervisor comes to it.
 func (s *Scheduler) tell(ctx context.Context, w *work, published publishing) {
 	ctx = spend.With(ctx, w.account)
@@ -49,7 +49,7 @@ func (s *Scheduler) tell(ctx context.Context, w *work, published publishing) {
 	if len(e) == 0 {
 		return
 	}
-	// Nothing follows from who was told; what was not told now is told in its time.
+	// Noting receivers makes no new work; a notice that was not given now is given in its time.
 	m, err := s.moveOrPark(ctx, w.job, e)
 	w.fail(err)
 	if m != nil && m.job.Changes.Seq > w.moved.job.Changes.Seq {
@@ -57,7 +57,7 @@ func (s *Scheduler) tell(ctx context.Context, w *work, published publishing) {
 	}
 }
 
-// tellAll tells, and returns the events that say who was told.
+// tellAll tells, and returns the events that say which receivers were told.
 func (s *Scheduler) tellAll(ctx context.Context, w *work) []job.Event {
 	if len(w.notices) == 0 && len(w.asks) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func (s *Scheduler) tellAll(ctx context.Context, w *work) []job.Event {
 	return append(toldOf(told, heard, unheard), asked...)
 }
 
-// toldOf puts who was told up to which announcement into events.
+// toldOf puts into events up to which announcement each receiver was told.
 func toldOf(operator, listener, unheard int) (all []job.Event) {
 	switch {
 	case operator > 0 && operator == listener:
@@ -98,14 +98,14 @@ func toldOf(operator, listener, unheard int) (all []job.Event) {
 	return all
 }
 
-// recipient is one who is told of a job, and its name as a receiver.
+// recipient is a receiver of a job's notices, and its name.
 type recipient struct {
 	name     string
 	notifier notify.Notifier
 }
 
-// announce makes those of the notices that are for one, in their order, until one fails: told is the last that was
-// made, failed the one that was not. Nobody is told of everything at once.
+// announce makes the notices for one receiver, in their order, until one fails: told is the last that was made, failed
+// the one that was not. Receivers get one notice at a time.
 func (s *Scheduler) announce(ctx context.Context, w *work, to recipient, theirs func(job.Announcement) bool) (told, failed int) {
 	for _, a := range w.notices {
 		if !theirs(a) {
@@ -134,8 +134,8 @@ func (s *Scheduler) announce(ctx context.Context, w *work, to recipient, theirs 
 	return told, 0
 }
 
-// standsAt says where a job stands that an operator hears of, if it stands as it did when that was announced, and since when it
-// has stopped.
+// standsAt says where a job stands that an operator hears of, if it stands as it did when that was announced, and since
+// when it has stopped.
 func standsAt(j job.Job, a job.Announcement) (step, kind string, since time.Time) {
 	if stopped := a.ProcessState == makegood.JobError && a.ExpectBy.IsZero(); stopped != (j.ProcessState == makegood.JobError) {
 		return "", "", since
@@ -150,8 +150,8 @@ func standsAt(j job.Job, a job.Announcement) (step, kind string, since time.Time
 	return step, kind, since
 }
 
-// alert tells an operator that nobody claims an agent's tasks: once for many jobs, and never at the
-// cost of their events.
+// alert tells an operator that an agent's tasks are not claimed: once for many jobs, and never at the cost of their
+// events.
 func (s *Scheduler) alert(ctx context.Context, agent string) {
 	now := s.now()
 	last, known := s.alerts.LoadOrStore(agent, now.Add(alertEvery))

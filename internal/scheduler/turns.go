@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// DefaultEvaluations is how many evaluations there may be at a time where nothing else is said.
+	// DefaultEvaluations is how many evaluations may run at a time by default.
 	DefaultEvaluations = 4
 	// maxKept is how many bytes of payloads are kept in memory while a job is moved.
 	maxKept = 2 << 20
@@ -17,8 +17,8 @@ const (
 	maxAhead = 1 << 20
 )
 
-// turns bounds how much memory evaluations take together: a batch has ten jobs, and each may read many large
-// outputs. Whoever waits in vain for a turn has learned nothing of an expression.
+// turns bounds how much memory evaluations take together: a batch has ten jobs, and each may read many large outputs.
+// Waiting in vain for a turn proves no fault of an expression.
 type turns chan struct{}
 
 func (t turns) acquire(ctx context.Context) error {
@@ -32,8 +32,8 @@ func (t turns) acquire(ctx context.Context) error {
 
 func (t turns) release() { <-t }
 
-// evaluation lets do evaluate with the data of a step when it is its turn. What is small is read before, so
-// that nobody waits for another's reads; what is large is read and held within the turn.
+// evaluation lets do evaluate with the data of a step when it is its turn. Small values are read before, so that no
+// evaluation waits for another's reads; large values are read and held within the turn.
 func (v *values) evaluation(ctx context.Context, j job.Job, w machine.Want, do func(workflowfile.Data) error) error {
 	large := v.toRead(j, w) > maxAhead
 	if large {

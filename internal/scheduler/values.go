@@ -80,8 +80,8 @@ func misfit(output json.RawMessage) string {
 	return ""
 }
 
-// spillSaid does so with what somebody outside gave, which was measured at the door. It is kept under the latest attempt of
-// its step; one that comes before the first, under none.
+// spillSaid does so with an output that came from outside, and was measured on arrival. It is kept under the latest
+// attempt of its step; one that comes before the first, under none.
 func (v *values) spillSaid(j job.Job, p job.Place, output job.Payload) job.Payload {
 	if len(output.Inline) <= limits.MaxInlineBytes {
 		return output
@@ -94,8 +94,8 @@ func (v *values) spillSaid(j job.Job, p job.Place, output job.Payload) job.Paylo
 	return v.keep(v.outputKey(p.Step, attempt, output.Inline), output.Inline)
 }
 
-// outputKey names an output by its attempt and by its content. What a reply brought that changed nothing, or a
-// save that was lost, cannot be taken for what another brought.
+// outputKey names an output by its attempt and by its content. The output of a reply without effect, or of a save that
+// was lost, cannot be taken for that of another.
 func (v *values) outputKey(step string, attempt int, output json.RawMessage) string {
 	return fmt.Sprintf("output#%s#%d#%s", step, attempt, v.partHash(output))
 }
@@ -104,8 +104,8 @@ func (v *values) outputKey(step string, attempt int, output json.RawMessage) str
 // other's input under its own job.
 func (v *values) inputKey(input json.RawMessage) string { return "input#" + v.partHash(input) }
 
-// partHash distinguishes a value of this job from every other value, and from the same value of an earlier job of the same id,
-// which expires before this one does.
+// partHash distinguishes a value of this job from every other value, and from the same value of an earlier job of the
+// same id, which expires before this one does.
 func (v *values) partHash(value json.RawMessage) string {
 	return canonical.Hash(append([]byte(v.birth+"\n"), value...))[:partHashDigits]
 }
@@ -165,7 +165,7 @@ func (v *values) get(ctx context.Context, job string, p job.Payload) (json.RawMe
 	return value, nil
 }
 
-// keepRead keeps a value that was read for the next who asks, as long as there is room for it.
+// keepRead keeps a value that was read for the next reader, as long as there is room for it.
 func (v *values) keepRead(ref string, value json.RawMessage) {
 	if v.readBytes+len(value) > maxKept {
 		return

@@ -17,7 +17,7 @@ import (
 // sendWithin is how long what a caller's save made due is tried to be sent.
 const sendWithin = 10 * time.Second
 
-// work is what is to be done for one job: to move it by events, and to carry out what that makes due.
+// work is the work on one job: to move it by events, and to carry out the commands that follow.
 type work struct {
 	job string
 	// events are those that came, and records those that carried them: one each, in the same order. What a caller
@@ -29,15 +29,15 @@ type work struct {
 	// moved is the job as it was moved last; nil: it was not. verdicts are those on all events so far, in their order.
 	moved    *moved
 	verdicts []machine.Verdict
-	// unwanted are the attempts that are to be closed, and sent those whose tasks are out.
+	// unwanted are the attempts that are to be closed, and sent those with tasks that are out.
 	unwanted []job.CloseAttempt
 	sent     []job.Dispatch
-	// notices are what is to be told of the job as it was moved last, and alerts are the agents that claim nothing.
+	// notices are the announcements of the job as it was moved last, and alerts are the agents that claim no tasks.
 	notices []job.Announcement
-	// asks are those who are to be told that a step waits for them.
+	// asks are the people to tell that a step waits for them.
 	asks   []job.Ask
 	alerts []string
-	// account collects what is spent on the job; nil: it is not counted. brought is what replies say that they have cost.
+	// account collects the usage of the job; nil: it is not counted. brought is the usage that replies report.
 	account *spend.Account
 	brought job.Spent
 	// publish says that changes of the job are pending.
@@ -52,13 +52,13 @@ func (w *work) came(in wire.Incoming, record events.SQSMessage) {
 	w.brought = w.brought.Plus(brought(in))
 }
 
-// becomes takes a job as it was moved. Who is told is told of that, and not of what was to be told before.
+// becomes takes a job as it was moved. Receivers are told of that, and get no earlier notices.
 func (w *work) becomes(m *moved) {
 	w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil
 	w.verdicts = append(w.verdicts, m.verdicts...)
 }
 
-// follows adds an event that says what became of what was carried out.
+// follows adds an event that reports the outcome of a command.
 func (w *work) follows(e job.Event) { w.next = append(w.next, e) }
 
 // isSent notes that the task of an attempt is out.
@@ -69,9 +69,8 @@ func (w *work) isSent(d job.Dispatch) {
 // fail notes what failed, if anything did.
 func (w *work) fail(err error) { w.err = errors.Join(w.err, err) }
 
-// workOff does all work of a list. The jobs are moved, and the tasks of all go out together; what follows for each is
-// its own affair. People are told when all tasks are out: nobody waits for an agent because somebody else is slow to
-// listen.
+// workOff does all work of a list. The jobs are moved, and the tasks of all go out together; the rest is each job's own
+// affair. People are told when all tasks are out: no job waits for an agent because a receiver is slow to listen.
 func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 	s.round(ctx, list)
 	following := those(list, func(w *work) bool { return len(w.unwanted) > 0 || len(w.next) > 0 })
@@ -86,7 +85,7 @@ func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 	}
 }
 
-// those returns the work of a list of which something is so: of most of it nothing follows, and nobody is told.
+// those returns the work of a list that meets a condition: most work has no follow-up and no receivers.
 func those(list []*work, is func(*work) bool) (some []*work) {
 	for _, w := range list {
 		if is(w) {
@@ -106,8 +105,8 @@ func (s *Scheduler) round(ctx context.Context, list []*work) {
 	s.send(ctx, &out)
 }
 
-// followUp goes on with one job until nothing follows any more: what is unwanted is closed, and what became of that, and
-// of tasks that were refused, moves it again. A claim item that does not answer holds up its own job alone.
+// followUp goes on with one job until it has no more events: unwanted attempts are closed, and the outcomes of that,
+// and of refused tasks, move it again. A claim item that does not answer holds up its own job alone.
 func (s *Scheduler) followUp(ctx context.Context, w *work) {
 	for len(w.unwanted) > 0 || len(w.next) > 0 {
 		s.close(ctx, w)
@@ -117,9 +116,8 @@ func (s *Scheduler) followUp(ctx context.Context, w *work) {
 	}
 }
 
-// workOffSaved carries out what a save has made due for a caller, who may have hung up since: that must
-// not cost the job the time until it is found due. An error is not the caller's: the job is stored, and
-// the Supervisor sees to it.
+// workOffSaved carries out the commands of a save for a caller, which may have hung up since: that must not cost the
+// job the time until it is found due. An error is not the caller's: the job is stored, and the Supervisor sees to it.
 func (s *Scheduler) workOffSaved(ctx context.Context, w *work) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
 	defer cancel()
@@ -144,7 +142,7 @@ func (s *Scheduler) moveNext(ctx context.Context, w *work) {
 	w.fail(err)
 }
 
-// moveOrPark moves a job, and deals with what can never be moved, which gives nothing: neither is tried again.
+// moveOrPark moves a job. A job that can never be moved is dealt with and returns nil: neither is tried again.
 func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event) (*moved, error) {
 	m, err := s.move(ctx, id, by)
 	var park *parkError

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrClosed: the store was closed. Nothing was written.
+	// ErrClosed: the store was closed. No write was made.
 	ErrClosed = errors.New("the store is closed")
 	// ErrFailed: a commit or a flush failed, now or earlier, and its outcome is unknown. The store neither reads nor
 	// writes until it goes on, or, if it is lost, is opened again.

@@ -12,22 +12,22 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Holds keeps which agents and workflows are paused as a whole: one item for all, changed only by conditional writes on its
-// Rev. Where one is being released its key is in the same index as those of the jobs.
+// Holds keeps which agents and workflows are paused as a whole: one item for all, changed only by conditional writes on
+// its Rev. While a hold is being released, its key is in the same index as those of the jobs.
 type Holds interface {
 	// Holds reads them, strongly consistent if sure, else perhaps a little old. The zero value: there never were any.
 	// ErrDamaged.
 	Holds(ctx context.Context, sure bool) (Held, error)
 	// PutHolds stores h as Rev h.Rev+1 in one durable write, if h.Rev is the Rev stored; 0: if there are none. ErrConflict.
 	PutHolds(ctx context.Context, h Held) error
-	// HeldJobs returns the ids of at most limit jobs that stand still because of a hold (job.Hold.String), those of one shard
-	// of an index oldest first, so that all of them come when those that came go on. It is a hint, as Index is.
+	// HeldJobs returns the ids of at most limit jobs that stand still because of a hold (job.Hold.String), those of one
+	// shard of an index oldest first: as the returned jobs go on, the others come. It is a hint, as Index is.
 	HeldJobs(ctx context.Context, hold string, limit int) ([]string, error)
 	// CountHeld counts the jobs that stand still because of a hold, and stops at most.
 	CountHeld(ctx context.Context, hold string, most int) (int, error)
 }
 
-// Held is what is kept of holds.
+// Held is the item of all holds.
 type Held struct {
 	// Rev counts the writes; the first is 1.
 	Rev   int64
@@ -55,7 +55,7 @@ func (h Held) PutOver(stored Held) (Held, error) {
 	return h, nil
 }
 
-// HeldName returns what a job stands still for (job.Hold.String); empty: for nothing that holds it.
+// HeldName returns the hold for which a job stands still (job.Hold.String); empty: no hold holds it.
 func HeldName(j job.Job) string {
 	if !j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 		return ""
@@ -63,8 +63,8 @@ func HeldName(j job.Job) string {
 	return j.HeldBy
 }
 
-// EncodeHolds writes what is kept of holds beside their Rev and their Key. What a later release has stored of one that it
-// knows, and this one does not, is written back.
+// EncodeHolds writes the holds, without their Rev and their Key. Fields of a hold that a later release has stored, and
+// this one does not know, are written back.
 func EncodeHolds(h Held) []byte {
 	all := make([]map[string]json.RawMessage, len(h.Holds))
 	for i, one := range h.Holds {
@@ -81,7 +81,7 @@ func EncodeHolds(h Held) []byte {
 	return body
 }
 
-// mustJSON panics: what was checked at the door is always JSON.
+// mustJSON panics: values checked at the door are always JSON.
 func mustJSON(err error) {
 	if err != nil {
 		panic(err)

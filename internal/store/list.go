@@ -20,14 +20,15 @@ import (
 
 // Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
 type Lister interface {
-	// ListJobs returns a page of at most limit jobs that match, newest first where the store can, after the page that
-	// gave cursor; empty: from the start. A page may be short, or empty, before the end. A cursor that no page of such
-	// a list gave is ErrNotFound.
+	// ListJobs returns a page of at most limit jobs that match, newest first where the store can, after the page that gave
+	// cursor; empty: from the start. A page may be short, or empty, before the end. A cursor that no page of such a list
+	// gave is ErrNotFound.
 	//
-	// Between two pages jobs may be added, end, and be deleted: no job comes twice, and none is missed that matched all
-	// the time. Only where a list goes by the keys of the index (Late, LateWithin and DueWithin; on DynamoDB also the
-	// states of unfinished jobs but Error) may a job whose key is moved meanwhile come again, and where it goes by whom
-	// operators were told of (WantsWarned), one be missed of which they are told meanwhile.
+	// Between two pages jobs may be added, end, and be deleted: no job comes twice, and none is missed that matched all the
+	// time. There are two exceptions. Where a list goes by the keys of the index (Late, LateWithin and DueWithin; on
+	// DynamoDB also the states of unfinished jobs but Error), a job whose key is moved meanwhile may come again. Where it
+	// goes by the jobs that operators were told about (WantsWarned), a job may be missed about which they are told
+	// meanwhile.
 	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) (Page, error)
 }
 
@@ -46,26 +47,26 @@ type Page struct {
 	Scanned bool
 }
 
-// Filter narrows a list: a job must be all that it says. Empty fields match everything. Of a job that cannot be decoded is
-// known what stands beside its data (state, workflow, key), and that it was parked: it has nothing else that a filter asks
-// for.
+// Filter narrows a list: a job must match every field. Empty fields match every job. A job that cannot be decoded has
+// only the fields that stand beside its data (state, workflow, key), and that it was parked; other fields of a filter
+// find it empty.
 type Filter struct {
-	// State is the ProcessState, Workflow the name of the workflow, Definition the hash of the definition that the job keeps.
+	// State is the ProcessState, Workflow the name of the workflow, Definition the hash of the definition the job keeps.
 	State      makegood.ProcessState
 	Workflow   string
 	Definition string
-	// Waiting: it has neither ended nor stopped, and an approval of it waits for an answer.
+	// Waiting: the job has neither ended nor stopped, and one of its approvals waits for an answer.
 	Waiting bool `json:",omitempty"`
 	// Paused: only paused jobs, whatever the state under the pause.
 	Paused bool
 	// Tenant is that of the submission; of Labels the job has every one, with this value.
 	Tenant string
 	Labels map[string]string
-	// Step is one at which the job stands: see Listed.Stands. Agent is whom such a step, or its undo, is with, by the job's
-	// definition.
+	// Step is one at which the job stands: see Listed.Stands. Agent is the agent of such a step, or of its undo, by the
+	// job's definition.
 	Step, Agent string
-	// ReasonPrefix begins the job's reason, or the first of its round; ReasonKind is the kind of the error by which the step failed at which a job in
-	// Error has stopped: see Listed.Kind.
+	// ReasonPrefix begins the job's reason, or the first of its round; ReasonKind is the kind of the error by which the
+	// step failed at which a job in Error has stopped: see Listed.Kind.
 	ReasonPrefix, ReasonKind string
 	// IDPrefix begins the job's id.
 	IDPrefix string
@@ -73,19 +74,20 @@ type Filter struct {
 	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
-	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) has passed by limits.LateGrace at Now or, while it goes
-	// forward and is not paused, its own timeout or the time by which its workflow expects it (job.Job.Expected).
+	// Late: the job is unfinished, and its key (CompleteBy: the Supervisor should have looked) has passed by
+	// limits.LateGrace at Now or, while it goes forward and is not paused, its own timeout or the time by which its
+	// workflow expects it (job.Job.Expected).
 	Late bool
 	// LateWithin: that timeout, or that time, passes, or has passed, by that long after Now.
 	LateWithin time.Duration
-	// DueWithin: its key is at most that long after Now: something of it is due then, such as its start, a retry, a look at
-	// an attempt.
+	// DueWithin: the job's key is at most that long after Now: an event of the job is due then, such as its start, a retry,
+	// a look at an attempt.
 	DueWithin time.Duration
 	// Now is what the three above are counted from. It is no part of what a list is: pages may have later ones.
 	Now time.Time
 }
 
-// Listed is a job in a list: what is shown of it, and what filters look at.
+// Listed is a job in a list: the fields that lists show and filters look at.
 type Listed struct {
 	ID           string
 	Workflow     string
@@ -104,15 +106,15 @@ type Listed struct {
 	// where it stopped for another reason; unfinished otherwise those that are sent, wait, or are to be tried again. At its
 	// end: none.
 	Stands []Standing
-	// Agents are those that these steps are with, each once; none whose definition is not there.
+	// Agents are those that these steps are with, each once; none if the definition is not there.
 	Agents []string
-	// Kind is the kind of the error by which the step failed at which a job in Error stands (makegood.StepError.Kind); empty:
-	// the error has none, or there is none.
+	// Kind is the kind of the error by which the step failed at which a job in Error stands (makegood.StepError.Kind);
+	// empty: the error has none, or there is none.
 	Kind string
 	// StoppedAt is when that step failed; of a job that is paused when that was asked for; zero: not so, or not known.
 	StoppedAt time.Time
-	// Job is the job as its own item has it: details that lie apart may be missing. Of one that is damaged it is what stands
-	// beside its data.
+	// Job is the job as its own item has it: details that lie apart may be missing. A damaged job has only the fields that
+	// stand beside its data.
 	Job job.Job
 }
 
@@ -149,7 +151,8 @@ func ListedOf(j job.Job) Listed {
 	return l
 }
 
-// stopped finds the step for which a job is in Error. What fails while it is, fails later, and changes nothing.
+// stopped finds the step for which a job is in Error. A step that fails while the job is in Error fails later, and
+// changes neither step nor kind.
 func (l *Listed) stopped(j job.Job) {
 	undo := j.Desired != makegood.JobProcessed
 	var first *job.Activity
@@ -171,7 +174,7 @@ func (l *Listed) stopped(j job.Job) {
 	}
 }
 
-// open returns the steps of an unfinished job of which something is under way, or waits.
+// open returns the steps of an unfinished job that are under way or wait.
 func open(j job.Job) []Standing {
 	var all []Standing
 	for i := range j.Steps {
@@ -189,7 +192,7 @@ func open(j job.Job) []Standing {
 	return all
 }
 
-// Shows reports whether a job is what the filter says, but for Agent, of which a job knows nothing: see Sieve.
+// Shows reports whether a job matches the filter in all but Agent, which a job does not know: see Sieve.
 func (f Filter) Shows(l Listed) bool {
 	return f.isOf(l) && f.isLabelled(l) && f.stands(l) && f.isAbout(l)
 }
@@ -258,8 +261,9 @@ func (f Filter) WantsWarned() bool {
 	return f.DueWithin == 0 && !f.InError() && !f.Paused && (f.Late || f.LateWithin > 0)
 }
 
-// KeyBy returns the time after which no job that matches can have its key, which is never later than the earliest moment
-// at which anything of it is due; zero: there is none. Jobs that are warned of are another matter: see WantsWarned.
+// KeyBy returns the time after which no job that matches can have its key, which is never later than the earliest
+// moment at which an event of the job is due; zero: there is none. Jobs that are warned of are another matter: see
+// WantsWarned.
 func (f Filter) KeyBy() time.Time {
 	var by time.Time
 	lower := func(asked bool, within time.Duration) {
@@ -268,7 +272,7 @@ func (f Filter) KeyBy() time.Time {
 		}
 	}
 	if f.DueWithin > 0 {
-		// What is late may have its key later than that, if it is warned of.
+		// A late job may have its key later than that, if it is warned of.
 		return f.Now.Add(f.DueWithin)
 	}
 	lower(f.Late, 0)
@@ -291,13 +295,13 @@ type Sieve struct {
 	agents     map[string]map[Standing]string
 }
 
-// NewSieve returns the sieve of a filter. definition reads a definition by its hash, and is asked for each once; one that
-// is ErrNotFound, or cannot be read, has no agents.
+// NewSieve returns the sieve of a filter. definition reads a definition by its hash, and is asked for each once; one
+// that is ErrNotFound, or cannot be read, has no agents.
 func NewSieve(filter Filter, definition func(hash string) ([]byte, error)) *Sieve {
 	return &Sieve{filter: filter, definition: definition, agents: map[string]map[Standing]string{}}
 }
 
-// Shows reports whether a job is what the filter says, and then notes the agents of the steps at which it stands. The error
+// Shows reports whether a job matches the filter, and then notes the agents of the steps at which it stands. The error
 // is that of the definition that could not be read.
 func (s *Sieve) Shows(l *Listed) (bool, error) {
 	if !s.filter.Shows(*l) {
@@ -334,7 +338,7 @@ func (s *Sieve) agentsOf(l Listed) ([]string, error) {
 	return all, nil
 }
 
-// asks reports whether an approval of a job waits for an answer, whose agents agentsOf has read.
+// asks reports whether an approval of a job waits for an answer. agentsOf has read the job's agents.
 func (s *Sieve) asks(l Listed) bool {
 	if l.ProcessState == makegood.JobError {
 		return false
@@ -349,8 +353,8 @@ func (s *Sieve) asks(l Listed) bool {
 	})
 }
 
-// agentsIn returns the agents of the steps of a definition, and of their undos, which name their own. Of one that a later
-// release wrote nothing else is looked at.
+// agentsIn returns the agents of the steps of a definition, and of their undos, which name their own. It reads no other
+// field, so a definition that a later release wrote is readable.
 func agentsIn(definition []byte) map[Standing]string {
 	var workflow struct {
 		Steps []struct {
@@ -369,8 +373,8 @@ func agentsIn(definition []byte) map[Standing]string {
 	return of
 }
 
-// Seal returns the cursor of a place in the list of this filter; that of the empty place is empty. A cursor says of which
-// list it is, and means nothing to its holder.
+// Seal returns the cursor of a place in the list of this filter; that of the empty place is empty. A cursor names its
+// list, and is opaque to its holder.
 func (f Filter) Seal(place string) string {
 	if place == "" {
 		return ""

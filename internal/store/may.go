@@ -9,8 +9,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// What is here is the condition of every write, and what the write leaves, whoever the adapter is. SQLite and the store in
-// memory call it; DynamoDB says it in its expressions, and is held to it by storetest; the model check runs it.
+// This file has the condition of every write, and the item that the write leaves, for all adapters. SQLite and the
+// store in memory call it; DynamoDB states it in its expressions, and storetest holds it to them; the model check runs
+// it.
 
 // Created returns what a Create leaves of stored, which is the zero job where the id is free.
 func Created(stored, j job.Job) (job.Job, error) {
@@ -39,8 +40,8 @@ func SavedBefore(stored, j job.Job) bool {
 	return j.LockedBy != "" && stored.LockedBy == j.LockedBy && stored.Rev == j.Rev+1
 }
 
-// Parked returns what a Park leaves of stored, of which only Rev and CompleteBy need be known. That the job is there, and
-// that this release may decide about it, is for the caller to see to.
+// Parked returns the job that a Park leaves of stored; it reads only Rev and CompleteBy of stored. The caller checks
+// that the job is there, and that this release may decide about it.
 func Parked(stored job.Job, seen time.Time, reason string, completeBy time.Time) (job.Job, error) {
 	if !stored.CompleteBy.Equal(seen) {
 		return stored, ErrConflict
@@ -50,7 +51,7 @@ func Parked(stored job.Job, seen time.Time, reason string, completeBy time.Time)
 	return stored, nil
 }
 
-// EndedAndTold reports whether a job may expire: it is at its end, and everybody was told, for until then it has a key.
+// EndedAndTold reports whether a job may expire: it has ended, and every receiver was told; until then it has a key.
 func EndedAndTold(j job.Job) bool {
 	return j.ProcessState.Finished() && j.CompleteBy.IsZero()
 }
@@ -58,8 +59,8 @@ func EndedAndTold(j job.Job) bool {
 // MovesKey reports whether the change writes another CompleteBy than the one that was loaded.
 func (c Change) MovesKey() bool { return !c.Job.CompleteBy.Equal(c.Seen) }
 
-// Claimed returns what a Claim leaves in a slot that holds item. What it returns equals item when the claim was made
-// already and its item is not too large; it means nothing beside an error.
+// Claimed returns the item that a Claim leaves in a slot that holds item. The result equals item when the claim was
+// made already and its item is not too large; ignore it beside an error.
 func Claimed(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
 	switch {
 	case item.holds(claim):
@@ -99,8 +100,8 @@ func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, erro
 	return next, nil
 }
 
-// Lasting returns the CompleteBy that an attempt of a task asks for at now, which was claimed at started: as long from now as
-// it may be silent, and not past the timeout of one that heartbeats.
+// Lasting returns the CompleteBy that an attempt of a task asks for at now, which was claimed at started: as long from
+// now as it may be silent, and not past the timeout of one that heartbeats.
 func Lasting(task makegood.Task, started, now time.Time) time.Time {
 	asked := now.Add(domain.Silence(task).Std())
 	if task.Heartbeat > 0 {
@@ -114,8 +115,8 @@ func Longest(claim job.Claim) time.Time {
 	return earliest(claim.CompleteBy, claim.StartedAt.Add(limits.MaxClaim))
 }
 
-// Closed returns what a Close leaves in a slot that holds item, and its answer. What it leaves equals item when there is
-// nothing to write.
+// Closed returns the item that a Close leaves in a slot that holds item, and its answer. The result equals item when
+// there is no write to make.
 func Closed(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 	switch {
 	case item.Attempt > c.Attempt:
@@ -168,9 +169,9 @@ func closeHeld(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 	return next, next.answer(c.LockedBy)
 }
 
-// answer is what a slot that is closed says to whoever asks.
+// answer is what a closed slot answers a Close or a Look.
 func (i ClaimItem) answer(by string) job.Found {
-	// An agent may write Closed: what it says counts only where it is what a Close leaves.
+	// An agent may write Closed: the value counts only if a Close can leave it.
 	found := job.Found{Finding: job.FoundSilent, Claim: i.Claim}
 	nobody := i.Closed == job.FoundNobody && i.LockedBy == ""
 	replied := i.Closed == job.FoundReplied && by != "" && by == i.LockedBy
@@ -225,7 +226,7 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// Lease is who has a lease, and until when. The zero value: nobody has it.
+// Lease is the holder of a lease, and the time it ends. The zero value: it has no holder.
 type Lease struct {
 	Holder string
 	Until  time.Time

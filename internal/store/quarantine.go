@@ -3,11 +3,11 @@ package store
 import "time"
 
 const (
-	// MaxQuarantined is how many messages an engine in one process keeps in quarantine, and MaxQuarantinedBytes how many bytes
-	// their bodies may have together. The oldest are dropped for new ones, and counted.
+	// MaxQuarantined is how many messages an engine in one process keeps in quarantine, and MaxQuarantinedBytes how many
+	// bytes their bodies may have together. The oldest are dropped for new ones, and counted.
 	MaxQuarantined      = 10_000
 	MaxQuarantinedBytes = 64 << 20
-	// MaxQuarantinePageBytes is how many bytes of bodies a page of them begins its last message with, at most.
+	// MaxQuarantinePageBytes is the most bytes of bodies that a page may have before its last message.
 	MaxQuarantinePageBytes = 4 << 20
 )
 
@@ -20,7 +20,7 @@ type Quarantined struct {
 	Body string
 }
 
-// QuarantinePage is some of them, the oldest first.
+// QuarantinePage is a part of the quarantined messages, the oldest first.
 type QuarantinePage struct {
 	Messages []Quarantined
 	// Dropped is how many were dropped so far for newer ones.

@@ -13,8 +13,7 @@ import (
 )
 
 // Schedules keeps schedules, each as one item under its name, changed only by conditional writes on its Rev. The Key of
-// each is in the same index as those of the jobs. There are few of them (limits.MaxSchedules; who makes new ones
-// counts).
+// each is in the same index as those of the jobs. There are few (limits.MaxSchedules; the maker of a new one counts).
 type Schedules interface {
 	// PutSchedule stores s as Rev s.Rev+1 in one durable write, if s.Rev is the Rev stored; 0: if there is none of its
 	// name. ErrConflict.
@@ -22,8 +21,8 @@ type Schedules interface {
 	// Schedule reads a schedule, strongly consistent. ErrNotFound; ErrDamaged; ErrNewer, together with the schedule as far
 	// as this release knows it, to be shown.
 	Schedule(ctx context.Context, name string) (Scheduled, error)
-	// RemoveSchedule removes a schedule in one durable write, if rev is the Rev stored. ErrConflict, ErrNotFound. A schedule
-	// that is made under the same name later begins anew.
+	// RemoveSchedule removes a schedule in one durable write, if rev is the Rev stored. ErrConflict, ErrNotFound. A
+	// schedule that is made under the same name later begins anew.
 	RemoveSchedule(ctx context.Context, name string, rev int64) error
 	// ListSchedules returns all schedules by their names; one that is damaged has its name alone, and a Problem.
 	ListSchedules(ctx context.Context) ([]Scheduled, error)
@@ -32,19 +31,19 @@ type Schedules interface {
 // ScheduleLevel is the highest Needs of a schedule that this release may decide about.
 const ScheduleLevel = 0
 
-// Scheduled is a schedule as it is kept: what it says, and where it stands. The zero value of a time means "not yet".
+// Scheduled is a schedule as it is kept: its rule, and where it stands. The zero value of a time means "not yet".
 type Scheduled struct {
 	makegood.Schedule
 	// Rev counts the writes; the first is 1.
 	Rev int64 `json:"-"`
 	// Key is when the Supervisor must look; zero: never, the schedule is paused, or has no fire any more.
 	Key time.Time `json:"-"`
-	// From is the workflow whose file says the schedule; empty: a person made it.
+	// From is the workflow that has the schedule in its file; empty: a person made it.
 	From string `json:"from,omitempty"`
 	// PausedAt is since when it is paused.
 	PausedAt  time.Time `json:"pausedAt,omitzero"`
 	CreatedAt time.Time `json:"createdAt,omitzero"`
-	// Next is the fire that comes next by the rule, or, when its time has come, the one whose turn it is.
+	// Next is the next fire by the rule, or, when its time has come, the fire in turn.
 	Next time.Time `json:"next,omitzero"`
 	// Due are the fires that came due under a rule that was changed before they could be made, at most
 	// limits.MaxMissed, the oldest first: they come before Next.
@@ -56,7 +55,7 @@ type Scheduled struct {
 	Skipped int64 `json:"skipped,omitempty"`
 	// Problem is why the last fire made no job; empty: it did.
 	Problem string `json:"problem,omitempty"`
-	// ChangedBy is who made, changed, paused or resumed it last; empty where nobody knew.
+	// ChangedBy is the person that made, changed, paused or resumed it last; empty where the name was not known.
 	ChangedBy string `json:"changedBy,omitempty"`
 	// Needs is the lowest ScheduleLevel that may decide about it.
 	Needs int `json:"needs,omitempty"`
@@ -67,7 +66,7 @@ type Scheduled struct {
 // Paused reports whether the schedule is paused.
 func (s Scheduled) Paused() bool { return !s.PausedAt.IsZero() }
 
-// Turn returns the fire that comes next, or, when its time has come, the one whose turn it is.
+// Turn returns the next fire, or, when its time has come, the fire in turn.
 func (s Scheduled) Turn() time.Time {
 	if len(s.Due) > 0 {
 		return s.Due[0]
@@ -85,7 +84,7 @@ func (s Scheduled) PutOver(stored Scheduled) (Scheduled, error) {
 	return s, nil
 }
 
-// EncodeSchedule writes what is kept of a schedule beside its name, its Rev and its Key.
+// EncodeSchedule writes a schedule without its name, its Rev and its Key.
 func EncodeSchedule(s Scheduled) []byte {
 	all := maps.Clone(s.Kept)
 	if all == nil {
@@ -94,7 +93,7 @@ func EncodeSchedule(s Scheduled) []byte {
 	maps.Copy(all, fieldsOf(s))
 	body, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // What was checked at the door is always JSON.
+		panic(err) // A value checked at the door is always JSON.
 	}
 	return body
 }
@@ -139,7 +138,7 @@ func DecodeSchedule(body []byte) (Scheduled, error) {
 	return s, nil
 }
 
-// everything is a schedule of which no field is empty.
+// everything is a schedule without empty fields.
 var everything = Scheduled{
 	Schedule: makegood.Schedule{
 		Name: "n", Workflow: "w", Cron: "c", Every: 1, Zone: "z", Input: json.RawMessage("0"), Missed: "m", AtMost: 1, Overlap: "o",
@@ -148,8 +147,8 @@ var everything = Scheduled{
 	LastJob: "j", Skipped: 1, Problem: "p", ChangedBy: "b", Needs: 1,
 }
 
-// Begins reports whether the key of a job is a time at which something of it begins (its start, a round, an attempt
-// after a backoff, what follows a wait), and not one at which silence has lasted too long.
+// Begins reports whether the key of a job is a time at which work begins (its start, a round, an attempt after a
+// backoff, the step after a wait), and not one at which silence has lasted too long.
 func Begins(j job.Job) bool {
 	if j.CompleteBy.IsZero() || j.ProcessState.Finished() || j.Paused() {
 		return false
@@ -167,8 +166,8 @@ func Begins(j job.Job) bool {
 	return false
 }
 
-// Beginnings is an Index that keeps the keys at which something begins in shards of their own, so that they can be
-// looked at before they come without looking at all others.
+// Beginnings is an Index that keeps the keys at which work begins in shards of their own, so that they can be looked at
+// before they come without looking at all others.
 type Beginnings interface {
 	// OfBeginnings reports whether the keys of a shard are such.
 	OfBeginnings(shard int) bool

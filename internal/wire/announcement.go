@@ -55,8 +55,8 @@ func DecodeAnnouncement(body string) (id, workflow string, a job.Announcement, e
 	}, nil
 }
 
-// EncodeAgentSilent writes the alert that nobody claims the tasks of an agent. It goes to operators
-// only, and nothing here reads it.
+// EncodeAgentSilent writes the alert that the tasks of an agent are not claimed. It goes to operators only, and is not
+// read here.
 func EncodeAgentSilent(agent string) (string, error) {
 	return encode(agentSilent{head: head{Version, typeAgentSilent}, Agent: agent})
 }

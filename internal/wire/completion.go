@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// decodeCompletion reads what whoever holds a completion token says. The job is the one that the token names.
+// decodeCompletion reads the answer of a completion token's holder. The job is the one that the token names.
 func decodeCompletion(m event) (string, job.Event, error) {
 	id, place, err := job.ReadCompletionToken(m.Completion)
 	switch {
@@ -41,5 +41,5 @@ func decodeCompletion(m event) (string, job.Event, error) {
 	return id, e, nil
 }
 
-// ByToken is who completed a step where nothing is known of them but that they hold its completion token.
+// ByToken is the author of a completion that is known only as the holder of its completion token.
 const ByToken = "completion token"

@@ -9,7 +9,7 @@ import (
 // refusedRaw are the characters that JSON may hold raw and SQS refuses.
 var refusedRaw = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
-// refusedBegin begins both of them, and few others.
+// refusedBegin begins both, and few other characters.
 const refusedBegin = "\xef\xbf"
 
 func encode(m any) (string, error) {

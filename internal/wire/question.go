@@ -6,7 +6,7 @@ import (
 
 const typeQuestion = "Question"
 
-// Question is what those are told who are asked to complete a step that waits. It goes to them, and nothing here reads it.
+// Question is the message to the people asked to complete a step that waits. It goes to them, and is not read here.
 type Question struct {
 	Job, Workflow, Step string
 	Undo                bool

@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// ScheduleDue is the hint that a schedule is due: its name, and the key that was seen. Whoever gets it looks at the schedule, so
-// it is worth nothing to who makes it up.
+// ScheduleDue is the hint that a schedule is due: its name, and the key that was seen. The receiver looks at the
+// schedule, so a forged hint has no effect.
 type ScheduleDue struct {
 	Schedule string
 	Key      time.Time
@@ -48,8 +48,8 @@ type holdsDue struct {
 	Key time.Time `json:"key"`
 }
 
-// EncodeHoldsDue writes the hint that jobs which were held are to go on, and the key that was seen. Whoever gets it looks at
-// the holds, so it is worth nothing to who makes it up.
+// EncodeHoldsDue writes the hint that jobs which were held are to go on, and the key that was seen. The receiver looks
+// at the holds, so a forged hint has no effect.
 func EncodeHoldsDue(key time.Time) (string, error) {
 	return encode(holdsDue{head{Version, typeHoldsDue}, key})
 }
@@ -63,8 +63,8 @@ func decodeHoldsDue(body string) (time.Time, error) {
 	return instant("key", m.Key)
 }
 
-// HintOf reads a hint that a schedule or a pause is due. ok is false for any other message, and for a hint that cannot be read, of which
-// DecodeIncoming says why.
+// HintOf reads a hint that a schedule or a pause is due. ok is false for any other message, and for a hint that cannot
+// be read, for which DecodeIncoming gives the reason.
 func HintOf(body string) (in Incoming, ok bool) {
 	if !strings.Contains(body, typeScheduleDue) && !strings.Contains(body, typeHoldsDue) {
 		return Incoming{}, false // Most messages are events, which are not read twice.

@@ -6,12 +6,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// maxSpent bounds each number of what a reply says that it has cost, so that sums of them stay numbers: 30 days of a function
-// of 10 GB are less, in its smallest unit.
+// maxSpent bounds each number of the usage that a reply reports, so that sums stay numbers: 30 days of a function of 10
+// GB are less, in its smallest unit.
 const maxSpent = 1 << 45
 
-// spentOf returns what a reply says that its attempt has cost; nil: nothing that could be read, or the message is no reply. It is
-// taken as it is said, in whole numbers and within bounds: nothing rests on it, and no reply is lost for it.
+// spentOf returns the usage that a reply reports for its attempt; nil: it cannot be read, or the message is no reply.
+// It is taken as reported, in whole numbers and within bounds: no decision rests on it, and no reply is lost for it.
 func spentOf(m event) *job.Spent {
 	switch m.Type {
 	case typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld:

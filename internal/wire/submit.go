@@ -10,8 +10,8 @@ import (
 // TypeSubmit is the type of a submission by message.
 const TypeSubmit = "Submit"
 
-// Submit asks for a job by a message, on the submissions queue where there is one. The same ID with the same content is the
-// same job, so the message may be delivered twice.
+// Submit asks for a job by a message, on the submissions queue where there is one. The same ID with the same content is
+// the same job, so the message may be delivered twice.
 type Submit struct {
 	head
 	Workflow string          `json:"workflow"`
@@ -19,7 +19,7 @@ type Submit struct {
 	Input    json.RawMessage `json:"input"`
 	StartAt  time.Time       `json:"startAt,omitzero"`
 	ReplyTo  string          `json:"replyTo,omitempty"`
-	// Tenant is whom the job is for, Labels say more about it.
+	// Tenant is the tenant of the job, Labels say more about it.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	// Traceparent is the span under which the job is submitted, as the W3C's header of that name has it.

@@ -1,11 +1,11 @@
-// Package wire is how tasks, events and jobs are written: versioned JSON.
-// docs/messages.md describes the messages for agents that are not written in Go.
+// Package wire is how tasks, events and jobs are written: versioned JSON. docs/messages.md describes the messages for
+// agents that are not written in Go.
 //
 // # Two releases on one queue
 //
 // A reader ignores the fields that it does not know, and leaves (ErrNewer, Leave) the messages that it does not know.
-// All else that it cannot read is poison. Names are read as encoding/json reads them: in any case, and of a name that is
-// there twice the last counts; so no release may distinguish two fields by their case.
+// All else that it cannot read is poison. Names are read as encoding/json reads them: in any case, and of a name that
+// is there twice the last counts; so no release may distinguish two fields by their case.
 package wire
 
 import (
@@ -86,7 +86,7 @@ type task struct {
 	ClaimUntil time.Time `json:"claimUntil"`
 	Token      string    `json:"token"`
 	Completion string    `json:"completion,omitempty"`
-	// Alone is a wish that a release before knows nothing of: it counts its silence as it always did.
+	// Alone is a wish that a release before does not know: it counts its silence as it always did.
 	Alone bool `json:"alone,omitempty"`
 	// Traceparent is a wish, too.
 	Traceparent string `json:"traceparent,omitempty"`
@@ -117,13 +117,13 @@ type event struct {
 	Output    json.RawMessage `json:"output,omitempty"`
 	Error     *replyError     `json:"error,omitempty"`
 	Key       time.Time       `json:"key,omitzero"`
-	// Deadline is that of a step that waits: said by its agent, or moved by whoever completes it.
+	// Deadline is that of a step that waits: given by its agent, or moved by the holder of its completion token.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Completion is the completion token, which says by itself of which job and step it is; Request names the asking.
+	// Completion is the completion token, which names its own job and step; Request names the asking.
 	Completion string `json:"completion,omitempty"`
 	Request    string `json:"request,omitempty"`
-	// Spent is what the attempt of a reply has cost so far; not there: whoever replies does not count. It is read apart: what
-	// is wrong with it is no reason to lose a reply.
+	// Spent is the usage of a reply's attempt so far; absent: the agent does not count. It is read apart: a fault in it is
+	// no reason to lose a reply.
 	Spent json.RawMessage `json:"spent,omitempty"`
 }
 
@@ -132,13 +132,13 @@ type Incoming struct {
 	Job    string
 	Event  job.Event
 	Submit *Submit
-	// Schedule is set by the hint that a schedule is due, and nothing else then.
+	// Schedule is set by the hint that a schedule is due, and no other field then.
 	Schedule *ScheduleDue
-	// HoldsDue is set, and nothing else then, by the hint that jobs which were held are to go on: the key that was seen.
+	// HoldsDue is set, and no other field then, by the hint that held jobs are to go on: the key that was seen.
 	HoldsDue *time.Time
-	// Spent is what the attempt has cost of which this is the reply, as whoever replies says; nil: they do not.
+	// Spent is the usage of the attempt that the reply is for, as the agent reports it; nil: it does not.
 	Spent *job.Spent
-	// Repeats: with ErrNewer, whoever sent this says it again as long as it is so. To leave it would multiply it.
+	// Repeats: with ErrNewer, the sender repeats this as long as it is so. To leave it would multiply it.
 	Repeats bool
 }
 
@@ -160,7 +160,7 @@ func DecodeIncoming(body string) (Incoming, error) {
 		}
 		return Incoming{HoldsDue: &key}, nil
 	default:
-		// Whatever is wrong with it, this says best.
+		// This gives the best error for any fault in it.
 		m, job, e, err := decodeEvent(body)
 		return Incoming{Job: job, Event: e, Spent: spentOf(m), Repeats: errors.Is(err, errNewerDeadline)}, err
 	}
@@ -269,8 +269,8 @@ func DecodeTask(body string) (makegood.Task, error) {
 	return t, nil
 }
 
-// EncodeEvent writes an event of a job. Only replies, deadlines and submissions cross a queue: what the Scheduler tells
-// itself, and what people ask for, has no form on the wire, so nobody who can send a message can say it.
+// EncodeEvent writes an event of a job. Only replies, deadlines and submissions cross a queue: the Scheduler's events
+// to itself, and people's requests, have no form on the wire, so no sender of messages can forge them.
 func EncodeEvent(id string, e job.Event) (string, error) { return encodeEvent(id, e, nil) }
 
 // EncodeReply writes an agent's reply, with what its attempt has cost so far.
@@ -407,7 +407,7 @@ func (m event) failure() job.StepError {
 		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
 	}
 	if limits.ErrorKind.Check(m.Error.Kind) == nil {
-		// What is none is left out: for a name nobody should lose what the reply says.
+		// A kind that is none is left out: no reply should be lost for a name.
 		failure.Kind = m.Error.Kind
 	}
 	if m.Error.Applied == makegood.AppliedNo {
@@ -419,8 +419,8 @@ func (m event) failure() job.StepError {
 // maxMillis is how many milliseconds a duration can be. One more would make it negative.
 const maxMillis = math.MaxInt64 / int64(makegood.Millisecond)
 
-// Inline makes a payload of a JSON value, without white space, so that it is stored byte for byte; null
-// and nothing are the zero payload.
+// Inline makes a payload of a JSON value, without white space, so that it is stored byte for byte; null and an empty
+// value are the zero payload.
 func Inline(value json.RawMessage) job.Payload {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err == nil {
@@ -463,7 +463,7 @@ func read(body string, m any) error {
 	if json.Unmarshal([]byte(body), m) == nil {
 		return nil
 	}
-	// What is wrong with it, and what it says up to there, is told as ever.
+	// A fault in it, and the part before the fault, are reported as ever.
 	d := json.NewDecoder(strings.NewReader(body))
 	if err := d.Decode(m); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 )
 
 // AttentionIndex is the name of the sparse index that holds the jobs at which a person may want to look: those in
-// Error, those that are paused, and those of which an operator was told that they will be late. Its partitions are the shards of the index on CompleteBy, so that a
-// thousand jobs that stop at once do not meet in one; its sort key is Attention.
+// Error, those that are paused, and those that an operator was told will be late. Its partitions are the shards of the
+// index on CompleteBy, so that a thousand jobs that stop at once do not meet in one; its sort key is Attention.
 const AttentionIndex = "Attention"
 
 // The prefixes of Attention. No job is under two: to be in Error takes a pause back, and neither is expected.
@@ -27,9 +27,9 @@ const (
 	runsLate     = "Late"
 )
 
-// attention returns the value of Attention: what a job waits as, its birth, and its id, so that no two are
-// the same and the order is that of birth; and what holds it, if it is held. Nothing in it changes while the job waits, so
-// no save of a waiting job moves it in the index. Empty: the job waits for nobody.
+// attention returns the value of Attention: the kind of the wait, the job's birth, and its id, so that no two are the
+// same and the order is that of birth; and the hold, if it is held. The value is constant while the job waits, so no
+// save of a waiting job moves it in the index. Empty: the job waits for no person.
 func attention(j job.Job) string {
 	switch {
 	case j.ProcessState == makegood.JobError:
@@ -64,7 +64,7 @@ func (s *Store) listPaused(ctx context.Context, l *listing, at cursor) (cursor, 
 	return s.listWaiting(ctx, waitsPaused, l, at)
 }
 
-// listLate lists the jobs of which an operator was told, and then those whose keys say that they are late. A place among
+// listLate lists the jobs that an operator was told about, and then those that are late by their keys. A place among
 // the first has the sort key of a job, which none in the index has.
 func (s *Store) listLate(ctx context.Context, l *listing, at cursor) (cursor, error) {
 	if at == (cursor{}) || at.sort == sortJob {
@@ -98,7 +98,7 @@ func (s *Store) listWaiting(ctx context.Context, waits string, l *listing, at cu
 	}
 	found, err := s.look(ctx, jobs)
 	if err == nil {
-		// The index may lag behind the items, which say what is.
+		// The index may lag behind the items, which have the current state.
 		err = l.take(slices.DeleteFunc(found, func(l store.Listed) bool { return !waitsAs(waits, l) }))
 	}
 	if err != nil || len(entries) < ask {
@@ -152,8 +152,8 @@ func (s *Store) waiting(ctx context.Context, waits, below string, limit int) ([]
 	return all[:min(limit, len(all))], nil
 }
 
-// entryOf reads an entry of the index. One that is not of the job that it names has no sort: it counts for how far a list
-// has come, and is not shown.
+// entryOf reads an entry of the index. One that is not of the job that it names has no sort: it counts for how far a
+// list has come, and is not shown.
 func entryOf(it item) (cursor, error) {
 	ours, err := ofAJob(it)
 	if err != nil {

@@ -30,8 +30,8 @@ func AuditedAttributes() []string {
 	return []string{attrPK, attrSK, attrProcessState, attrCompleteBy, attrShard, attrExpiresAt}
 }
 
-// AuditPage reads a page of the table; see store.Auditor. It is one request, eventually consistent: each item is as some
-// write left it, which is all that an audit needs, for half the price. It pays for all items that it passes over,
+// AuditPage reads a page of the table; see store.Auditor. It is one request, eventually consistent: each item is as
+// some write left it, which is all that an audit needs, for half the price. It pays for all items that it passes over,
 // payloads included, at most a megabyte. A job that has ended is noted as told only where jobs expire.
 func (s *Store) AuditPage(ctx context.Context, page string, limit int) ([]store.Audited, string, error) {
 	from, err := readAudited(page)
@@ -72,7 +72,7 @@ func readAudited(page string) (cursor, error) {
 	return readPlace(string(place))
 }
 
-// auditing is the request for a page: the jobs, and what is in the index.
+// auditing is the request for a page: the jobs, and the entries of the index.
 func (s *Store) auditing(from cursor, limit int) *dynamodb.ScanInput {
 	u := newUpdate()
 	u.when("(" + u.attr(attrSK) + " = " + u.value("job", text(sortJob)) + " OR attribute_exists(" + u.attr(attrShard) + "))")
@@ -92,8 +92,8 @@ func (s *Store) auditing(from cursor, limit int) *dynamodb.ScanInput {
 	}
 }
 
-// audited returns what an audit sees of an item. The index holds what has both of its keys, and a sweep goes through the
-// shards that it knows.
+// audited returns what an audit sees of an item. The index holds items that have both of its keys, and a sweep goes
+// through the shards that it knows.
 func (s *Store) audited(it item) store.Audited {
 	shard, sharded := it[attrShard]
 	_, keyed := it[attrCompleteBy]
@@ -107,20 +107,20 @@ func (s *Store) audited(it item) store.Audited {
 	return a
 }
 
-// alertPrefix is before the name of what is kept of alerts. It is not that of leases: whoever may sweep may not silence an alert.
+// alertPrefix is before the name of an alert's item. It is not that of leases: a sweeper may not silence an alert.
 const alertPrefix = "alert#"
 
-// places are kept in items whose partition keys begin with a prefix.
+// places are kept in items that have partition keys with a prefix.
 type places struct {
 	store  *Store
 	prefix string
 }
 
-// Alerts keeps what was told of when, apart from what the Supervisor keeps. What a release of before has kept of it is not
-// looked at: something is told of twice.
+// Alerts keeps the times of alerts, apart from the places of the Supervisor. It does not read those kept by a release
+// of before: such an alert is sent twice.
 func (s *Store) Alerts() store.Places { return places{s, alertPrefix} }
 
-// Place returns what was kept under a name; see store.Places.
+// Place returns the place kept under a name; see store.Places.
 func (s *Store) Place(ctx context.Context, name string) (string, error) {
 	return places{s, leasePrefix}.Place(ctx, name)
 }
@@ -130,7 +130,7 @@ func (s *Store) KeepPlace(ctx context.Context, name, seen, place string) error {
 	return places{s, leasePrefix}.KeepPlace(ctx, name, seen, place)
 }
 
-// Place returns what was kept under a name; see store.Places.
+// Place returns the place kept under a name; see store.Places.
 func (p places) Place(ctx context.Context, name string) (string, error) {
 	s := p.store
 	out, err := s.config.Client.GetItem(ctx, &dynamodb.GetItemInput{

@@ -18,9 +18,8 @@ const (
 	maxUnprocessed = 10
 )
 
-// batchGet reads the items of at most maxBatchGet keys, in no order. What a request leaves undone, for its
-// size or since the table is throttled, is asked again after a pause; one that does nothing at all fails,
-// and is retried as any other.
+// batchGet reads the items of at most maxBatchGet keys, in no order. Keys that a request leaves undone, for its size or
+// since the table is throttled, are asked again after a pause; one that does no key fails, and is retried.
 func (s *Store) batchGet(ctx context.Context, ask map[string]types.KeysAndAttributes) ([]item, error) {
 	var all []item
 	for try := 1; ; try++ {

@@ -21,7 +21,7 @@ import (
 // was seen and what rests on it.
 const maxSlotWrites = 5
 
-// errMoving: others wrote a claim item at each try. What was asked may be asked again.
+// errMoving: others wrote a claim item at each try. The call may be made again.
 var errMoving = errors.New("others keep changing it")
 
 // maxClaimMillis is later than anything that a claim may say: the end of the year 9999, the last that JSON can.
@@ -120,7 +120,7 @@ func (s *Store) claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 	}
 	taken, late := decide(store.ClaimItem{})
 	if late != nil {
-		// Nothing is to be written, unless it is this claim that is there, made before.
+		// No write is needed, unless this very claim is there, made before.
 		return s.judge(ctx, "Claim", slot, nil, decide)
 	}
 	old, err := s.updateGiving(ctx, "Claim", slotKey(slot), claiming(taken), types.ReturnValueAllNew)
@@ -137,14 +137,14 @@ func (s *Store) claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 	return s.judge(ctx, "Claim", slot, old, decide)
 }
 
-// isFull reports whether a write was refused because of what the item holds: a thief of its agent's role can fill it up to what
-// DynamoDB allows, so that nothing more fits. What judge writes instead leaves out what filled it.
+// isFull reports whether a write was refused because the item is full: a thief of its agent's role can fill it up to
+// what DynamoDB allows, so that no more fits. The write that judge makes instead leaves the filling out.
 func isFull(err error) bool {
 	var refused smithy.APIError
 	return errors.As(err, &refused) && refused.ErrorCode() == "ValidationException"
 }
 
-// claiming is the update that takes an attempt. What a later release has put into the slot stays, and so does the progress.
+// claiming is the update that takes an attempt. The slot keeps attributes of a later release, and the progress.
 func claiming(taken store.ClaimItem) *update {
 	u := newUpdate()
 	values := slotValues(written(taken))
@@ -186,7 +186,7 @@ func (s *Store) heartbeat(ctx context.Context, slot store.Slot, claim job.Claim,
 	return completeBy, err
 }
 
-// extending is the update that extends a claim whose attempt is wanted, and that does not reach further already.
+// extending is the update that extends a claim if its attempt is wanted and it does not reach further already.
 func extending(next store.ClaimItem) *update {
 	u := newUpdate()
 	completeBy := u.attr(attrCompleteBy)
@@ -214,7 +214,7 @@ func (u *update) holding(claim job.Claim) {
 }
 
 // Close ends an attempt, if it may be ended; see store.Closings. A failure that its claim's holder replied takes one
-// write; all else a read, and a write if there is something to write.
+// write; any other closing a read, and a write if one is due.
 func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	found, err := s.close(ctx, slot, c.Whole())
 	if err != nil {
@@ -252,7 +252,7 @@ func replying(c store.Closing) *update {
 	return u
 }
 
-// Look reads what is known of an attempt; see store.Closings.
+// Look reads the state of an attempt; see store.Closings.
 func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
 	it, err := s.getSlot(ctx, slot)
 	if err != nil {
@@ -272,9 +272,9 @@ func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie 
 	return nil
 }
 
-// judge writes what decide makes of a claim item, conditional on the item being exactly what decide was given, and returns
-// decide's answer. Where decide returns what it was given, nothing is written. seen is the item as it came back;
-// without it, it is read: that none came back does not say that there is none.
+// judge writes the claim item that decide returns, conditional on the stored item being exactly the one that decide was
+// given, and returns decide's answer. Where decide returns its argument, no write is made. seen is the item as it came
+// back; without it, it is read: that none came back does not say that there is none.
 func (s *Store) judge(ctx context.Context, operation string, slot store.Slot, seen item, decide func(store.ClaimItem) (store.ClaimItem, error)) error {
 	var wrote store.ClaimItem
 	var answer error
@@ -314,8 +314,8 @@ func (s *Store) getSlot(ctx context.Context, slot store.Slot) (item, error) {
 	return it, err
 }
 
-// replacing is the update that makes a claim item what it is to be, if it is what was seen. The condition is on the
-// attributes as they are stored, whatever an agent may have put there.
+// replacing is the update that replaces the claim item seen by next. Its condition is on the attributes as they are
+// stored, even those that an agent may have put there.
 func replacing(seen item, next store.ClaimItem) *update {
 	u := newUpdate()
 	values := slotValues(next)

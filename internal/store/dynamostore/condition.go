@@ -8,10 +8,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// whyNot reads from the error of a write whether its condition failed, and then returns errCondition with the
-// item as it stands; none: there is no item. DynamoDB answers without the item where there is none, and at
-// times though there is one. So a failed condition that comes without its item says nothing of what is
-// there: the item is read, and where it cannot be, the outcome is unknown and whoever asked must ask again.
+// whyNot reads from the error of a write whether its condition failed, and then returns errCondition with the item as
+// it stands; none: there is no item. DynamoDB answers without the item where there is none, and at times though there
+// is one. So a failed condition without its item does not prove that there is none: the item is read, and where it
+// cannot be, the outcome is unknown and the caller must ask again.
 func (s *Store) whyNot(ctx context.Context, key item, failed error) (old item, err error) {
 	old, err = asCondition(failed)
 	if !errors.Is(err, errCondition) || len(old) > 0 {

@@ -13,19 +13,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Items leave the table by DynamoDB's TimeToLive, which costs nothing, in no order and within days. A job
-// at its end and told gets ExpiresAt in the save that ends it. Its payloads and details are items of
-// their own, and a write to each would double what they cost; so they are born with a time that is late
-// enough for any job of less than keptAfter, and only the few jobs that live longer pay: their saves take
-// the time off again, and the one that ends them sets it.
+// Items leave the table by DynamoDB's TimeToLive, which is free, in no order and within days. A job at its end and told
+// gets ExpiresAt in the save that ends it. Its payloads and details are items of their own, and a write to each would
+// double their cost; so they are born with a time that is late enough for any job of less than keptAfter, and only the
+// few jobs that live longer pay: their saves take the time off again, and the one that ends them sets it.
 const (
 	// partsLonger is how much longer than the retention a payload or detail is kept, counted from birth.
 	partsLonger = 60 * 24 * time.Hour
 	// keptAfter is the age at which a job's saves keep its parts from expiring. No wait of a job is longer
 	// than partsLonger - keptAfter, so a save comes before any part of an unfinished job expires.
 	keptAfter = 30 * 24 * time.Hour
-	// MinRetention is the shortest retention: a part that is older than the retention and still there is
-	// of an earlier job of the same id, or of a try that nobody will make again.
+	// MinRetention is the shortest retention: a part that is older than the retention and still there is of an earlier job
+	// of the same id, or of a try that will not be made again.
 	MinRetention = 24 * time.Hour
 )
 
@@ -57,8 +56,8 @@ func (s *Store) free() (string, item) {
 	return "attribute_not_exists(PK) OR ExpiresAt < :stale", item{":stale": number(s.config.Now().Add(partsLonger).Unix())}
 }
 
-// freeID is the condition under which a job may be created: its id is free, or that of a job whose time
-// is over and that DynamoDB has not deleted yet.
+// freeID is the condition under which a job may be created: its id is free, or that of a job that has expired and that
+// DynamoDB has not deleted yet.
 func (s *Store) freeID() (string, item) {
 	if s.config.Retention == 0 {
 		return "attribute_not_exists(PK)", nil

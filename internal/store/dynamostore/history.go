@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// A page of a history is a payload, and is born, kept and expires as one. Nothing of a job is ever deleted by hand, and no
-// role may: a page that is dropped gets a time that has passed, and leaves the table by it.
+// A page of a history is a payload, and is born, kept and expires as one. No part of a job is ever deleted by hand, and
+// no role may: a page that is dropped gets a time that has passed, and leaves the table by it.
 
 // HistoryPages reads the pages of a job's history; see store.Histories.
 func (s *Store) HistoryPages(ctx context.Context, id string) (map[string][]byte, error) {
@@ -33,12 +33,13 @@ func (s *Store) HistoryPages(ctx context.Context, id string) (map[string][]byte,
 	return found, nil
 }
 
-// dropPage is how many pages of a history one read of DropPages asks for: mostly those of one save are new in the middle.
+// dropPage is how many pages of a history one read of DropPages asks for: mostly only one save's pages are new.
 const dropPage = 8
 
-// DropPages lets pages of a job's history expire; see store.Histories. DynamoDB deletes them within days only, so of a job that
-// fails for long thousands lie there that were dropped: it reads from the end of the middle back to the first of those. They
-// are dropped in their order, so whatever fails on the way, what is left of them lies before that end, and the next finds it.
+// DropPages lets pages of a job's history expire; see store.Histories. DynamoDB deletes them within days only, so a job
+// that fails for long has thousands of dropped pages: DropPages reads from the end of the middle back to the first
+// dropped one. Pages are dropped in their order, so after a failure on the way the rest lies before that end, and the
+// next call finds it.
 func (s *Store) DropPages(ctx context.Context, id string, after, before int) error {
 	drop, err := s.notDropped(ctx, id, after, before)
 	slices.Reverse(drop)
@@ -53,7 +54,7 @@ func (s *Store) DropPages(ctx context.Context, id string, after, before int) err
 	return nil
 }
 
-// notDropped returns the keys of the pages between two entries that come after the last that was dropped, the last first.
+// notDropped returns the keys of the pages between two entries after the last dropped page, the last first.
 func (s *Store) notDropped(ctx context.Context, id string, after, before int) (keys []item, err error) {
 	query := s.pagesQuery(id, "SK BETWEEN :from AND :to", item{":from": text(job.HistoryFrom(after + 1)), ":to": text(job.HistoryFrom(before))})
 	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(dropPage)
@@ -77,7 +78,7 @@ func (s *Store) notDropped(ctx context.Context, id string, after, before int) (k
 	return keys, nil
 }
 
-// pagesQuery reads those pages of a job's history of which a condition on their keys holds.
+// pagesQuery reads those pages of a job's history that meet a condition on their keys.
 func (s *Store) pagesQuery(id, condition string, values item) *dynamodb.QueryInput {
 	values[":job"] = text(jobPrefix + id)
 	return &dynamodb.QueryInput{
@@ -86,8 +87,8 @@ func (s *Store) pagesQuery(id, condition string, values item) *dynamodb.QueryInp
 	}
 }
 
-// dropped reports whether a part is a page that was dropped, and that DynamoDB has not deleted yet. Any other part of a job
-// that is there has a time to come.
+// dropped reports whether a part is a page that was dropped, and that DynamoDB has not deleted yet. Any other part of a
+// job that is there has a time to come.
 func (s *Store) dropped(part item) bool {
 	expires := asInt(part[attrExpiresAt])
 	return expires > 0 && expires <= s.config.Now().Unix() && strings.HasPrefix(asText(part[attrSK]), job.HistoryPrefix)

@@ -17,8 +17,8 @@ import (
 
 var _ store.Holds = (*Store)(nil)
 
-// HoldsPK is the partition key of the one item of all holds: what the role of an agent may read, and not write. It has the #
-// that tells the items of this layout from those of before.
+// HoldsPK is the partition key of the one item of all holds, which the role of an agent may read, and not write. It has
+// the # that tells the items of this layout from those of before.
 const (
 	HoldsPK   = "holds#"
 	sortHolds = "holds"
@@ -29,7 +29,7 @@ func isHolds(it item) bool { return asText(it[attrPK]) == HoldsPK }
 
 func holdsKey() item { return keyItem(HoldsPK, sortHolds) }
 
-// Holds reads what is held; see store.Holds.
+// Holds reads the holds; see store.Holds.
 func (s *Store) Holds(ctx context.Context, sure bool) (store.Held, error) {
 	out, err := s.config.Client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &s.config.Table, Key: holdsKey(), ConsistentRead: &sure, ReturnConsumedCapacity: s.returnConsumed(),
@@ -46,7 +46,7 @@ func (s *Store) Holds(ctx context.Context, sure bool) (store.Held, error) {
 	return held, err
 }
 
-// PutHolds stores what is held; see store.Holds. One that the SDK tries again finds its own nonce, and succeeds.
+// PutHolds stores the holds; see store.Holds. A write that the SDK tries again finds its own nonce, and succeeds.
 func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
 	nonce := newNonce()
 	it := holdsKey()
@@ -70,8 +70,8 @@ func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
 	return nil
 }
 
-// HeldJobs returns jobs that a hold keeps still, oldest first; see store.Holds. It reads the keys of the paused jobs in the
-// index Attention, whose end says what holds each, and no item.
+// HeldJobs returns jobs that a hold keeps still, oldest first; see store.Holds. It reads the keys of the paused jobs in
+// the index Attention, which end with the hold of each, and no item.
 func (s *Store) HeldJobs(ctx context.Context, hold string, limit int) ([]string, error) {
 	var all []cursor
 	for shard := range s.config.Shards {

@@ -11,18 +11,18 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// fewBeginShards is how many shards are at least for keys at which something begins.
+// fewBeginShards is the least number of shards for keys at which work begins.
 const fewBeginShards = 4
 
-// BeginShards is how many shards are for keys at which something begins (a start, an attempt after a backoff, a fire), beside the
-// others of the configuration: one more for each of these above DefaultShards. Their numbers in the table are negative, so that
-// raising the others moves no key that is stored.
+// BeginShards is how many shards are for keys at which work begins (a start, an attempt after a backoff, a fire),
+// beside the others of the configuration: one more for each of these above DefaultShards. Their numbers in the table
+// are negative, so that raising the others moves no key that is stored.
 func BeginShards(shards int) int { return fewBeginShards + max(0, shards-DefaultShards) }
 
 // Shards is how many shards the index has: those of the configuration, and behind them those of beginnings.
 func (s *Store) Shards() int { return s.config.Shards + BeginShards(s.config.Shards) }
 
-// OfBeginnings reports whether the keys of a shard are times at which something begins; see store.Beginnings.
+// OfBeginnings reports whether the keys of a shard are times at which work begins; see store.Beginnings.
 func (s *Store) OfBeginnings(shard int) bool { return shard >= s.config.Shards }
 
 // shardNumber is how a shard is called in the table.
@@ -38,12 +38,12 @@ func (s *Store) isShard(number int64) bool {
 	return number >= -int64(BeginShards(s.config.Shards)) && number < int64(s.config.Shards)
 }
 
-// beginsIn returns the number of the shard in which something of this name begins.
+// beginsIn returns the number of the shard for the beginnings of the job or schedule of this name.
 func (s *Store) beginsIn(name string) int64 {
 	return -1 - int64(spread(name)%uint32(BeginShards(s.config.Shards)))
 }
 
-// Due lists what is overdue; see store.Index. It lags behind the items, as every index of DynamoDB.
+// Due lists overdue entries; see store.Index. It lags behind the items, as every index of DynamoDB.
 func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
 	if shard < 0 || shard >= s.Shards() {
 		return nil, fmt.Errorf("list due jobs: there is no shard %d", shard)

@@ -31,7 +31,7 @@ const (
 	// attrParked is why a job was parked, and attrParkedBy a nonce of that Park; a save removes both.
 	attrParked   = "Parked"
 	attrParkedBy = "ParkedBy"
-	// attrNeeds is the Needs of a job that has one, for Park, which decodes nothing.
+	// attrNeeds is the Needs of a job that has one, for Park, which does not decode.
 	attrNeeds = "Needs"
 	// attrAttention is the sort key of the index of that name, of a job that waits for a person.
 	attrAttention = "Attention"
@@ -77,10 +77,10 @@ func partKey(job, sk string) item { return keyItem(jobPrefix+job, sk) }
 
 func hotKey(job string) item { return partKey(job, sortJob) }
 
-// jobOf returns the id of the job whose partition an item lies in.
+// jobOf returns the id of the job that has the item in its partition.
 func jobOf(it item) string { return strings.TrimPrefix(asText(it[attrPK]), jobPrefix) }
 
-// The readers return the zero value for what is not there or of another type.
+// The readers return the zero value for an attribute that is absent or of another type.
 
 func asText(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {

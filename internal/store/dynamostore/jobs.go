@@ -87,8 +87,8 @@ func newNonce() []byte {
 	return nonce
 }
 
-// putParts writes what data refers to: before data is, so that nothing refers to what is not there. What it costs is in
-// the data, if it is counted.
+// putParts writes the parts that data refers to, before data, so that each reference has its part. The cost is in the
+// data, if it is counted.
 func (s *Store) putParts(ctx context.Context, job string, p packed) error {
 	if p.names != nil {
 		if err := s.putShape(spend.Without(ctx), *p.names); err != nil {
@@ -157,7 +157,7 @@ func (s *Store) nameSteps(ctx context.Context, stored *jobformat.Stored) error {
 	return stored.Name(names)
 }
 
-// damagedUnlessThere: a job whose parts are gone is damaged; it must not look as if it did not exist.
+// damagedUnlessThere: a job without its parts is damaged; it must not look as if it did not exist.
 func damagedUnlessThere(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: %w", store.ErrDamaged, errors.New("the names of its steps are gone"))
@@ -263,7 +263,7 @@ func (s *Store) besideData(j job.Job) int {
 	return weight(it) + len(attrData)
 }
 
-// savedBefore reports whether the stored item is what this save made of it: its answer was lost.
+// savedBefore reports whether the stored item is the result of this very save: its answer was lost.
 func savedBefore(old item, j job.Job, data []byte) bool {
 	return store.SavedBefore(readBeside(old), j) && bytes.Equal(asBytes(old[attrData]), data)
 }
@@ -295,7 +295,7 @@ func (s *Store) saving(change store.Change, data []byte) *update {
 	for _, name := range []string{attrBornBy, attrParked, attrParkedBy} {
 		u.remove(u.attr(name))
 	}
-	// The index of what waits for a person knows no shards of beginnings, and so the shard is said again, which is no
+	// The index of jobs that wait for a person knows no shards of beginnings, and so the shard is set again, which is no
 	// write of the index where it stays.
 	if change.MovesKey() || attention(j) != "" && !j.CompleteBy.IsZero() {
 		s.move(u, j)
@@ -304,7 +304,7 @@ func (s *Store) saving(change store.Change, data []byte) *update {
 	return u
 }
 
-// move moves the key of a job in the index to its CompleteBy; to the zero time: out of it.
+// move moves the key of a job in the index to its CompleteBy; a zero CompleteBy takes it out.
 func (s *Store) move(u *update, j job.Job) {
 	if j.CompleteBy.IsZero() {
 		u.remove(u.attr(attrCompleteBy))
@@ -342,8 +342,8 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 	return nil
 }
 
-// parking is the update that parks a job, unless it is one of a later release: who saw it may have seen it before that
-// had written it. An item that has lost its Rev is parked, too.
+// parking is the update that parks a job, unless it is one of a later release: the caller may have seen it before that
+// release had written it. An item that has lost its Rev is parked, too.
 func (s *Store) parking(id string, seen, completeBy time.Time, reason string, nonce []byte) *update {
 	u := newUpdate()
 	u.set(u.attr(attrProcessState), "error", text(string(makegood.JobError)))

@@ -28,7 +28,7 @@ func (s *Store) TakeLease(ctx context.Context, name, holder string, now, until t
 	u := newUpdate()
 	u.set(u.attr(attrHolder), "holder", text(holder))
 	u.set(u.attr(attrUntil), "until", instant(until))
-	// What is no time, or one that is too far, was put there by nobody who sweeps.
+	// A value that is no time, or one that is too far, was not put there by a sweeper.
 	held := u.attr(attrUntil)
 	u.when("(attribute_not_exists(PK) OR " + u.attr(attrHolder) + " = :holder OR " + held + " <= " + u.value("now", instant(now)) + " OR " +
 		held + " > " + u.value("far", instant(now.Add(store.MaxLease))) + " OR NOT attribute_type(" + held + ", " + u.value("number", text("N")) + "))")

@@ -32,9 +32,10 @@ const (
 )
 
 // ListJobs lists jobs; see store.Lister. Those in Error and paused ones are found by the index Attention, the newest
-// first; those of which something is due or late, and unfinished ones otherwise, by the index on CompleteBy, in the order
-// of their keys, shard by shard, those of which an operator was told that they will be late before, by Attention. For anything else it reads the table through, payloads included, and pays for all that it
-// passes over: that is for people, now and then. A page may be short, or empty, before the end.
+// first. Jobs that are due or late, and unfinished ones otherwise, are found by the index on CompleteBy, in the order
+// of their keys, shard by shard; before them, by Attention, those that an operator was told will be late. Any other
+// list reads the table through, payloads included, and pays for all that it passes over: that is for people, now and
+// then. A page may be short, or empty, before the end.
 func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	place, err := filter.Open(cursor)
 	if err != nil {
@@ -257,7 +258,7 @@ func (u *update) shown() string {
 	return strings.Join(all, ", ")
 }
 
-// listed returns what a list has of a job. Of one that cannot be decoded that is what stands beside its data.
+// listed returns the job of an item for a list. A job that cannot be decoded has the attributes beside its data.
 func (s *Store) listed(ctx context.Context, it item) (store.Listed, error) {
 	data := asBytes(it[attrData])
 	stored, err := jobformat.Decode(data)
@@ -278,8 +279,8 @@ func (s *Store) listed(ctx context.Context, it item) (store.Listed, error) {
 	return store.ListedOf(stored.Job), nil
 }
 
-// cursor is how far a list has come: in the table, after the item whose partition key is job and whose sort key is sort;
-// in an index, after the entry of key and job in its shard, or at the shard's beginning. The zero cursor is the end, and
+// cursor is how far a list has come: in the table, after the item with the partition key job and the sort key sort; in
+// an index, after the entry of key and job in its shard, or at the shard's beginning. The zero cursor is the end, and
 // the beginning.
 type cursor struct {
 	shard int

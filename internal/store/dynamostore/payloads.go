@@ -63,7 +63,7 @@ func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
 func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	body := keyItem("definition#"+hash, sortDefinition)
 	body[attrData] = blob(definition)
-	// The definition first: no name may lead to what is not there.
+	// The definition first: a name must lead to a definition that is there.
 	err := s.putOnce(ctx, "PutDefinition", body)
 	if err == nil {
 		_, err = s.update(ctx, "PutCurrent", keyItem("workflow#"+name, sortDefinition), pointing(hash))

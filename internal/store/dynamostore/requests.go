@@ -33,7 +33,7 @@ func (u *update) value(alias string, v types.AttributeValue) string {
 	return ":" + alias
 }
 
-// set sets what is at path, which is an alias.
+// set sets the value at path, which is an alias.
 func (u *update) set(path, alias string, v types.AttributeValue) {
 	u.sets = append(u.sets, path+" = "+u.value(alias, v))
 }
@@ -69,8 +69,8 @@ func (s *Store) update(ctx context.Context, operation string, key item, u *updat
 	return it, err
 }
 
-// updateGiving does what update does, and returns of the item what is asked for when it was written. What it costs then is
-// its caller's to tell.
+// updateGiving does what update does, and returns the attributes that giving asks for of the written item. Its caller
+// must count the cost.
 func (s *Store) updateGiving(ctx context.Context, operation string, key item, u *update, giving types.ReturnValue) (item, error) {
 	values := u.values
 	if len(values) == 0 {
@@ -104,7 +104,7 @@ func (s *Store) put(ctx context.Context, operation string, it item, condition st
 	return old, err
 }
 
-// putUncounted does what put does. What it costs when it is written is its caller's to tell.
+// putUncounted does what put does. Its caller must count the cost of the write.
 func (s *Store) putUncounted(ctx context.Context, operation string, it item, condition string, values item) (item, error) {
 	in := &dynamodb.PutItemInput{
 		TableName: &s.config.Table, Item: it, ExpressionAttributeValues: values,

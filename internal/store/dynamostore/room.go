@@ -12,9 +12,9 @@ import (
 // asidePrefix is before the hash in the sort key of what a damaged job held before it was parked.
 const asidePrefix = "aside#"
 
-// makeRoom makes the hot item of a job smaller that is too full to be parked: no save of this release leaves one so. What is known
-// of its steps goes into details. The data of a job that cannot be decoded goes into an item of its own, for whoever mends it, and
-// leaves the job as damaged as it was. store.ErrConflict: the item has changed meanwhile.
+// makeRoom makes the hot item of a job smaller that is too full to be parked: no save of this release leaves one so.
+// The facts about its steps go into details. The data of a job that cannot be decoded goes into an item of its own,
+// from which it can be mended, and leaves the job as damaged as it was. store.ErrConflict: the item has changed.
 func (s *Store) makeRoom(ctx context.Context, id string) error {
 	it, err := s.get(ctx, "LoadFull", hotKey(id))
 	if err != nil || sizeOf(it) <= maxHot {

@@ -17,8 +17,8 @@ var (
 	_ store.Beginnings = (*Store)(nil)
 )
 
-// schedulesPK is the partition in which all schedules lie, so that they can be listed; a schedule's name is its sort key.
-// There are few, and each fires seldom.
+// schedulesPK is the partition in which all schedules lie, so that they can be listed; a schedule's name is its sort
+// key. There are few, and each fires seldom.
 const schedulesPK = "schedules#"
 
 // attrWrittenBy is a nonce of each write of a schedule, by which it knows its own.
@@ -38,7 +38,7 @@ func (s *Store) PutSchedule(ctx context.Context, schedule store.Scheduled) error
 	return nil
 }
 
-// putSchedule writes next in the place of what has the revision seen.
+// putSchedule writes next in the place of the schedule with the revision seen.
 func (s *Store) putSchedule(ctx context.Context, seen int64, next store.Scheduled) error {
 	nonce := newNonce()
 	it := scheduleKey(next.Name)
@@ -73,7 +73,7 @@ func (s *Store) Schedule(ctx context.Context, name string) (store.Scheduled, err
 	return schedule, nil
 }
 
-// readSchedule returns of one that is damaged what stands beside its data.
+// readSchedule reads an item. A damaged schedule has only the attributes beside its data.
 func readSchedule(it item) (store.Scheduled, error) {
 	schedule, err := store.DecodeSchedule(asBytes(it[attrData]))
 	schedule.Name, schedule.Rev, schedule.Key = asText(it[attrSK]), asInt(it[attrRev]), asTime(it[attrCompleteBy])

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// What a request costs follows from the sizes of the items, which are known here before it is made. So what a save costs
-// is in what it saves. Requests of other operations are told to the account that their context has (package spend), for
-// the next save.
+// The cost of a request follows from the sizes of the items, which are known here before it is made. So a save counts
+// its own cost in the job. Requests of other operations are counted in the account of their context (package spend),
+// for the next save.
 
 const (
 	// readUnit is what one read unit of DynamoDB pays for, in bytes.
@@ -22,7 +22,7 @@ const (
 	keptSeen = 256
 )
 
-// seen is a hot item as it was loaded, as far as what it costs to write it rests on it.
+// seen is a hot item as it was loaded: the sizes that determine the cost of a write.
 type seen struct {
 	rev       int64
 	bytes     int
@@ -40,7 +40,7 @@ func (s *Store) see(ctx context.Context, id string, it item) {
 // readHalves is what a strongly consistent read of so many bytes costs, in halves of a unit.
 func readHalves(bytes int) int64 { return 2 * int64(max(1, (bytes+readUnit-1)/readUnit)) }
 
-// sizeOf is what an item counts for, in bytes, whatever somebody has put into it; see weight, which knows what we put there.
+// sizeOf is the size of an item in bytes, even with foreign attributes; see weight, which knows only ours.
 func sizeOf(it item) int {
 	n := 0
 	for name, v := range it {
@@ -81,7 +81,7 @@ func sizeOfValue(v types.AttributeValue) int {
 	}
 }
 
-// hasRead tells what was read at once.
+// hasRead counts one read of all the items.
 func hasRead(ctx context.Context, items ...item) {
 	if account := spend.On(ctx); account != nil {
 		bytes := 0
@@ -92,13 +92,13 @@ func hasRead(ctx context.Context, items ...item) {
 	}
 }
 
-// hasWritten tells of a write that is not of a hot item: no index has any of those. bytes are those of the larger of the
+// hasWritten counts a write that is not of a hot item: no index has any of those. bytes are those of the larger of the
 // item before and after.
 func hasWritten(ctx context.Context, bytes int) {
 	spend.On(ctx).Add(job.Spent{Writes: int64(max(1, units(bytes)))})
 }
 
-// partWrites is what it costs to write what data refers to, as putParts does.
+// partWrites is the cost of writing the parts that data refers to, as putParts does.
 func (s *Store) partWrites(id string, p packed) (writes int64) {
 	if p.names != nil {
 		if _, known := s.shapes.get(p.names.key); !known {
@@ -113,7 +113,7 @@ func (s *Store) partWrites(id string, p packed) (writes int64) {
 	return writes
 }
 
-// packCounted is pack of a job in which what writing it costs is counted, as cost says it of what is packed.
+// packCounted packs a job with the cost of writing it added; cost computes that from the packed job.
 func packCounted(j job.Job, stored []detail, beside int, cost func(packed) int64) (p packed, counted job.Job) {
 	counted = settle(j, func(j job.Job) int64 {
 		p = pack(j, stored, beside)
@@ -122,8 +122,8 @@ func packCounted(j job.Job, stored []detail, beside int, cost func(packed) int64
 	return p, counted
 }
 
-// settle returns a job in which what it costs to write it is counted, as cost packs it and says. What is written may be
-// larger by its own number: a byte or two, so it settles at once.
+// settle returns the job with the cost of writing it added, as cost packs and computes it. The added number may make
+// the item larger: by a byte or two, so it settles at once.
 func settle(j job.Job, cost func(job.Job) int64) job.Job {
 	before := j.Spent.Writes
 	for own, next := int64(0), int64(1); own < next; {
@@ -134,8 +134,8 @@ func settle(j job.Job, cost func(job.Job) int64) job.Job {
 	return j
 }
 
-// packTransacted packs a new job for a transaction, in which all of it is in one item, with what the transaction's writes
-// of it cost, if that is counted.
+// packTransacted packs a new job for a transaction, whole in one item, with the cost of the transaction's writes added,
+// if that is counted.
 func packTransacted(j job.Job, beside int, parts []item) (data []byte) {
 	if !j.Spent.Counted() {
 		return packData(j, nil, nil)
@@ -147,8 +147,8 @@ func packTransacted(j job.Job, beside int, parts []item) (data []byte) {
 	return data
 }
 
-// transactedWrites is birthWrites in a transaction, with the parts that it writes: DynamoDB prepares and commits each item, and
-// takes a unit for either. Indexes follow behind it, as behind any write.
+// transactedWrites is birthWrites in a transaction, with the parts that it writes: DynamoDB prepares and commits each
+// item, and takes a unit for either. Indexes follow behind it, as behind any write.
 func transactedWrites(j job.Job, bytes int, parts []item) int64 {
 	writes := birthWrites(j, bytes) + int64(units(bytes))
 	for _, it := range parts {
@@ -157,7 +157,7 @@ func transactedWrites(j job.Job, bytes int, parts []item) int64 {
 	return writes
 }
 
-// birthWrites is what it costs to create an item of so many bytes.
+// birthWrites is the cost of creating an item of so many bytes.
 func birthWrites(j job.Job, bytes int) int64 {
 	writes := int64(units(bytes))
 	if !j.CompleteBy.IsZero() {
@@ -201,8 +201,8 @@ func entry(shard int64, key any, in bool) place {
 	return place{shard, key}
 }
 
-// moveWrites is what it costs to move an entry of an index, which is smaller than a unit: a write where it was, and one
-// where it is.
+// moveWrites is the cost of moving an entry of an index, which is smaller than a unit: a write at its old place, and
+// one at its new place.
 func moveWrites(was, now place) (writes int64) {
 	if was == now {
 		return 0

@@ -18,10 +18,10 @@ const (
 	// maxItem is how large DynamoDB lets an item be, and maxHot how large a save may make that of a job: Park adds to it.
 	maxItem = 400 << 10
 	maxHot  = maxItem - 4<<10
-	// maxDetailBytes bounds what is put into one detail, well below the 400 KB of an item.
+	// maxDetailBytes bounds the size of one detail, well below the 400 KB of an item.
 	maxDetailBytes = 128 << 10
-	// inlineNames is how many bytes of names a job keeps for itself. More of them are kept once for all
-	// jobs whose steps have the same names.
+	// inlineNames is how many bytes of names a job keeps for itself. Longer names are kept once for all jobs that have the
+	// same names of steps.
 	inlineNames = 64
 
 	detailPrefix = "detail#"
@@ -30,10 +30,10 @@ const (
 	keyLen = 9
 )
 
-// packed is a job as its item holds it, in two parts: data is what every decision needs, details are
-// what people want to know of steps that are over. A small job has no details: all of it is in data.
+// packed is a job as its item holds it, in two parts: data is for every decision, details are for people that look at
+// steps that are over. A small job has no details: all is in data.
 //
-// What the item keeps beside data is in neither: ID, Workflow, ProcessState, FailureCount, LockedBy, CompleteBy and Rev.
+// The attributes beside data are in neither: ID, Workflow, ProcessState, FailureCount, LockedBy, CompleteBy and Rev.
 type packed struct {
 	data    []byte
 	details []detail
@@ -83,8 +83,8 @@ func shapeOf(steps []job.StepState) *shape {
 	return &shape{key: keyOf(shapePrefix, body), body: body}
 }
 
-// over reports whether an activity is one whose details may spill: nothing is under way. Where the item would be too large, the
-// others' do, too (begun).
+// over reports whether an activity is one with details that may spill: it is not under way. Where the item would be too
+// large, the others' do, too (begun).
 func over(a job.Activity) bool {
 	switch a.State {
 	case job.NotStarted, job.Dispatched, job.Backoff:
@@ -119,9 +119,9 @@ func held(details []detail) map[jobformat.Place]bool {
 	return all
 }
 
-// pack packs a job for an item that weighs beside bytes beside its data. stored are details that the
-// job refers to already. As long as the item stays within one write unit, or the details of what is
-// over would not make it cost another one, nothing spills.
+// pack packs a job for an item that weighs beside bytes beside its data. stored are details that the job refers to
+// already. No details spill as long as the item stays within one write unit, or the details of steps that are over
+// would not make it cost another one.
 func pack(j job.Job, stored []detail, beside int) packed {
 	p := packed{names: shapeOf(j.Steps), details: alive(j, stored)}
 	p.data = packData(j, p.names, p.details)
@@ -139,7 +139,7 @@ func pack(j job.Job, stored []detail, beside int) packed {
 	return bare
 }
 
-// spill is what was packed of a job, with the details of more activities elsewhere.
+// spill is the packed job with the details of more activities elsewhere.
 func (p packed) spill(j job.Job, which func(job.Activity) bool) packed {
 	p.details = append(slices.Clone(p.details), details(j, p.details, which)...)
 	p.data = packData(j, p.names, p.details)
@@ -148,7 +148,7 @@ func (p packed) spill(j job.Job, which func(job.Activity) bool) packed {
 
 func units(bytes int) int { return (bytes + unit - 1) / unit }
 
-// alive returns the stored details that still describe something, each with what it describes.
+// alive returns the stored details that are still of use, each with the activity that it describes.
 func alive(j job.Job, stored []detail) []detail {
 	var all []detail
 	for _, d := range stored {

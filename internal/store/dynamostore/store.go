@@ -1,12 +1,12 @@
 // Package dynamostore keeps jobs in one DynamoDB table: one hot item a job and one claim item a step, changed only by
-// conditional writes, and a sparse, sharded, keys-only index on CompleteBy, in which claims are not. Every Create, Save,
-// Claim, Heartbeat and Park is one such write, a Close a read and a write, or the write alone where it takes a reply; every
-// load that decides is strongly consistent. docs/architecture.md shows the expressions.
+// conditional writes, and a sparse, sharded, keys-only index on CompleteBy, in which claims are not. Every Create,
+// Save, Claim, Heartbeat and Park is one such write, a Close a read and a write, or the write alone where it takes a
+// reply; every load that decides is strongly consistent. docs/architecture.md shows the expressions.
 //
-// The SDK retries. So a condition that fails may have been met before, by our own request whose answer
-// was lost; each write recognises its own in the old item.
+// The SDK retries. So a condition that fails may have been met before, by our own request with a lost answer; each
+// write recognises its own in the old item.
 //
-// The package decides nothing about jobs, and makes no table in production: template.yaml does.
+// The package makes no decision about jobs, and no table in production: template.yaml does.
 package dynamostore
 
 import (
@@ -41,7 +41,7 @@ const (
 	// firstBackoff and maxBackoff bound the waits between them: a random part of firstBackoff * 2^n.
 	firstBackoff = 25 * time.Millisecond
 	maxBackoff   = 2 * time.Second
-	// keptShapes and keptSpills bound what is remembered of what was read; forgetting costs a request.
+	// keptShapes and keptSpills bound the memory of earlier reads; forgetting costs a request.
 	keptShapes = 1000
 	keptSpills = 64
 )
@@ -53,13 +53,13 @@ type Config struct {
 	Client *dynamodb.Client
 	// Table and Index are the names of the table and of its index on CompleteBy; see Schema.
 	Table, Index string
-	// Shards is how many the index has; zero: DefaultShards. It may be raised later, never lowered:
-	// a job stays in the shard that it was born into, and nobody would look there any more.
+	// Shards is how many the index has; zero: DefaultShards. It may be raised later, never lowered: a job stays in the
+	// shard that it was born into, which no sweep would visit any more.
 	Shards int
 	// Retention is how long a job is kept after its end; zero: for ever. At least MinRetention. Its payloads
 	// are kept up to 60 days longer. It may be changed at any time, for jobs that end from then on.
 	Retention time.Duration
-	// Now defaults to time.Now. It decides nothing but what expires.
+	// Now defaults to time.Now. It decides only which items expire.
 	Now func() time.Time
 	// Consumed, if set, is told what each request that succeeded has cost. Many goroutines call it.
 	Consumed func(operation string, capacity types.ConsumedCapacity)
@@ -70,14 +70,14 @@ type Store struct {
 	config  Config
 	retryer aws.Retryer
 	shapes  *memory[[]string]
-	// spills are the details of jobs as they were loaded. They need not be those of the latest revision:
-	// a save uses of them what still fits.
+	// spills are the details of jobs as they were loaded. They need not be those of the latest revision: a save uses the
+	// ones that still fit.
 	spills *memory[[]detail]
-	// seen are hot items as they were loaded, where what they cost is counted.
+	// seen are hot items as they were loaded, where costs are counted.
 	seen *memory[seen]
 }
 
-// New makes a store. It asks DynamoDB nothing.
+// New makes a store. It makes no request to DynamoDB.
 func New(c Config) (*Store, error) {
 	if c.Shards == 0 {
 		c.Shards = DefaultShards
@@ -131,7 +131,7 @@ func (s *Store) consumed(operation string, capacity *types.ConsumedCapacity) {
 	}
 }
 
-// memory remembers values by their key, and at most limit of them.
+// memory remembers at most limit values by their key.
 type memory[V any] struct {
 	mu    sync.Mutex
 	limit int

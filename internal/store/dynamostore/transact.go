@@ -11,11 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// CreateItems returns the writes that store a new job and its payloads, to be put into a transaction of
-// the caller's own. The first is the job's, conditional on its id being free. All lie in the job's partition, and
-// nothing is asked of DynamoDB here, so who may only put items under job#* may make such a transaction: the names of
-// the steps, which many jobs share, are in the item until the first save puts them where they are shared. If j counts what
-// it costs, what these writes cost in a transaction is added.
+// CreateItems returns the writes that store a new job and its payloads, to be put into a transaction of the caller's
+// own. The first is the job's, conditional on its id being free. All lie in the job's partition, and no request is made
+// to DynamoDB here, so a role that may only put items under job#* may make such a transaction: the names of the steps,
+// which many jobs share, are in the item until the first save puts them where they are shared. If j counts its cost,
+// the cost of these writes in a transaction is added.
 func (s *Store) CreateItems(j job.Job, payloads map[string]json.RawMessage) []types.TransactWriteItem {
 	parts := s.inputItems(j, payloads)
 	hot := s.birthItem(j, newNonce())
@@ -44,9 +44,9 @@ func (s *Store) inputItems(j job.Job, payloads map[string]json.RawMessage) (all 
 	return all
 }
 
-// HoldsCheck returns what makes a transaction of the caller's hold only while an attempt is held by who has locked it, and
-// was not closed. It names no attribute but those, and asks for nothing back: a role needs dynamodb:ConditionCheckItem of the
-// agent's own claims for it.
+// HoldsCheck returns a check that makes a transaction of the caller's hold only while lockedBy holds an attempt that
+// was not closed. It names no attribute but those, and asks for no item back: a role needs dynamodb:ConditionCheckItem
+// of the agent's own claims for it.
 func HoldsCheck(table string, slot store.Slot, attempt int, lockedBy string) types.TransactWriteItem {
 	u := newUpdate()
 	u.holding(job.Claim{Attempt: attempt, LockedBy: lockedBy})

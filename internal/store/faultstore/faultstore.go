@@ -1,8 +1,8 @@
-// Package faultstore makes a store fail as a plan says: before a call is executed, after it was, or by
-// the death of the process at that moment. It decides nothing about what fails and keeps nothing.
+// Package faultstore makes a store fail as a plan says: before a call is executed, after it was, or by the death of the
+// process at that moment. The plan alone decides which calls fail, and the package keeps no data.
 //
-// A crash is what a killed process sees of its store: from then on every call fails, and so does a call
-// that was under way, whose answer nobody is left to read. To go on, put a new Store round the inner one.
+// A crash is what a killed process sees of its store: from then on every call fails, and so does a call that was under
+// way, since its caller is gone. To go on, put a new Store round the inner one.
 package faultstore
 
 import (
@@ -37,7 +37,7 @@ type Call struct {
 	Job string
 }
 
-// Effect is what happens to a call.
+// Effect is how a call fails, or that it does not.
 type Effect int
 
 // The effects.
@@ -54,7 +54,7 @@ const (
 	CrashAfter
 )
 
-// Fault is what happens to a call, and how long it takes. The zero value: nothing.
+// Fault is the effect on a call, and how long the call takes. The zero value: none.
 type Fault struct {
 	Effect Effect
 	// Delay passes before the call is executed, or fails.
@@ -75,8 +75,8 @@ type Store struct {
 	crashed bool
 }
 
-// New returns a store that asks plan at every call what is to happen to it. The plan is asked one call
-// at a time, in the order of their numbers; nil plans nothing.
+// New returns a store that asks plan at every call for its fault. The plan is asked one call at a time, in the order of
+// their numbers; a nil plan has no faults.
 func New(inner store.Store, plan func(Call) Fault) *Store {
 	if plan == nil {
 		plan = func(Call) Fault { return Fault{} }
@@ -227,7 +227,7 @@ func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie 
 	return s.call(ctx, "Overrule", slot.Job, func() error { return s.inner.Overrule(ctx, slot, attempt, lie, until) })
 }
 
-// Shards is the inner store's. It reads nothing, so it is no call.
+// Shards is the inner store's. It does not read the store, so it is no call.
 func (s *Store) Shards() int { return s.inner.Shards() }
 
 // Due is store.Index' with its fault.

@@ -36,8 +36,8 @@ func readActivity(a *job.Activity, data []byte, epoch int64) error {
 // activityReader reads one activity.
 type activityReader struct {
 	*job.Activity
-	// after are the times that are counted from At, late of them: At may be read after them. One that is there again takes
-	// the place of the first.
+	// after are the times that are counted from At, the late ones: At may be read after them. A time that is repeated
+	// replaces the first.
 	after [9]after
 	late  int
 	// sized: the size of the output is not that of its inline value.

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// changes writes what a job keeps of its transitions; nothing, where nobody hears of them. While all of it simply goes well that is
-// a row of numbers: nine bytes of a save that ends a step and begins the next. The item is paid for by the kilobyte, and
-// what waits to be published is in it from one save to the next.
+// changes writes what a job keeps of its transitions, if its changes are published. While all goes well that is a row
+// of numbers: nine bytes of a save that ends a step and begins the next. The item is paid for by the kilobyte, and a
+// change that waits to be published is in it from one save to the next.
 func (e *encoder) changes(c job.Changes) {
 	if numbers, ok := brief(c, e.latest); ok {
 		e.bytes(jobChangesBrief, numbers)
@@ -34,8 +34,8 @@ func encodeChanges(c job.Changes, epoch int64) []byte {
 	return w.out
 }
 
-// The second number of a change that is written as numbers: the state it comes from, the one it comes to, and whether it
-// was at the same time as the one before.
+// The second number of a change that is written as numbers: the state it comes from, the one it comes to, and whether
+// it was at the same time as the one before.
 const (
 	briefFrom  = 5
 	briefTo    = 1
@@ -43,9 +43,9 @@ const (
 	briefSame  = 1
 )
 
-// brief returns changes as numbers side by side: seq, rev, then of each change that is pending where it is, from the one before;
-// its states; and its time, unless it is that of the one before. The first is counted from latest. ok is false where there is more to
-// say.
+// brief returns changes as numbers side by side: seq, rev, then of each pending change its place, counted from the one
+// before; its states; and its time, unless it is that of the one before. The first is counted from latest. ok is false
+// where there is more to say.
 func brief(c job.Changes, latest int64) (out []byte, ok bool) {
 	if c.Seq == 0 && c.Rev == 0 && len(c.Pending) == 0 && c.Tries == 0 && c.At.IsZero() && c.Kept == "" {
 		return nil, true
@@ -74,7 +74,7 @@ func brief(c job.Changes, latest int64) (out []byte, ok bool) {
 	return out, true
 }
 
-// plain reports whether a change is nothing but a place, two states and a time: a first attempt in the first round.
+// plain reports whether a change is only a place, two states and a time: a first attempt in the first round.
 func plain(c job.Change) bool {
 	return c == job.Change{Of: c.Of, From: c.From, To: c.To, At: c.At, Attempt: firstAttempt(c.Of), Round: 1}
 }
@@ -97,7 +97,7 @@ func encodeChange(c job.Change, epoch int64) []byte {
 	return w.out
 }
 
-// beyond writes how far a number is from what it nearly always is; nothing, where it is that.
+// beyond writes how far a number is from its usual value; it omits a difference of zero.
 func (w *writer) beyond(num protowire.Number, n, usual int) {
 	if n != usual {
 		w.signed(num, int64(n-usual))
@@ -184,7 +184,7 @@ func readChanges(f *field, epoch int64) (c job.Changes) {
 	return c
 }
 
-// readChange reads a change. The states of one are numbered by what it is of, which may come after them.
+// readChange reads a change. Its states are numbered by the kind of its subject, which may come after them.
 func readChange(f *field, epoch int64) (c job.Change) {
 	var from, to, attempt, round, at uint64
 	c.Kept = f.message(func(f *field) bool {

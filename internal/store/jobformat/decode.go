@@ -20,12 +20,12 @@ type Stored struct {
 	// DetailsAt are the hashes under which the details of the activities in Detailed are kept.
 	DetailsAt [][]byte
 	Detailed  []Place
-	// ownRefs are the activities whose output is under a key of their attempt, which takes the step's name.
+	// ownRefs are the activities with their output under a key of their attempt, which takes the step's name.
 	ownRefs []Place
 }
 
-// Decode reads what Encode wrote. store.ErrDamaged; store.ErrNewer, together with what can be read, of a job that this
-// release cannot read whole. Whether it may decide about one that it has read says Newer.
+// Decode reads a job that Encode wrote. store.ErrDamaged; store.ErrNewer, together with the readable part, of a job
+// that this release cannot read whole. Newer says whether this release may decide about a job that it has read.
 func Decode(data []byte) (Stored, error) {
 	created, err := readFront(data)
 	if err != nil {
@@ -42,7 +42,7 @@ func Decode(data []byte) (Stored, error) {
 	return d.Stored, d.newer
 }
 
-// DecodeWhole is Decode of a job of which nothing is kept apart.
+// DecodeWhole is Decode of a job without parts that are kept apart.
 func DecodeWhole(data []byte) (job.Job, error) {
 	s, err := Decode(data)
 	if err == nil && (s.NamesAt != nil || len(s.Detailed) > 0) {
@@ -60,7 +60,7 @@ func CreatedAt(data []byte) time.Time {
 	return created
 }
 
-// Needs returns the Needs of a job without reading the rest of it; 0 when that cannot be read.
+// Needs returns the Needs of a job without reading its other fields; 0 when that cannot be read.
 func Needs(data []byte) int {
 	needs := 0
 	_, err := readFields(data, func(f *field) bool {
@@ -91,7 +91,7 @@ func readFront(data []byte) (created time.Time, err error) {
 	return created, nil
 }
 
-// readFormat reads the first field of a message that is stored by itself, and returns what follows. What was stored
+// readFormat reads the first field of a message that is stored by itself, and returns the rest. Data that was stored
 // before there was this format begins otherwise.
 func readFormat(data []byte) (rest []byte, err error) {
 	var f field
@@ -104,7 +104,7 @@ func readFormat(data []byte) (rest []byte, err error) {
 	return data[len(f.raw):], nil
 }
 
-// decoder reads one job. What is said of its steps in several fields is put together at the end.
+// decoder reads one job. A step has parts in several fields, which are put together at the end.
 type decoder struct {
 	Stored
 	epoch int64
@@ -158,7 +158,7 @@ func (d *decoder) head(f *field) bool {
 	return true
 }
 
-// parts reads what is of the steps, or is kept apart.
+// parts reads the fields of the steps, and of the parts that are kept apart.
 func (d *decoder) parts(f *field) bool {
 	switch f.num {
 	case jobNames:
@@ -233,7 +233,7 @@ func (d *decoder) tail(f *field) bool {
 	return true
 }
 
-// texts reads strings that most jobs have not, who must be told, and what was spent.
+// texts reads strings that most jobs have not, the receivers to be told, and the usage.
 func (d *decoder) texts(f *field) bool {
 	j := &d.Job
 	switch f.num {

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// assemble makes the steps of what several fields say of them.
+// assemble makes the steps from the several fields that describe them.
 func (d *decoder) assemble() error {
 	if err := d.label(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (d *decoder) assemble() error {
 		}
 	}
 	if d.newer != nil {
-		// What follows cannot be distinguished.
+		// The bytes after it cannot be distinguished.
 		d.Job.Steps, d.NamesAt, d.DetailsAt, d.Detailed = nil, nil, nil, nil
 		return nil
 	}
@@ -119,7 +119,7 @@ func (d *decoder) activity(p Place, sum, may uint64) error {
 	return readActivity(a, rest, d.epoch)
 }
 
-// keptOfSteps puts back into the steps what a later release knows of them.
+// keptOfSteps puts the fields that a later release knows back into the steps.
 func (d *decoder) keptOfSteps() error {
 	for _, data := range d.stepsKept {
 		at := -1

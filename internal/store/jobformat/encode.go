@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The bits of a summary; the lowest four are the state of the activity. job.proto says what they mean.
+// The bits of a summary; the lowest four are the state of the activity. job.proto says what each bit means.
 const (
 	sumState    = 1<<4 - 1
 	sumRest     = 1 << 4
@@ -25,8 +25,8 @@ const (
 	sumAll      = 1<<12 - 1
 )
 
-// Encode writes a job but for what stands beside it, and for what is kept apart. A state that no release gave is a
-// mistake of ours.
+// Encode writes a job without the fields that stand beside its data, and without the parts that are kept apart. A state
+// that no release gave is a mistake of ours.
 func Encode(j job.Job, apart Apart) []byte {
 	e := encoder{epoch: epochOf(j.CreatedAt)}
 	e.latest = later(e.epoch, j.FinishedAt)
@@ -46,7 +46,7 @@ func Encode(j job.Job, apart Apart) []byte {
 type encoder struct {
 	writer
 	epoch int64
-	// latest is what times of changes are counted from: the latest time that is in the job, of those at which it has ended or an
+	// latest is the time from which times of changes are counted: the latest time in the job at which it has ended or an
 	// activity was sent.
 	latest int64
 	// inner is what a message within it is made in.
@@ -153,7 +153,7 @@ func (e *encoder) begin() *writer {
 	return &e.inner
 }
 
-// keptOfStep writes what a later release knows of a step. This one knows nothing beside its summaries.
+// keptOfStep writes the fields of a step that a later release knows. This release has only summaries of a step.
 func (e *encoder) keptOfStep(i int, kept string) {
 	if kept == "" {
 		return
@@ -192,8 +192,8 @@ func (e *encoder) step(s *job.StepState, heldForward, heldUndo bool) {
 
 func (e *encoder) number(n int) { e.numbers = protowire.AppendVarint(e.numbers, uint64(n)) }
 
-// activity returns the summary of an activity, and writes its numbers and the rest of it. That of one of which nothing
-// is known is 0.
+// activity returns the summary of an activity, and writes its numbers and other fields. The summary of an empty
+// activity is 0.
 func (e *encoder) activity(step string, a *job.Activity, held bool) uint64 {
 	sum := numberOf(a.State, activityStates())
 	rest, own := ownRef(step, a)
@@ -311,7 +311,7 @@ func encodeError(e job.StepError) []byte {
 	return w.out
 }
 
-// splitKept parts what is kept of an activity by where it belongs.
+// splitKept splits the unknown fields of an activity by where they belong.
 func splitKept(kept string) (details, hot string) {
 	if kept == "" {
 		return "", ""

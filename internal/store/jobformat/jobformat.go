@@ -1,5 +1,6 @@
 // Package jobformat writes a job as both stores keep it, and reads it again: protobuf, as job.proto describes it, by
-// hand. It keeps what it does not know, so that the releases before and after this one work on one store (law 12).
+// hand. It keeps fields that it does not know, so that the releases before and after this one work on one store (law
+// 12).
 //
 // It knows no store: where the bytes lie, what of a job is kept apart from it, and under which names, is theirs to say.
 package jobformat
@@ -42,7 +43,7 @@ func (p Place) number() uint64 {
 	return n
 }
 
-// Apart says what of a job is not in its data. The zero value: nothing.
+// Apart says which parts of a job are not in its data. The zero value: none.
 type Apart struct {
 	// Names is the hash under which the names of the steps are kept.
 	Names []byte

@@ -75,7 +75,7 @@ func (d *Details) Encode() []byte {
 	return append(w.out, d.activities...)
 }
 
-// DecodeDetails returns the details of activities by their place. What else is known of them is in the job's data; see
+// DecodeDetails returns the details of activities by their place. Their other fields are in the job's data; see
 // Complete. store.ErrDamaged, store.ErrNewer.
 func DecodeDetails(data []byte) (map[Place]job.Activity, error) {
 	created, err := readFront(data)

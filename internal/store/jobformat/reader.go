@@ -21,9 +21,9 @@ type field struct {
 	num protowire.Number
 	typ protowire.Type
 	n   uint64 // of a varint
-	b   []byte // of what has a length; a part of what is read
-	raw []byte // all of it
-	bad bool   // it was asked for as something that it is not
+	b   []byte // the value of a field with a length; a part of raw
+	raw []byte // the whole field
+	bad bool   // it was read as a type that it does not have
 }
 
 // next reads the field that data begins with.
@@ -86,17 +86,18 @@ func (f *field) time(from int64) time.Time {
 	return t
 }
 
-// moment returns the time so many milliseconds after another, and whether it is in a year that JSON can write: no release
-// stores another, but whoever may put new jobs into the table could, and would break every list that shows theirs.
+// moment returns the time so many milliseconds after another, and whether it is in a year that JSON can write: no
+// release stores another, but a program that may put new jobs into the table could, and would break every list that
+// shows them.
 func moment(from, ms int64) (time.Time, bool) {
 	t := time.UnixMilli(from + ms).UTC()
 	return t, t.Year() >= 0 && t.Year() <= 9999
 }
 
-// level returns a number that is compared with Level. One that is more than an int is a newer release's, and not negative.
+// level returns a number that is compared with Level. One above the largest int is a newer release's, and not negative.
 func (f *field) level() int { return int(min(f.uint(), math.MaxInt)) }
 
-// bytes returns a part of what is read, for those who copy it.
+// bytes returns a part of the data, for callers that copy it.
 func (f *field) bytes() []byte {
 	f.bad = f.bad || f.typ != protowire.BytesType
 	return f.b
@@ -127,7 +128,7 @@ func (c *column) next() uint64 {
 
 func (c *column) int() int { return int(c.next()) }
 
-// counts reads numbers that stand side by side, none of which is negative.
+// counts reads numbers that stand side by side, none negative.
 func (f *field) counts(into ...*int64) {
 	c := column{in: f.bytes()}
 	for _, n := range into {

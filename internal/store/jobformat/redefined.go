@@ -32,8 +32,8 @@ func readPayload(f *field) (p job.Payload) {
 	return p
 }
 
-// redefined writes of an activity what it was before its job was moved or got another input. It stays with the job: what is
-// undone is decided by it.
+// redefined writes the state of an activity before its job was moved or got another input. It stays with the job,
+// because it decides which steps are undone.
 func (w *writer) redefined(a *job.Activity) {
 	w.int(actGeneration, a.Generation)
 	w.int(actFormer, a.Former)

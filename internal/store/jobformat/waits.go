@@ -5,8 +5,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// waits writes what of an activity is about waiting, and about who completed it from outside. It stays with the job:
-// whether an answer is the same again is decided by it.
+// waits writes the waiting of an activity, and the completion that came from outside. It stays with the job, because it
+// decides whether an answer is the same again.
 func (w *writer) waits(a *job.Activity, epoch int64) {
 	if a.Wait != nil {
 		w.message(actWait, encodeWait(*a.Wait, epoch))

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// writer appends the fields of a message. What is zero is left out, as proto3 has it.
+// writer appends the fields of a message. Zero values are left out, as proto3 has it.
 type writer struct{ out []byte }
 
 func (w *writer) uint(num protowire.Number, n uint64) {
@@ -39,7 +39,7 @@ func (w *writer) bytes(num protowire.Number, b []byte) {
 	}
 }
 
-// message writes what is there even if it is empty: a message, or a string among others.
+// message writes b even if it is empty: a message, or a string among others.
 func (w *writer) message(num protowire.Number, b []byte) {
 	w.out = protowire.AppendBytes(protowire.AppendTag(w.out, num, protowire.BytesType), b)
 }
@@ -90,7 +90,7 @@ func (w *writer) size(num protowire.Number, p job.Payload) {
 	}
 }
 
-// counts writes numbers side by side, unless all of them are zero.
+// counts writes numbers side by side, unless all are zero.
 func (w *writer) counts(num protowire.Number, all ...int64) {
 	var packed []byte
 	some := false
@@ -103,7 +103,7 @@ func (w *writer) counts(num protowire.Number, all ...int64) {
 	}
 }
 
-// kept writes what was read and not known.
+// kept writes the unknown fields as they were read.
 func (w *writer) kept(raw string) { w.out = append(w.out, raw...) }
 
 // epochOf is what times are counted from.

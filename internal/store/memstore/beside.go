@@ -91,7 +91,7 @@ func (s *Store) ReleaseLease(_ context.Context, name, holder string) error {
 	return nil
 }
 
-// Place returns what was kept under a name; see store.Places.
+// Place returns the place kept under a name; see store.Places.
 func (s *Store) Place(_ context.Context, name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

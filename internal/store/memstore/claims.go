@@ -33,7 +33,7 @@ func (s *Store) Heartbeat(_ context.Context, slot store.Slot, claim job.Claim, u
 	return next.CompleteBy, err
 }
 
-// Close ends an attempt, or says who has it; see store.Closings.
+// Close ends an attempt, or names its holder; see store.Closings.
 func (s *Store) Close(_ context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -42,7 +42,7 @@ func (s *Store) Close(_ context.Context, slot store.Slot, c store.Closing) (job.
 	return found, nil
 }
 
-// Look reads what is known of an attempt; see store.Closings.
+// Look reads the state of an attempt; see store.Closings.
 func (s *Store) Look(_ context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// What tests and simulations see and do behind the contract's back. Wrote and WroteClaim see nothing of it.
+// This file has what tests and simulations see and do behind the contract's back. Wrote and WroteClaim do not see it.
 
 // Stored returns a job as it is stored, damaged or not, to look at and not to change.
 func (s *Store) Stored(id string) (job.Job, bool) {
@@ -49,7 +49,7 @@ func (s *Store) Damage(id string) {
 	s.keep(item{job: s.jobs[id].job, damaged: true})
 }
 
-// InSlot returns what is in a slot.
+// InSlot returns the item of a slot.
 func (s *Store) InSlot(slot store.Slot) store.ClaimItem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Store) ForgetClaims() {
 	clear(s.claims)
 }
 
-// LatestOf returns what is in the slot of a step: of whichever agent has the latest attempt.
+// LatestOf returns the item of the slot of a step: of whichever agent has the latest attempt.
 func (s *Store) LatestOf(job, step string) (latest store.ClaimItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

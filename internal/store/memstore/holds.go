@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Holds reads what is held; see store.Holds.
+// Holds reads the holds; see store.Holds.
 func (s *Store) Holds(context.Context, bool) (store.Held, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,7 +19,7 @@ func (s *Store) Holds(context.Context, bool) (store.Held, error) {
 	return held, nil
 }
 
-// PutHolds stores what is held; see store.Holds.
+// PutHolds stores the holds; see store.Holds.
 func (s *Store) PutHolds(_ context.Context, h store.Held) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Store) CountHeld(ctx context.Context, hold string, most int) (int, erro
 	return len(ids), err
 }
 
-// holdsKey returns the key of what is being released. s.mu is held meanwhile.
+// holdsKey returns the key of the holds being released. s.mu is held meanwhile.
 func (s *Store) holdsKey() iter.Seq[store.Entry] {
 	return func(yield func(store.Entry) bool) {
 		yield(store.Entry{CompleteBy: s.held.Key(), Holds: true})

@@ -34,7 +34,7 @@ func (s *Store) Load(_ context.Context, id string) (job.Job, error) {
 	return stored.job.Clone(), s.Rules.Newer(stored.job)
 }
 
-// Save stores a changed job; see store.Jobs. A save that finds what it wrote itself has been made already: its answer was
+// Save stores a changed job; see store.Jobs. A save that finds its own write has been made already: its answer was
 // lost.
 func (s *Store) Save(_ context.Context, change store.Change) error {
 	if err := s.Rules.Newer(change.Job); err != nil {
@@ -62,7 +62,7 @@ func (s *Store) Park(_ context.Context, id string, seen time.Time, reason string
 	if !found {
 		return store.ErrNotFound
 	}
-	// A state that is not known keeps no job from being parked: who parks does not decode.
+	// A state that is not known keeps no job from being parked: parking does not decode.
 	if err := s.Rules.Newer(job.Job{Needs: stored.job.Needs}); err != nil {
 		return err
 	}

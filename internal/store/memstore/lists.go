@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// The shards: of the keys of jobs, of those of schedules, and of that of what is held.
+// The shards: of the keys of jobs, of those of schedules, and of that of the holds.
 const (
 	jobShard = iota
 	scheduleShard
@@ -21,10 +21,10 @@ const (
 	shards
 )
 
-// Shards is 3: one of jobs, one of schedules, one of what is held.
+// Shards is 3: one of jobs, one of schedules, one of the holds.
 func (s *Store) Shards() int { return shards }
 
-// Due lists what is overdue; see store.Index. It does not lag.
+// Due lists overdue entries; see store.Index. It does not lag.
 func (s *Store) Due(_ context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Store) keys() iter.Seq[store.Entry] {
 	}
 }
 
-// Due returns the page that store.Index's method of this name gives of an index with these keys, which come in any order.
+// Due returns the page that store.Index's method of this name gives of an index with these keys, in any order.
 func Due(keys iter.Seq[store.Entry], now time.Time, after store.Entry, limit int) []store.Entry {
 	var due []store.Entry
 	for e := range keys {
@@ -113,7 +113,7 @@ func (s *Store) definition(hash string) ([]byte, error) {
 // scheduleMark is before the name of a schedule in the cursor of an audit; no job's id begins with it.
 const scheduleMark = "/"
 
-// AuditPage returns jobs by their ids, and then schedules by their names; see store.Auditor. The cursor is the last one's.
+// AuditPage returns jobs by their ids, then schedules by their names; see store.Auditor. The cursor is the last one's.
 func (s *Store) AuditPage(_ context.Context, cursor string, limit int) ([]store.Audited, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func audited(j job.Job) store.Audited {
 	}
 }
 
-// after returns the jobs whose ids come after one, in order. s.mu is held meanwhile.
+// after returns the jobs with ids after id, in order. s.mu is held meanwhile.
 func (s *Store) after(id string) iter.Seq[job.Job] {
 	return func(yield func(job.Job) bool) {
 		for _, next := range slices.Sorted(maps.Keys(s.jobs)) {

@@ -1,8 +1,8 @@
-// Package memstore is a store in memory. What a write leaves is said by package store, and is not said again here: so it
+// Package memstore is a store in memory. Package store has the rules of every write, and this package calls them: so it
 // is the contract in as few words as possible, with which storetest compares the adapters, and the store of the
 // simulation.
 //
-// It keeps jobs as they are, and no bytes; nothing of it survives its process.
+// It keeps jobs as values, not as bytes, and loses all with its process.
 package memstore
 
 import (
@@ -57,7 +57,8 @@ type item struct {
 
 type payloadKey struct{ job, key string }
 
-// Rules say what a slot becomes, and what must be left alone. Those of New are right; a test of the tests has wrong ones.
+// Rules say what a slot becomes, and which jobs must be left alone. Those of New are right; a test of the tests has
+// wrong ones.
 type Rules struct {
 	Claimed   func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
 	Extended  func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)

@@ -22,8 +22,8 @@ const (
 // scheduleMark is before the name of a schedule in the cursor of an audit.
 const scheduleMark = "/"
 
-// AuditPage returns jobs in the order of their births, and then schedules by their names; see store.Auditor. The index holds every row
-// that has a key, so nothing is in it that is neither.
+// AuditPage returns jobs in the order of their births, and then schedules by their names; see store.Auditor. The index
+// is made of the rows that have a key, so it has no entry without a job or a schedule.
 func (r *Reader) AuditPage(ctx context.Context, cursor string, limit int) (page []store.Audited, next string, err error) {
 	var after int64
 	name, ofSchedules := strings.CutPrefix(cursor, scheduleMark)

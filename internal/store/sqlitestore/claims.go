@@ -13,11 +13,12 @@ import (
 )
 
 // Claims are rows of their own, a slot a row, in the order of their jobs, so that those of one job share a page.
-// What a slot becomes is said by package store; here it is read and written.
+// Package store says how a slot changes; this file reads and writes it.
 //
-// Nothing here asks for a flush but what is written for a process outside, which lives on when this one dies. All groups are in one log, which a crash cuts off at one place: a Save that is on the
-// disk has every Close there that was answered before it. So no job outlives a closing that it rests on, and a claim
-// that the power took is one of an engine that died: interrupted.
+// A write asks for a flush only for a process outside, which lives on when this one dies. All groups are in one log,
+// which a crash cuts off at one place: a Save that is on the disk has every Close there that was answered before it. So
+// no job outlives a closing that it rests on, and a claim that was lost with the power is one of an engine that died:
+// interrupted.
 const (
 	slotColumns = `attempt, locked_by, started_at, complete_by, closed, ends, expires_at, progress, progress_at, beside`
 	whereSlot   = ` WHERE job = ? AND birth = ? AND step = ? AND agent = ?`
@@ -28,7 +29,7 @@ const (
 		complete_by = excluded.complete_by, closed = excluded.closed, ends = excluded.ends, expires_at = excluded.expires_at,
 		progress = CASE excluded.progress WHEN '' THEN progress ELSE excluded.progress END,
 		progress_at = coalesce(excluded.progress_at, progress_at), beside = excluded.beside`
-	// takeSlot says once more what store.Claimed says of a slot that holds an older attempt, or nothing: so the common
+	// takeSlot repeats the condition of store.Claimed for a slot that is empty or holds an older attempt, so the common
 	// claim is spared a look at the slot.
 	takeSlot = putSlot + ` WHERE attempt < excluded.attempt`
 )
@@ -58,7 +59,7 @@ func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer
 	if err != nil {
 		return nil, err
 	}
-	// It writes nothing more: what could be taken, was.
+	// This decides the answer only: an attempt that could be taken was taken above.
 	_, answer = store.Claimed(item, claim, until)
 	return answer, nil
 }
@@ -86,7 +87,7 @@ func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim,
 	return completeBy, fmt.Errorf("heartbeat of %s of job %s: %w", slot.Step, slot.Job, err)
 }
 
-// Close ends an attempt, or says who has it; see store.Closings.
+// Close ends an attempt, or names its holder; see store.Closings.
 func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	c = c.Whole()
 	var found job.Found
@@ -105,7 +106,7 @@ func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (jo
 	return found, nil
 }
 
-// Look reads what is known of an attempt; see store.Closings.
+// Look reads the state of an attempt; see store.Closings.
 func (r *Reader) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
 	var item store.ClaimItem
 	err := r.read(ctx, func(c *conn) (err error) {
@@ -143,7 +144,7 @@ func (g *group) put(slot store.Slot, item, next store.ClaimItem) error {
 	return g.exec(putSlot, slotArgs(slot, next)...)
 }
 
-// readSlot reads a slot; the zero item when there is nothing in it.
+// readSlot reads a slot; the zero item when it is empty.
 func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
 	row := make([]driver.Value, 10)
 	found, err := c.one(selectSlot, row, slot.Job, slot.Birth, slot.Step, slot.Agent)

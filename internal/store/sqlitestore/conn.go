@@ -54,9 +54,9 @@ func (c *conn) close() error {
 	return errors.Join(errs...)
 }
 
-// prepared returns the statement for sql, which must be a constant: what is prepared stays prepared. A limit that is bound is
-// written ?+0. SQLite plans by the value of a bare one, and so prepares the statement again whenever it is bound, which made a
-// sweep of nothing cost three times what it does.
+// prepared returns the statement for sql, which must be a constant: a prepared statement stays prepared. A limit that
+// is bound is written ?+0. SQLite plans by the value of a bare one, and so prepares the statement again whenever it is
+// bound, which made an empty sweep cost three times as much.
 func (c *conn) prepared(sql string) (driver.Stmt, error) {
 	if s, ok := c.stmts[sql]; ok {
 		return s, nil
@@ -86,7 +86,7 @@ func (c *conn) exec(sql string, args ...driver.Value) (driver.Result, error) {
 	return s.(driver.StmtExecContext).ExecContext(context.Background(), c.bind(args))
 }
 
-// query runs a statement and calls each for every row, whose values are in row until each returns.
+// query runs a statement and calls each for every row; row has the row's values until each returns.
 func (c *conn) query(sql string, args []driver.Value, row []driver.Value, each func() error) (err error) {
 	s, err := c.prepared(sql)
 	if err != nil {

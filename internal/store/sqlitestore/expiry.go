@@ -17,8 +17,8 @@ const (
 	expiryPayloads = 64
 	// shrinkPages is how many pages are given back to the disk in one transaction: 1 MB.
 	shrinkPages = 256
-	// sparePages and spareShare are what is kept of the free pages for the jobs to come: 4 MB, and a
-	// quarter of the file. Giving a page back costs as much as writing it.
+	// sparePages and spareShare are the free pages kept for the jobs to come: 4 MB, and a quarter of the file. Giving a
+	// page back costs as much as writing it.
 	sparePages = 1024
 	spareShare = 4
 )
@@ -38,9 +38,9 @@ func finishedAt(j job.Job) driver.Value {
 	return millis(j.FinishedAt)
 }
 
-// Expire deletes some of the jobs that were at their end and told at that time, the oldest first, with
-// their payloads, returns their ids, and reports whether there are more. Their ids are free again. It is not flushed: what comes
-// back with the loss of power is deleted again.
+// Expire deletes some of the jobs that were at their end and told at that time, the oldest first, with their payloads,
+// returns their ids, and reports whether there are more. Their ids are free again. It is not flushed: jobs that come
+// back with the loss of power are deleted again.
 func (s *Store) Expire(ctx context.Context, finished time.Time) (deleted []string, more bool, err error) {
 	err = s.submit(ctx, 0, func(g *group) (answer, err error) {
 		deleted, more, err = g.expire(finished)
@@ -89,8 +89,8 @@ func (g *group) expire(finished time.Time) (deleted []string, more bool, err err
 	return deleted, len(jobs) == expiryJobs, nil
 }
 
-// Shrink returns to the disk some of the file's free pages, beyond what it keeps for the jobs to come, and reports
-// whether there are more. The file is shorter after the next checkpoint.
+// Shrink returns some of the file's free pages to the disk, beyond those kept for the jobs to come, and reports whether
+// there are more. The file is shorter after the next checkpoint.
 func (s *Store) Shrink(ctx context.Context) (more bool, err error) {
 	err = s.submit(ctx, 0, func(g *group) (answer, err error) {
 		more, err = g.shrink()

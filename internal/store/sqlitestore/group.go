@@ -26,9 +26,8 @@ var errPanicked = errors.New("a write panicked")
 
 // write is one write that waits for its group.
 type write struct {
-	// do checks the conditions and writes. answer is what the caller is told once the group is
-	// committed: a condition that fails is an answer, and undoes nothing of the others. err means that
-	// a statement failed, and ends the group.
+	// do checks the conditions and writes. answer is the caller's answer once the group is committed: a condition that
+	// fails is an answer, and leaves the other writes in place. err means that a statement failed, and ends the group.
 	do     func(g *group) (answer, err error)
 	bytes  int
 	answer error
@@ -52,7 +51,7 @@ func (q *queue) put(w *write) error {
 	return nil
 }
 
-// close lets nothing more in; it reports whether it was open.
+// close lets no more writes in; it reports whether the queue was open.
 func (q *queue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,10 +86,10 @@ func (q *queue) withdraw(w *write) bool {
 	return true
 }
 
-// submit puts a write into the next group and waits for its answer. Whoever finds the write lock
-// free takes it and commits for everybody who waits: a lone write wakes nobody and waits for nobody,
-// and under load those who come while a group commits are the next group. When ctx ends before the
-// group begins, nothing is written; after that the answer is waited for.
+// submit puts a write into the next group and waits for its answer. The caller that finds the write lock free takes it
+// and commits for all waiting callers: a lone write neither wakes another nor waits, and under load the calls that come
+// while a group commits are the next group. When ctx ends before the group begins, no write is made; after that the
+// answer is waited for.
 func (s *Store) submit(ctx context.Context, bytes int, do func(g *group) (answer, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -114,8 +113,8 @@ func (s *Store) submit(ctx context.Context, bytes int, do func(g *group) (answer
 	}
 }
 
-// lead commits one group and releases the write lock: when the log has become long, after it
-// was copied, which nobody who has been answered needs to wait for.
+// lead commits one group and releases the write lock: when the log has become long, after it was copied, which no
+// answered caller needs to wait for.
 func (s *Store) lead() {
 	defer func() {
 		if !s.checkpointDue() {
@@ -161,7 +160,7 @@ type group struct {
 	sweep *sweep
 	// items is how this group leaves the jobs that it changed; nil: look at the row.
 	items map[string]*item
-	// durable: something in it must be on the disk before anybody is answered.
+	// durable: a write of the group must be on the disk before any caller is answered.
 	durable bool
 	// settled is closed when it is, or will never be.
 	settled chan struct{}
@@ -193,8 +192,8 @@ func (s *Store) commitGroup(batch []*write) error {
 	return s.finish(g, len(batch))
 }
 
-// begin begins a transaction that writes. While another program has one it tries again, so many times in all; busy counts those in
-// vain.
+// begin begins a transaction that writes. While another program has one it tries again, so many times in all; busy
+// counts the tries that fail.
 func begin(c *conn, tries int, busy *atomic.Int64) error {
 	for try := 1; ; try++ {
 		_, err := c.exec("BEGIN IMMEDIATE")
@@ -219,7 +218,7 @@ func (s *Store) rollback(cause error) error {
 	return cause
 }
 
-// finish commits, flushes what must be, and only then shows the group to readers of the cache.
+// finish commits, flushes a group that must be durable, and only then shows the group to readers of the cache.
 func (s *Store) finish(g *group, writes int) error {
 	if _, err := s.conn.exec("COMMIT"); err != nil {
 		return s.fail(fmt.Errorf("commit %d writes: %w", writes, err))

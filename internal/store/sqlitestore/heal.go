@@ -15,12 +15,12 @@ import (
 // healEvery is how often a store that has failed tries to go on.
 const healEvery = time.Second
 
-// errFlush: the kernel could not make something durable. It may have dropped what it could not write, and
-// says so once only, so no later flush proves anything.
+// errFlush: the kernel could not make a write durable. It may have dropped that write, and reports it only once, so a
+// later flush that succeeds proves no durability.
 var errFlush = errors.New("flush")
 
-// fail remembers that the outcome of a commit is unknown, and returns the error that everybody gets until
-// the store goes on, which it tries by itself, unless that could lose what was answered.
+// fail remembers that the outcome of a commit is unknown, and returns the error that every caller gets until the store
+// goes on. The store tries that by itself, unless it could lose an answered write.
 func (s *Store) fail(cause error) error {
 	err := fmt.Errorf("%w: %w", store.ErrFailed, cause)
 	if !s.failed.CompareAndSwap(nil, &err) {
@@ -42,7 +42,7 @@ func (s *Store) failure() error {
 	return nil
 }
 
-// lose gives the store up, whatever it failed of before.
+// lose gives the store up, after any earlier failure too.
 func (s *Store) lose(err error) {
 	s.failed.Store(&err)
 	s.logger.Error("the store has failed for good", "error", err)
@@ -52,11 +52,11 @@ func (s *Store) lose(err error) {
 // Lost returns a channel that is closed when the store has failed and cannot go on by itself.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Failure says why the store takes nothing now; nil: it does.
+// Failure says why the store takes no calls now; nil: it does.
 func (s *Store) Failure() error { return s.failure() }
 
-// isFinal reports whether a store should not go on after an error: what was answered may not be on the
-// disk, or what is on it cannot be trusted, or the error is our own.
+// isFinal reports whether a store should not go on after an error: an answered write may not be on the disk, or the
+// data on it cannot be trusted, or the error is our own.
 func isFinal(err error) bool {
 	if errors.Is(err, errPanicked) || errors.Is(err, errFlush) || errors.Is(err, errReplaced) {
 		return true
@@ -90,7 +90,7 @@ func (s *Store) heal() {
 		err := s.reopen()
 		switch {
 		case err == nil:
-			// What was read before may be of the commit that failed, or lack it.
+			// Values read before may be of the commit that failed, or lack it.
 			s.cache.clear()
 			s.failed.Store(nil)
 			s.logger.Warn("the store goes on")
@@ -106,16 +106,16 @@ func (s *Store) heal() {
 	}
 }
 
-// reopen takes a new connection, and makes something durable. That proves that the disk takes writes, and
-// settles what became of the commit that failed: what it left of itself in the log is written over, or was
-// committed and is flushed now. Its caller has the write lock.
+// reopen takes a new connection, and makes a write durable. That proves that the disk takes writes, and settles the
+// commit that failed: its remains in the log are written over, or it was committed and is flushed now. Its caller has
+// the write lock.
 func (s *Store) reopen() error {
 	if s.log != nil {
 		if err := s.log.same(); errors.Is(err, errReplaced) {
 			return s.rescue(err)
 		}
 	}
-	// The last connection that has it open takes the log away, if all of it was copied: then there is another.
+	// The last connection that has it open takes the log away, if all was copied: then there is another.
 	err := errors.Join(s.conn.close(), s.log.close())
 	if err != nil {
 		// It was to be given up in any case, with the transaction that it may be in.

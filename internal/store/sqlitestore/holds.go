@@ -12,20 +12,21 @@ import (
 
 var _ store.Holds = (*Store)(nil)
 
-// What is held is one row; its key is a shard of the index by itself. Which jobs stand still for it is a column of theirs.
+// The holds are one row; its key is a shard of the index by itself. The jobs that stand still for a hold have it in a
+// column.
 const (
 	selectHolds = `SELECT rev, complete_by, data FROM holds WHERE one = 1`
 	putHolds    = `INSERT INTO holds(one, rev, complete_by, data) VALUES(1, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET rev = excluded.rev, complete_by = excluded.complete_by, data = excluded.data`
 	holdsColumns = 3
 
-	// A job is older than another whose row comes later.
+	// A job is older than another with a later row.
 	selectHeld = `SELECT id FROM jobs INDEXED BY jobs_held WHERE held_by = ? ORDER BY row LIMIT ?+0`
 	countHeld  = `SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_held WHERE held_by = ? LIMIT ?+0)`
 	markHeld   = `UPDATE jobs SET held_by = ? WHERE row = ?`
 )
 
-// PutHolds stores what is held; see store.Holds.
+// PutHolds stores the holds; see store.Holds.
 func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
 	data := store.EncodeHolds(h)
 	err := s.submit(ctx, len(data), func(g *group) (answer, err error) {
@@ -46,7 +47,7 @@ func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
 	return nil
 }
 
-// Holds reads what is held; see store.Holds. It is always sure.
+// Holds reads the holds; see store.Holds. It is always sure.
 func (r *Reader) Holds(ctx context.Context, _ bool) (store.Held, error) {
 	row := make([]driver.Value, holdsColumns)
 	var found bool
@@ -91,7 +92,7 @@ func (r *Reader) CountHeld(ctx context.Context, hold string, most int) (int, err
 	return int(asInt(row[0])), nil
 }
 
-// dueHolds is Due of the shard of what is held.
+// dueHolds is Due of the shard of the holds.
 func (r *Reader) dueHolds(ctx context.Context, now time.Time, after store.Entry) ([]store.Entry, error) {
 	row := make([]driver.Value, holdsColumns)
 	err := r.read(ctx, func(c *conn) error {

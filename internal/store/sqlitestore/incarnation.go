@@ -11,8 +11,8 @@ import (
 // loopWithin is how soon after its start a run dies that may be one of a loop.
 const loopWithin = 10 * time.Minute
 
-// The keys of meta that tell of runs: the number of the last, and that of the last that was told to stop, and of the last in
-// which something was done; when the last began; and the loop of deaths that it is in, if it is in one.
+// The keys of meta about runs: the number of the last, that of the last that was told to stop, and of the last that did
+// work; when the last began; and the loop of deaths that it is in, if any.
 const (
 	metaIncarnation = "incarnation"
 	metaStopped     = "stopped"
@@ -22,7 +22,7 @@ const (
 	metaDeathsSince = "deaths_since"
 )
 
-// NextIncarnation counts the runs of the engine on this store. What it returns is durable.
+// NextIncarnation counts the runs of the engine on this store. The number is durable when it is returned.
 func (s *Store) NextIncarnation(ctx context.Context, now time.Time) (store.Incarnation, error) {
 	var next store.Incarnation
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
@@ -56,7 +56,7 @@ func (s *Store) NextIncarnation(ctx context.Context, now time.Time) (store.Incar
 	return next, nil
 }
 
-// Progressed keeps that something was done in this run. It outlives the death of the process.
+// Progressed keeps that this run did work. It outlives the death of the process.
 func (s *Store) Progressed(ctx context.Context) error { return s.noteRun(ctx, metaProgressed) }
 
 // Stopped keeps that this run ends because it was told to, and does not die.

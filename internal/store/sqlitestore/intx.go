@@ -12,9 +12,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// CreateIn stores a job and its payloads in a transaction of the caller's on the same file, so that
-// they are there if and only if the caller's own rows are. It fails with store.ErrExists, and changes
-// nothing, when the id is taken. The engine finds the job by its CompleteBy once tx is committed.
+// CreateIn stores a job and its payloads in a transaction of the caller's on the same file, so that they are there if
+// and only if the caller's own rows are. It fails with store.ErrExists, without a change, when the id is taken. The
+// engine finds the job by its CompleteBy once tx is committed.
 func CreateIn(ctx context.Context, tx *sql.Tx, jb job.Job, payloads map[string]json.RawMessage) error {
 	packed, data := pack(jb)
 	// Whether the id is free says the statement.
@@ -61,8 +61,8 @@ func DefinitionIn(ctx context.Context, tx *sql.Tx, name string) ([]byte, error) 
 	return body, nil
 }
 
-// LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged; store.ErrNewer, together with
-// the job as far as it is known.
+// LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged; store.ErrNewer, together
+// with the job as far as it is known.
 func LoadIn(ctx context.Context, tx *sql.Tx, id string) (job.Job, error) {
 	columns, into := make([]any, jobColumns), make([]any, jobColumns)
 	for i := range columns {
@@ -86,8 +86,8 @@ func LoadIn(ctx context.Context, tx *sql.Tx, id string) (job.Job, error) {
 	return j, nil
 }
 
-// HoldsIn reports, in a transaction of the caller's, whether an attempt is held by who has locked it, and was not closed.
-// While tx may still write, and until it is committed, nobody can close the attempt.
+// HoldsIn reports, in a transaction of the caller's, whether lockedBy holds an attempt that was not closed. While tx
+// may still write, and until it is committed, the attempt cannot be closed.
 func HoldsIn(ctx context.Context, tx *sql.Tx, slot store.Slot, attempt int, lockedBy string) (bool, error) {
 	var n int
 	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM claims`+whereSlot+` AND attempt = ? AND locked_by = ? AND closed = ''`,

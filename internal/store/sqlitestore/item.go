@@ -11,7 +11,7 @@ import (
 // item is a row of jobs in memory. It is never changed: a write makes a new one.
 type item struct {
 	row int64
-	// job is all of it; of one that was not in memory ID, Rev, CompleteBy and ProcessState, which is what writes look at.
+	// job is the whole job; ID, Rev, CompleteBy and ProcessState, which writes look at, where it was not in memory.
 	job job.Job
 	// held is what the row says that the job stands still for.
 	held string
@@ -40,13 +40,13 @@ func readHead(c *conn, id string) (*item, error) {
 	return &item{row: asInt(row[0]), job: head, held: asText(row[3]), warned: row[5] != nil}, nil
 }
 
-// cache keeps the jobs that were written last, as they were answered: decoding a job costs more than
-// a claim and a save together. Only the writer changes it, after the commit and the flush, so what it
-// shows has happened. A job that has finished is not kept.
+// cache keeps the jobs that were written last, as they were answered: decoding a job costs more than a claim and a save
+// together. Only the writer changes it, after the commit and the flush, so it shows only writes that have happened. A
+// job that has finished is not kept.
 type cache struct {
 	mu    sync.RWMutex
 	items map[string]*item
-	// steps counts the steps of the items, the measure of what they weigh; at most limit are kept.
+	// steps counts the steps of the items, the measure of their size; at most limit are kept.
 	steps, limit int
 }
 

@@ -29,7 +29,7 @@ const (
 	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL, held_by = NULL, warned = NULL WHERE row = ?`
 )
 
-// pack makes a job ready to be stored, outside the writer, whose time is the scarcest.
+// pack makes a job ready to be stored, outside the writer, which has the least time to spare.
 func pack(j job.Job) (packed job.Job, data []byte) {
 	packed = j
 	packed.CompleteBy = domain.Instant(packed.CompleteBy)
@@ -39,7 +39,7 @@ func pack(j job.Job) (packed job.Job, data []byte) {
 // Create stores a new job; see store.Jobs.
 func (s *Store) Create(ctx context.Context, j job.Job) error { return s.createKept(ctx, j.Clone()) }
 
-// createKept keeps the job that it is given: nobody changes it any more.
+// createKept keeps the job that it is given: it must not change any more.
 func (s *Store) createKept(ctx context.Context, j job.Job) error {
 	packed, data := pack(j)
 	fresh := &item{job: packed}
@@ -84,7 +84,7 @@ func (g *group) create(fresh *item, data []byte) (answer, err error) {
 	return nil, nil
 }
 
-// taken says what whoever creates a job is told whose id is not free. A job that is damaged has its id, too.
+// taken is the answer to creating a job under an id that is not free. A job that is damaged has its id, too.
 func (g *group) taken(jb job.Job, err error) (answer, _ error) {
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 	return s.saveKept(ctx, change)
 }
 
-// saveKept keeps the job that it is given: nobody changes it any more.
+// saveKept keeps the job that it is given: it must not change any more.
 func (s *Store) saveKept(ctx context.Context, change store.Change) error {
 	if err := jobformat.Newer(change.Job); err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)

@@ -32,8 +32,8 @@ type layout struct {
 	migrations            []migration
 }
 
-// ourLayout is that of this release. Its migrations lead from firstVersion to schemaVersion, a version each. One
-// that only adds (a table, or a column with a default) leaves readableFrom as it is, since the statements of this package
+// ourLayout is that of this release. Its migrations lead from firstVersion to schemaVersion, a version each. One that
+// only adds (a table, or a column with a default) leaves readableFrom as it is, since the statements of this package
 // name their columns.
 func ourLayout() layout {
 	return layout{version: schemaVersion, readableFrom: readableFrom, migrations: []migration{
@@ -70,15 +70,15 @@ func ourLayout() layout {
 	}}
 }
 
-// prepare makes the tables in a new file, brings an older one to this layout, and refuses what is not ours or cannot be
-// opened, in one transaction.
+// prepare makes the tables in a new file, brings an older one to this layout, and refuses a file that is not ours or
+// cannot be opened, in one transaction.
 func (l layout) prepare(c *conn, logger *slog.Logger) error {
 	if err := begin(c, beginTries, new(atomic.Int64)); err != nil {
 		return err
 	}
 	from, err := l.bring(c)
 	if err != nil {
-		// The reason to report is the first one; a rollback that fails leaves nothing behind either.
+		// The reason to report is the first one; a failed rollback leaves no change behind either.
 		_, _ = c.exec("ROLLBACK")
 		return err
 	}
@@ -166,8 +166,8 @@ func meta(c *conn, key string) (int64, error) {
 	return asInt(row[0]), nil
 }
 
-// readable refuses a file that this program cannot read as it is. A reader changes nothing, so it does not bring an
-// older one to its layout.
+// readable refuses a file that this program cannot read as it is. A reader makes no writes, so it does not bring an
+// older file to its layout.
 func (l layout) readable(c *conn) error {
 	version, err := l.check(c)
 	if err == nil && version < l.version {

@@ -17,7 +17,7 @@ type leases struct {
 	held map[string]store.Lease
 }
 
-// TakeLease takes or extends a lease; see store.Leases. Only this process knows of it.
+// TakeLease takes or extends a lease; see store.Leases. Leases are known in this process only.
 func (s *Store) TakeLease(_ context.Context, name, holder string, now, until time.Time) error {
 	s.leases.mu.Lock()
 	defer s.leases.mu.Unlock()

@@ -19,19 +19,19 @@ import (
 var _ store.Lister = (*Reader)(nil)
 
 const (
-	// listSpan is how many rows one page passes where nothing leads to the jobs that match, and listLooks how many jobs it
-	// decodes at most: a page is there in a fraction of a second, whatever the file holds.
+	// listSpan is how many rows one page passes where no index leads to the jobs that match, and listLooks how many jobs it
+	// decodes at most: a page is there in a fraction of a second, however large the file is.
 	listSpan  = 2000
 	listLooks = 1000
 )
 
-// resting are the states in which a job stays for long, and lists by which go by an index of their own. The text is that of
-// the index: SQLite knows it by that.
+// resting are the states in which a job stays for long; lists by them go by an index of their own. The text is that of
+// the index, by which SQLite recognises it.
 const resting = `process_state IN ('Error', 'Processed', 'Undone', 'Cancelled')`
 
-// way is how the jobs of a list are found: what leads to them, in an order that nothing changes but a moved key.
+// way is how the jobs of a list are found: by which index, in an order that changes only when a key is moved.
 type way struct {
-	// from is what is read, where what holds for all of it; both have their arguments in args.
+	// from is the source of the rows, where the condition on all rows; both have their arguments in args.
 	from, where string
 	args        []driver.Value
 	order       order
@@ -60,7 +60,7 @@ const (
 	listWidth   = jobColumns + 1
 )
 
-// The ends of pages: what comes after the place, and in which order.
+// The ends of pages: the rows after the place, and their order.
 var ends = map[order]string{
 	byRow:   ` AND jobs.row < ? ORDER BY jobs.row DESC LIMIT ?+0`,
 	byID:    ` AND id < ? ORDER BY id DESC LIMIT ?+0`,
@@ -72,8 +72,8 @@ var ends = map[order]string{
 // sql returns the statement of a page of the way.
 func (w way) sql() string { return listColumns + w.from + ` WHERE ` + w.where + ends[w.order] }
 
-// wayTo returns the way that passes the fewest others, as far as can be known: those to what waits or is late are few,
-// those of a tenant or a label fewer than those of a state, a workflow or a time.
+// wayTo returns the way that passes the fewest others, as far as can be known: the ways to waiting or late jobs are
+// short, those of a tenant or a label shorter than those of a state, a workflow or a time.
 func wayTo(f store.Filter) way {
 	switch {
 	case f.InError():
@@ -126,9 +126,9 @@ func bounds(f store.Filter) []driver.Value {
 	return []driver.Value{since, until}
 }
 
-// ListJobs lists jobs; see store.Lister. The newest come first, but unfinished ones, which come by their ids, the last
-// first, and those of which something is due or late, which come by their keys, after those of which an operator was told. A page decodes 1,000 jobs at most, so one
-// may be short or empty before the end.
+// ListJobs lists jobs; see store.Lister. The newest come first, with two exceptions: unfinished ones come by their ids,
+// the last first, and due or late ones by their keys, after those that an operator was told about. A page decodes 1,000
+// jobs at most, so one may be short or empty before the end.
 func (r *Reader) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	place, err := filter.Open(cursor)
 	if err != nil {
@@ -159,7 +159,7 @@ type page struct {
 	next string
 }
 
-// begin reads the place: how many ways are left, if that is not one, and a row, an id, or a key or a birth with one of them.
+// begin reads the place: how many ways are left, unless it is one, and a row, an id, or one way's key or birth.
 func (p *page) begin(place string) bool {
 	if first, rest, more := strings.Cut(place, "+"); more {
 		left, err := strconv.Atoi(first)
@@ -269,14 +269,14 @@ func (p *page) readWay(c *conn, sieve *store.Sieve) error {
 // errPageEnds: more rows are not needed.
 var errPageEnds = errors.New("the page is full")
 
-// look takes a job into the page if it is what the filter says. What stands beside its data is looked at first.
+// look takes a job into the page if it matches the filter. The columns beside its data are looked at first.
 func (p *page) look(row []driver.Value, sieve *store.Sieve) error {
 	beside := store.Filter{State: p.filter.State, Workflow: p.filter.Workflow}
 	if !beside.Shows(store.Listed{ProcessState: makegood.ProcessState(asText(row[6])), Workflow: asText(row[7])}) {
 		return nil
 	}
 	p.looks--
-	// What is wrong with one that is damaged is for Load to say.
+	// Load reports the damage of a job.
 	j, _ := scanJob(row[:jobColumns])
 	if p.ways[0].unwarned && j.Warned() {
 		return nil

@@ -16,7 +16,7 @@ import (
 // ErrLocked: another engine holds the folder.
 var ErrLocked = errors.New("another engine uses this folder")
 
-// LockFile is the name of the file that says who holds its folder. A release before locks it alone.
+// LockFile is the name of the file that names the holder of its folder. A release before locks it alone.
 const LockFile = "lock"
 
 // FolderLock holds a folder for one engine.
@@ -28,8 +28,8 @@ type FolderLock struct {
 }
 
 // Lock holds a folder for one engine, and makes it, private, if there is none. When another holds it the error is
-// ErrLocked and says who: process, host, since when. The kernel gives the lock back when the process
-// ends, however it ends; the file DIR/lock stays.
+// ErrLocked and names the holder: process, host, since when. The kernel gives the lock back when the process ends,
+// however it ends; the file DIR/lock stays.
 func Lock(dir string) (*FolderLock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
@@ -50,20 +50,21 @@ func Lock(dir string) (*FolderLock, error) {
 	if err := errors.Join(os.Chmod(path, privateFile), l.Say("")); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), unlock(locks))
 	}
-	// The goroutine is what holds the locks: one that nothing refers to is closed by the garbage collector, with the engine
-	// still running.
+	// The goroutine holds the locks: a lock without a reference is closed by the garbage collector, with the engine still
+	// running.
 	go func() {
 		defer close(l.released)
 		<-l.asked
-		// Nothing is lost when this fails: what the file says counts only while the lock is held.
+		// A failure here is harmless: the file's text counts only while the lock is held.
 		_ = os.Truncate(path, 0)
 		_ = unlock(locks)
 	}()
 	return l, nil
 }
 
-// lockBoth locks the folder itself and the file in it. The file can be removed, and another be made in its place that nobody has
-// locked; a folder that is in use stays what it is. Some file systems and Windows lock no folders: there the file has to do.
+// lockBoth locks the folder itself and the file in it. The file can be removed, and an unlocked one be made in its
+// place; a folder in use cannot be replaced so. Some file systems and Windows lock no folders: there the file has to
+// do.
 func lockBoth(dir, path string) (locks []*flock.Flock, err error) {
 	folder, file := flock.New(dir, flock.SetFlag(os.O_RDONLY)), flock.New(path, flock.SetPermissions(privateFile))
 	held, err := folder.TryLock()
@@ -88,7 +89,7 @@ func unlock(locks []*flock.Flock) error {
 	return errors.Join(errs...)
 }
 
-// Say has who is refused the folder hear more of who holds it.
+// Say adds more about the holder to the error of an engine that is refused the folder.
 func (l *FolderLock) Say(more string) error {
 	text := l.who
 	if more != "" {

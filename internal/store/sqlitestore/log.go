@@ -27,11 +27,11 @@ type walLog struct {
 	syncFile func(*os.File) error
 }
 
-// errReplaced: a file of the store is not at its path any more. SQLite puts no other in its place as long as the connection that
-// writes is open, so it was somebody else; what is written to the one that is open is gone when it is closed.
+// errReplaced: a file of the store is not at its path any more. SQLite never replaces it as long as the connection that
+// writes is open, so another program did; writes to the open file are gone when it is closed.
 var errReplaced = errors.New("it was removed or replaced while it was in use")
 
-// sync makes everything durable that was committed so far. errReplaced: it is, and nobody will find it.
+// sync makes all commits so far durable. errReplaced: they are, but in a file that cannot be found again.
 func (l *walLog) sync() error {
 	if l.file == nil {
 		if err := l.open(); err != nil {
@@ -74,7 +74,7 @@ func (l *walLog) open() error {
 	return nil
 }
 
-// close closes the file; there may be none. The next flush opens it anew, whatever is at its path.
+// close closes the file; there may be none. The next flush opens the file at its path anew.
 func (l *walLog) close() error {
 	if l == nil || l.file == nil {
 		return nil
@@ -93,8 +93,8 @@ func syncFolder(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// rescue copies what the log has into the file, since the log will not be found again, and returns why it cannot go on. Who has the
-// write lock calls it, with the connection that still has the log open.
+// rescue copies the log into the file, since the log will not be found again, and returns why it cannot go on. Its
+// caller has the write lock, and the connection that still has the log open.
 func (s *Store) rescue(replaced error) error {
 	if s.conn == nil || s.conn.raw == nil {
 		return fmt.Errorf("%w, and no connection is left that has it open", replaced)
@@ -112,7 +112,7 @@ func (s *Store) rescue(replaced error) error {
 	return fmt.Errorf("%w, and a reader kept part of it from being copied", replaced)
 }
 
-// CheckFiles finds out whether the files are still those that were opened. If not, what the log has is copied, and the store is
+// CheckFiles finds out whether the files are still those that were opened. If not, the log is copied, and the store is
 // lost: errors are those of Failure.
 func (s *Store) CheckFiles(ctx context.Context) error {
 	select {
@@ -126,7 +126,7 @@ func (s *Store) CheckFiles(ctx context.Context) error {
 	return s.checkFiles()
 }
 
-// checkFiles is CheckFiles for who has the write lock.
+// checkFiles is CheckFiles for the holder of the write lock.
 func (s *Store) checkFiles() error {
 	if err := s.failure(); err != nil || s.log == nil {
 		return err
@@ -151,7 +151,7 @@ func (s *Store) checkpointDue() bool {
 	return s.logPages >= s.checkpointAt
 }
 
-// checkpointOrFail lets the log grow on when it cannot be copied, which loses nothing: a disk may be full.
+// checkpointOrFail lets the log grow on, without loss, when it cannot be copied: a disk may be full.
 func (s *Store) checkpointOrFail() {
 	err := s.checkpoint()
 	switch {

@@ -23,8 +23,8 @@ func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) e
 	return nil
 }
 
-// DropPages deletes pages of a job's history; see store.Histories. It is not flushed: what comes back with the loss of power
-// is dropped with the next.
+// DropPages deletes pages of a job's history; see store.Histories. It is not flushed: pages that come back with the
+// loss of power are dropped with the next.
 func (s *Store) DropPages(ctx context.Context, id string, after, before int) error {
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return nil, g.dropPages(id, after, before) })
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 	return nil
 }
 
-// MendDefinition puts a definition in the place of what is stored under its hash, if that is something else, and reports whether it
-// was: then it was damaged, since a definition is named by its hash. It is durable.
+// MendDefinition puts a definition in the place of different bytes stored under its hash, and reports whether they
+// differed: then they were damaged, since a definition is named by its hash. It is durable.
 func (s *Store) MendDefinition(ctx context.Context, hash string, definition []byte) (mended bool, err error) {
 	err = s.submit(ctx, len(definition), func(g *group) (answer, err error) {
 		result, err := g.conn.exec(`UPDATE definitions SET body = ? WHERE hash = ? AND body <> ?`, definition, hash, definition)

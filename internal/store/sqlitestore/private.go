@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// What is kept here is the content of jobs, so nobody but its owner may read it, whatever the umask says.
+// The files have the content of jobs, so only their owner may read them, whatever the umask says.
 const (
 	privateFolder = 0o700
 	privateFile   = 0o600
 )
 
-// makeFolder makes a folder that only its owner may enter. One that is there stays as it is: it may be a
-// folder of something else, and the files in it are private by themselves.
+// makeFolder makes a folder that only its owner may enter. An existing folder stays as it is: it may have other uses,
+// and the files in it are private by themselves.
 func makeFolder(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -36,9 +36,9 @@ func makeFile(path string) (made bool, err error) {
 	return true, file.Close()
 }
 
-// makePrivate makes the file of a store private, with the log and its index, to which SQLite gives the mode
-// of the file when it makes them later. None of them is opened here: to close it would take the locks away
-// that others in this process have on it.
+// makePrivate makes the file of a store private, with the log and its index, to which SQLite gives the mode of the file
+// when it makes them later. It opens none of these files: closing one would take away the locks that others in this
+// process have on it.
 func makePrivate(path string) error {
 	var errs []error
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {

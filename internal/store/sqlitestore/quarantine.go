@@ -29,8 +29,8 @@ const (
 	expiryQuarantined = 256
 )
 
-// Quarantine keeps a message, durably, and drops the oldest where there are too many (store.MaxQuarantined) or they are too
-// large (store.MaxQuarantinedBytes). After an error it is unknown whether it is kept.
+// Quarantine keeps a message, durably, and drops the oldest where there are too many (store.MaxQuarantined) or they are
+// too large (store.MaxQuarantinedBytes). After an error it is unknown whether it is kept.
 func (s *Store) Quarantine(ctx context.Context, body string, at time.Time) error {
 	err := s.submit(ctx, len(body), func(g *group) (answer, err error) {
 		g.durable = true
@@ -85,8 +85,8 @@ func (s *Store) DropQuarantined(ctx context.Context, id int64) error {
 	return nil
 }
 
-// ExpireQuarantined deletes some of the messages that were put there by that time, the oldest first, and reports whether there
-// are more. It is not flushed, as Expire is not.
+// ExpireQuarantined deletes some of the messages that were put there by that time, the oldest first, and reports
+// whether there are more. It is not flushed, as Expire is not.
 func (s *Store) ExpireQuarantined(ctx context.Context, by time.Time) (more bool, err error) {
 	err = s.submit(ctx, 0, func(g *group) (answer, err error) {
 		result, err := g.conn.exec(expireQuarantined, by.UnixMilli(), int64(expiryQuarantined))
@@ -103,8 +103,8 @@ func (s *Store) ExpireQuarantined(ctx context.Context, by time.Time) (more bool,
 	return more, nil
 }
 
-// Quarantined reads at most limit messages that come after one, or after 0, the oldest first; fewer where they are large
-// (store.MaxQuarantinePageBytes). None: there are no more.
+// Quarantined reads at most limit messages that come after one, or after 0, the oldest first; fewer where they are
+// large (store.MaxQuarantinePageBytes). None: there are no more.
 func (r *Reader) Quarantined(ctx context.Context, after int64, limit int) (store.QuarantinePage, error) {
 	var page store.QuarantinePage
 	row := make([]driver.Value, quarantinedColumns)

@@ -18,8 +18,8 @@ import (
 // pageRows is how many jobs Each keeps in memory at a time.
 const pageRows = 64
 
-// Reader reads a store, while an engine writes it or not. It sees what was committed when a read
-// began; on a store that another process writes, that may not be durable yet.
+// Reader reads a store, while an engine writes it or not. It sees the commits before a read began; on a store that
+// another process writes, those may not be durable yet.
 type Reader struct {
 	pool chan *conn
 	size int
@@ -71,7 +71,7 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// read runs f with a connection of its own, and waits until what it saw is durable.
+// read runs f with a connection of its own, and waits until the commits that f saw are durable.
 func (r *Reader) read(ctx context.Context, f func(c *conn) error) error {
 	select {
 	case c := <-r.pool:
@@ -97,8 +97,7 @@ const (
 	jobColumns = 10
 )
 
-// scanJob reads a row. A job that is damaged has what the columns beside data say, and one of a later release what can
-// be read.
+// scanJob reads a row. A damaged job has only the columns beside data, and one of a later release its readable part.
 func scanJob(row []driver.Value) (job.Job, error) {
 	j, err := jobformat.DecodeWhole(asBytes(row[5]))
 	j.ID, j.Rev, j.CompleteBy = asText(row[1]), asInt(row[2]), asTime(row[3])
@@ -136,11 +135,10 @@ func (r *Reader) Load(ctx context.Context, id string) (j job.Job, err error) {
 	return j, nil
 }
 
-// Each calls f with every job, in the order in which they were created, and stops when f fails. It
-// keeps few jobs in memory, and no reading is open while f runs, so f may take its time and use the
-// store; jobs that change meanwhile are seen as they were or as they are. Of a job that is damaged f
-// gets what is known beside it: id, workflow, ProcessState, CompleteBy, FailureCount, Rev, and the
-// reason for which it was parked.
+// Each calls f with every job, in the order in which they were created, and stops when f fails. It keeps few jobs in
+// memory, and no reading is open while f runs, so f may take its time and use the store; jobs that change meanwhile are
+// seen as they were or as they are. For a damaged job f gets the fields beside its data: id, workflow, ProcessState,
+// CompleteBy, FailureCount, Rev, and the reason for which it was parked.
 func (r *Reader) Each(ctx context.Context, f func(j job.Job) error) error {
 	var last int64
 	for {
@@ -164,7 +162,7 @@ func (r *Reader) page(ctx context.Context, after int64) (jobs []job.Job, last in
 	row := make([]driver.Value, jobColumns)
 	err = r.read(ctx, func(c *conn) error {
 		return c.query(selectJobs, []driver.Value{after, int64(pageRows)}, row, func() error {
-			// What is wrong with a damaged one is for Load to say; here it counts.
+			// Load reports the damage of a job; here the job counts.
 			j, _ := scanJob(row)
 			jobs, last = append(jobs, j), asInt(row[0])
 			return nil
@@ -173,8 +171,8 @@ func (r *Reader) page(ctx context.Context, after int64) (jobs []job.Job, last in
 	return jobs, last, err
 }
 
-// Unfinished lists the ids of jobs whose CompleteBy is set, in order, those after the id after (empty:
-// from the start), at most limit.
+// Unfinished lists the ids of jobs that have a CompleteBy, in order, those after the id after (empty: from the start),
+// at most limit.
 func (r *Reader) Unfinished(ctx context.Context, after string, limit int) ([]string, error) {
 	var ids []string
 	row := make([]driver.Value, 1)
@@ -194,7 +192,7 @@ func (r *Reader) Unfinished(ctx context.Context, after string, limit int) ([]str
 const selectUnfinished = `SELECT id FROM jobs INDEXED BY jobs_unfinished
 	WHERE complete_by IS NOT NULL AND id > ? ORDER BY id LIMIT ?+0`
 
-// The shards: of the keys of jobs, of those of schedules, and of that of what is held.
+// The shards: of the keys of jobs, of those of schedules, and of that of the holds.
 const (
 	jobShard = iota
 	scheduleShard
@@ -202,13 +200,13 @@ const (
 	shards
 )
 
-// Shards is 3: one of jobs, one of schedules, one of what is held.
+// Shards is 3: one of jobs, one of schedules, one of the holds.
 func (r *Reader) Shards() int { return shards }
 
 const selectDue = `SELECT complete_by, id FROM jobs INDEXED BY jobs_due
 	WHERE complete_by <= ? AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?+0`
 
-// Due lists what is overdue; see store.Index. It does not lag.
+// Due lists overdue entries; see store.Index. It does not lag.
 func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
 	switch shard {
 	case jobShard:

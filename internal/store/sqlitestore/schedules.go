@@ -116,7 +116,7 @@ func (r *Reader) ListSchedules(ctx context.Context) ([]store.Scheduled, error) {
 	return all, nil
 }
 
-// scanSchedule returns of one that is damaged what stands beside its data.
+// scanSchedule reads a row. A damaged schedule has only the columns beside its data.
 func scanSchedule(row []driver.Value) (store.Scheduled, error) {
 	schedule, err := store.DecodeSchedule(asBytes(row[3]))
 	schedule.Name, schedule.Rev, schedule.Key = asText(row[0]), asInt(row[1]), asTime(row[2])

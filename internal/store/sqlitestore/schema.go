@@ -1,7 +1,7 @@
 package sqlitestore
 
-// listIndexes are for lists; see wayTo. Only jobs_resting is of what saves write, and no save of a job that goes on writes
-// an entry of it. What a trigger does an older program does, too.
+// listIndexes are for lists; see wayTo. Only jobs_resting is on a column that saves write, and no save of a job that
+// goes on writes an entry there. A trigger works for an older program, too.
 var listIndexes = []string{
 	`ALTER TABLE jobs ADD COLUMN tenant TEXT`,
 	`CREATE INDEX jobs_tenant ON jobs(tenant) WHERE tenant IS NOT NULL`,
@@ -16,13 +16,13 @@ var listIndexes = []string{
 	`CREATE TRIGGER labels_gone AFTER DELETE ON jobs BEGIN DELETE FROM labels WHERE row = OLD.row; END`,
 }
 
-// schema has one row a job. It keeps its rows by number, not by id: a row of a job is larger than
-// what a page of an index holds, and saves would write overflow pages. The columns before
-// data are what the conditions of a write look at; data is the rest of the job, packed.
+// schema has one row a job. It keeps its rows by number, not by id: a row of a job is larger than a page of an index
+// holds, and saves would write overflow pages. The columns before data are for the conditions of writes; data is the
+// rest of the job, packed.
 //
-// jobs_unfinished is for a restart: among a million finished jobs it finds the ten that are not.
-// jobs_finished is for expiry: only what is at its end and told has finished_at.
-// jobs_workflow is for lists; no save writes it. One on process_state would cost every save a seventh.
+// jobs_unfinished is for a restart: among a million finished jobs it finds the ten that are not. jobs_finished is for
+// expiry: only a job that is at its end and told has finished_at. jobs_workflow is for lists; no save writes it. One on
+// process_state would cost every save a seventh.
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE jobs(

@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// shared are the jobs of a store for those who change nothing of them. Steps are large, and of each save of a job two copies were
-// made of all of them: one for the cache, and one of the cache's for whoever loads it next.
+// shared are the jobs of a store for callers that do not change them. Steps are large, and each save of a job copied
+// all its steps twice: once for the cache, and once from the cache for the next load.
 type shared struct{ *Store }
 
 var _ store.Sharer = (*Store)(nil)
@@ -31,8 +31,8 @@ func (s shared) Load(ctx context.Context, id string) (job.Job, error) {
 // Save stores a changed job; see store.Jobs.
 func (s shared) Save(ctx context.Context, change store.Change) error { return s.saveKept(ctx, change) }
 
-// clipped has whoever puts something to a list of a job get a list of their own: behind the end of one that is shared there may
-// be room, which each of them would take for theirs.
+// clipped has a caller that appends to a list of a job get its own list: the end of a shared list may have room, which
+// two callers would both take.
 func clipped(j job.Job) job.Job {
 	j.Steps, j.Untold = slices.Clip(j.Steps), slices.Clip(j.Untold)
 	j.Requests, j.Answers = slices.Clip(j.Requests), slices.Clip(j.Answers)

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// restoredRuns is how far Restored moves the number of the run on: past every run that the lost engine may have begun after the
-// backup. So no number is ever given again, and an attempt of a lost run is never taken for one of a run after it.
+// restoredRuns is how far Restored moves the number of the run on: past every run that the lost engine may have begun
+// after the backup. So no number is ever given again, and an attempt of a lost run is never taken for one of a run
+// after it.
 const restoredRuns = 1_000_000
 
 // Snapshot is what a copy of a store has.
@@ -20,9 +21,9 @@ type Snapshot struct {
 	Schema int64
 }
 
-// Copy writes the store at from, as it is at one moment, into a new file, whether an engine works on it or not: an engine goes on
-// meanwhile, and its log grows until the copy is done. The file is in one piece, and is checked: it is a store that this release
-// reads, and SQLite finds nothing wrong in it. to must not be there.
+// Copy writes the store at from, as it is at one moment, into a new file, whether an engine works on it or not: an
+// engine goes on meanwhile, and its log grows until the copy is done. The file is in one piece, and is checked: it is a
+// store that this release reads, and SQLite finds no damage in it. to must not be there.
 func Copy(ctx context.Context, from, to string) (Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return Snapshot{}, err
@@ -34,7 +35,7 @@ func Copy(ctx context.Context, from, to string) (Snapshot, error) {
 	if made, err := makeFile(to); err != nil || !made {
 		return Snapshot{}, errors.Join(fmt.Errorf("copy the store to %s: it cannot be made, or is there", to), err, c.close())
 	}
-	// Into an empty file SQLite writes, and keeps its mode, which lets nobody else read it.
+	// SQLite writes into an empty file and keeps its mode, which lets only the owner read it.
 	_, err = c.exec(`VACUUM INTO ?`, to)
 	if err = errors.Join(err, c.close()); err != nil {
 		return Snapshot{}, fmt.Errorf("copy the store to %s: %w", to, err)
@@ -42,7 +43,7 @@ func Copy(ctx context.Context, from, to string) (Snapshot, error) {
 	return Check(ctx, to)
 }
 
-// Check reads a store that no engine works on, all of it, and says what it has. The error says what is wrong in it.
+// Check reads all of a store that no engine works on, and returns a summary. The error describes the damage.
 func Check(ctx context.Context, path string) (s Snapshot, err error) {
 	r, err := OpenReader(ctx, path)
 	if err != nil {
@@ -81,9 +82,9 @@ func Check(ctx context.Context, path string) (s Snapshot, err error) {
 	return s, nil
 }
 
-// Restored makes of a copy, on which no engine works, one on which an engine may begin. That counts as a run far behind all that
-// there were. How the last run of the copy ended is forgotten, as it may have begun attempts after the copy: they count as runs of
-// which nobody knows what they did.
+// Restored turns a copy, on which no engine works, into a store on which an engine may begin. That counts as a run far
+// behind all that there were. The end of the copy's last run is forgotten, as that run may have begun attempts after
+// the copy: they count as attempts with an unknown outcome.
 func Restored(path string) error {
 	c, err := dial(path, false, "busy_timeout(5000)", "journal_mode(DELETE)", "synchronous(FULL)")
 	if err != nil {

@@ -1,31 +1,30 @@
-// Package sqlitestore keeps everything in one SQLite file, for one engine in one process. Writes of
-// many callers are grouped into one transaction and one flush; nobody is answered before that. It
-// decides nothing about jobs, and it does not keep a second engine out: Lock does, and its caller
-// holds it.
+// Package sqlitestore keeps a store in one SQLite file, for one engine in one process. Writes of many callers are
+// grouped into one transaction and one flush; no caller is answered before that. It decides nothing about jobs, and it
+// does not keep a second engine out: Lock does, and its caller holds it.
 //
 // # What is durable when
 //
-// Create, Save, Park and PutDefinition are on the disk when they are answered, with everything that
-// was written before them. Claim, Heartbeat, Close, Overrule and PutPayload alone are with the operating
-// system: they survive the death of the process, and the loss of power once anything durable was written after them.
+// Create, Save, Park and PutDefinition are on the disk when they are answered, with all writes before them. Claim,
+// Heartbeat, Close, Overrule and PutPayload alone are with the operating system: they survive the death of the process,
+// and the loss of power once a durable write was made after them.
 //
 // # How
 //
-// One goroutine writes at a time: whoever finds the write lock free commits for all who wait. While
-// a group commits the next one collects, so the load makes the groups and a lone write waits for
-// nobody. The file is in WAL mode with synchronous=NORMAL: SQLite itself flushes around checkpoints
-// only, in the order that keeps the file whole, and this package flushes the log, once, after the
-// commit of a group that must be durable. So flushes can be counted, and a group of claims costs none.
+// One goroutine writes at a time: the one that finds the write lock free commits for all that wait. While a group
+// commits the next one collects, so the load makes the groups and a lone write does not wait. The file is in WAL mode
+// with synchronous=NORMAL: SQLite itself flushes around checkpoints only, in the order that keeps the file whole, and
+// this package flushes the log, once, after the commit of a group that must be durable. So flushes can be counted, and
+// a group of claims costs none.
 //
-// The jobs written last are kept in memory, as they were answered: decoding one costs more than a
-// claim and a save together. So nobody else may write to the file while a Store is open.
+// The jobs written last are kept in memory, as they were answered: decoding one costs more than a claim and a save
+// together. So no other program may change jobs in the file while a Store is open.
 //
 // # After a failure
 //
-// After a failed commit the outcome is unknown, and the store neither reads nor writes. It tries to go on
-// once a second, with a new connection, and does as soon as it can make something durable: a disk that was
-// full for a while stops it for that while. After a failed flush it is lost: the kernel may have dropped
-// what it could not write. Then nothing is taken until it is opened again.
+// After a failed commit the outcome is unknown, and the store neither reads nor writes. It tries to go on once a
+// second, with a new connection, and does as soon as it can make a write durable: a disk that was full for a while
+// stops it for that while. After a failed flush it is lost: the kernel may have dropped the pages that it could not
+// write. Then it takes no calls until it is opened again.
 package sqlitestore
 
 import (
@@ -44,11 +43,11 @@ import (
 var _ store.Embedded = (*Store)(nil)
 
 const (
-	// busyWait is how long a writer waits for another process at a time: a reader that holds up a checkpoint, or
-	// somebody who writes to the file.
+	// busyWait is how long a writer waits for another process at a time: a reader that holds up a checkpoint, or another
+	// writer of the file.
 	busyWait = 100 * time.Millisecond
-	// beginTries is how often it waits so for a transaction to begin: ten seconds. Programs have transactions of their own in
-	// the file (client/sqlitetx, agent/sqlitefence), which keep it as long as they take.
+	// beginTries is how often it waits so for a transaction to begin: ten seconds. Programs have transactions of their own
+	// in the file (client/sqlitetx, agent/sqlitefence), which keep it as long as they take.
 	beginTries = 100
 	// checkpointPages is how much log is written before it is copied into the file: 8 MB.
 	checkpointPages = 2048
@@ -56,7 +55,7 @@ const (
 	defaultCacheSteps = 50_000
 	// rescueTries is how often a log that will not be found again is copied, each waiting for readers.
 	rescueTries = 20
-	// readers is how many goroutines may read the file at once; what was written last needs no reading.
+	// readers is how many goroutines may read the file at once; the jobs written last need no reading.
 	readers = 2
 )
 
@@ -65,8 +64,8 @@ type Options struct {
 	// Path is the file, in a folder that exists. Empty: a private temporary file, which is
 	// not flushed once it is open, and which Shut removes.
 	Path string
-	// CacheSteps bounds the jobs kept in memory, by their steps: about 600 bytes each and what is
-	// inline. Zero: 50,000. Negative: none are kept.
+	// CacheSteps bounds the jobs kept in memory, by their steps: about 600 bytes each and the inline data. Zero: 50,000.
+	// Negative: none are kept.
 	CacheSteps int
 	// Logger hears of a store that fails, and that goes on. Default: slog.Default().
 	Logger *slog.Logger
@@ -83,14 +82,14 @@ type Store struct {
 	sweep  sweep
 	queue  queue
 	leases leases
-	// syncing is the group whose commit readers may see already although it is not durable yet.
+	// syncing is the group with a commit that readers may see already although it is not durable yet.
 	syncing atomic.Pointer[group]
 	failed  atomic.Pointer[error]
 	counts  counts
 	// beginTries is the constant of the name, but in tests.
 	beginTries int
-	// logPages is how long the log is, checkpointAt how long it may become now, and logLimit how long
-	// when nothing is in the way. Only the writer uses them.
+	// logPages is how long the log is, checkpointAt how long it may become now, and logLimit how long when no reader is in
+	// the way. Only the writer uses them.
 	logPages, checkpointAt, logLimit int
 	// writing is the write lock: it is held by the one goroutine that writes.
 	writing chan struct{}
@@ -103,7 +102,7 @@ type Store struct {
 
 // Stats counts what the writer did since Open.
 type Stats struct {
-	// Groups is how many transactions were committed; Durable how many of them were flushed.
+	// Groups is how many transactions were committed; Durable how many groups were flushed.
 	Groups, Durable int64
 	// Busy is how often a group waited busyWait in vain for the transaction of another program.
 	Busy int64
@@ -122,8 +121,8 @@ func (s *Store) Stats() Stats {
 }
 
 // Open opens the store, and makes the file if there is none. It brings a file of an older release to the layout of this
-// one, and says so in the log. It refuses a file that is not a store, or one of a newer release that does not allow it. What an engine that was killed left in the log is read again, and made
-// durable before anybody sees it.
+// one, and says so in the log. It refuses a file that is not a store, or one of a newer release that does not allow it.
+// The log that a killed engine left is read again, and made durable before any caller sees it.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -165,7 +164,7 @@ func (s *Store) open(path string, known layout) (err error) {
 	}
 	var pragmas []string
 	if made {
-		// Before anything else: what is in a file decides whether it can shrink.
+		// First of all: the pragmas of a new file decide whether it can shrink.
 		pragmas = []string{"auto_vacuum(incremental)"}
 	}
 	if s.conn, err = s.dialWriter(pragmas...); err != nil {
@@ -192,7 +191,7 @@ func (s *Store) open(path string, known layout) (err error) {
 	return nil
 }
 
-// dialWriter makes the one connection that writes. What is to be said before anything else comes first.
+// dialWriter makes the one connection that writes. It executes first before all other statements.
 func (s *Store) dialWriter(first ...string) (*conn, error) {
 	synchronous := "synchronous(normal)"
 	if s.temporary != "" {
@@ -209,14 +208,14 @@ func (s *Store) removeTemporary() error {
 	return os.RemoveAll(s.temporary)
 }
 
-// Shut ends what was begun, copies the log into the file and closes it. Calls that come later fail
-// with ErrClosed. (Close is what is done to attempts.)
+// Shut ends the writes that were begun, copies the log into the file and closes it. Calls that come later fail with
+// ErrClosed. (Close ends attempts.)
 func (s *Store) Shut() error {
 	if !s.queue.close() {
 		return store.ErrClosed
 	}
 	close(s.closing)
-	// The write lock is never released again. What waits was begun, so it is ended.
+	// The write lock is never released again. Waiting writes were begun, so they are ended.
 	s.writing <- struct{}{}
 	for s.commitWaiting() {
 	}

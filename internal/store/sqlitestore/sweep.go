@@ -13,12 +13,12 @@ import (
 //
 // An index on expires_at would double every claim. So each sweepEvery-th claim looks at the next sweepRows rows in the
 // order of the table instead, and begins again at its end. While twice as many rows are looked at as are written, the
-// table never holds more than twice what has not expired.
+// table never holds more than twice the rows that have not expired.
 const (
 	sweepEvery = 64
 	sweepRows  = 2 * sweepEvery
 
-	// What is looked at stays in SQLite: each row that came out of it cost as much as a claim.
+	// These rows stay in SQLite: returning each cost as much as a claim.
 	afterSlot    = ` WHERE (job, birth, step, agent) > (?, ?, ?, ?)`
 	selectSweep  = `SELECT job, birth, step, agent FROM claims` + afterSlot + ` ORDER BY job, birth, step, agent LIMIT 1 OFFSET ?+0`
 	deleteRest   = `DELETE FROM claims` + afterSlot + ` AND expires_at < ?`
@@ -32,7 +32,7 @@ type sweep struct {
 	at     store.Slot
 }
 
-// claimed counts a claim that was written, and deletes what it is time to delete.
+// claimed counts a claim that was written, and deletes expired claims when it is time.
 func (s *sweep) claimed(c *conn, now time.Time) error {
 	if s.claims++; s.claims < sweepEvery {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// syncFile makes what was written to f durable. It is fdatasync, which skips the file's times: once
-// the log has reached its size, flushing it writes nothing but the log.
+// syncFile makes the writes to f durable. It is fdatasync, which skips the file's times: once the log has reached its
+// size, flushing it writes only the log.
 func syncFile(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

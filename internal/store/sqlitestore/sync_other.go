@@ -4,5 +4,5 @@ package sqlitestore
 
 import "os"
 
-// syncFile makes what was written to f durable.
+// syncFile makes the writes to f durable.
 func syncFile(f *os.File) error { return f.Sync() }

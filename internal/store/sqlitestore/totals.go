@@ -11,7 +11,7 @@ import (
 
 var _ store.Totaler = (*Reader)(nil)
 
-// The jobs at rest are counted in an index that has nothing but their states, the others one by one: they are few beside them.
+// The jobs at rest are counted in an index that has only their states; the others, which are few, one by one.
 const (
 	countResting = `SELECT process_state, count(*) FROM jobs INDEXED BY jobs_resting WHERE ` + resting + ` GROUP BY process_state`
 	countOpen    = `SELECT process_state, count(*) FROM jobs INDEXED BY jobs_unfinished

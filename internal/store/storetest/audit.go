@@ -11,7 +11,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// auditRules hold a store that is a store.Auditor, and one that is a store.Places; of another they ask nothing.
+// auditRules hold a store that is a store.Auditor, and one that is a store.Places; they skip any other.
 func auditRules() []rule {
 	audits := []rule{
 		{"an audit holds every job, in pages of any size", auditInPages},

@@ -21,8 +21,8 @@ func changeRules() []rule {
 	}
 }
 
-// changed returns a job with changes of all kinds: of the job, of a step, of an undo, of a step that it has lost, and one that
-// stands for others.
+// changed returns a job with changes of all kinds: of the job, of a step, of an undo, of a step that it has lost, and
+// one that stands for others.
 func (w *world) changed(name string) job.Job {
 	j := w.job(name)
 	j.Changes = job.Changes{Seq: 13, Rev: 1, Tries: 2, At: w.at(time.Hour), Kept: unknown(7, "changes"), Pending: []job.Change{

@@ -11,8 +11,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// row is an interleaving: what was done, what is done then, and what happens. docs/architecture.md has the
-// same rows, and a test compares the two.
+// row is an interleaving: the steps before, the step now, and its outcome. docs/architecture.md has the same rows, and
+// a test compares the two.
 type row struct {
 	first, then, happens string
 	play                 func(s *scene)
@@ -39,7 +39,7 @@ func claimRules() []rule {
 	return rules
 }
 
-// scene is one slot and those who meet there. Its attempts can be claimed until a fortnight after the base.
+// scene is one slot and the callers that meet there. Its attempts can be claimed until a fortnight after the base.
 type scene struct {
 	*world
 	slot  store.Slot
@@ -51,7 +51,7 @@ func (w *world) scene(name string) *scene {
 	return &scene{w, slot, w.at(limits.MaxClaimDelay)}
 }
 
-// claims lets somebody claim an attempt at the base, until d after it.
+// claims lets by claim an attempt at the base, until d after it.
 func (s *scene) claims(attempt int, by string, d time.Duration, want error) {
 	s.Helper()
 	s.claimsAt(0, attempt, by, d, want)
@@ -63,7 +63,7 @@ func (s *scene) claimsAt(start time.Duration, attempt int, by string, d time.Dur
 	s.want("claim by "+by, s.store.Claim(s.ctx, s.slot, claim, s.until), want)
 }
 
-// heartbeats lets somebody ask for d, and wants now to stand unless the attempt is over.
+// heartbeats lets by ask for d, and wants now to stand unless the attempt is over.
 func (s *scene) heartbeats(attempt int, by string, d, now time.Duration, want error) {
 	s.Helper()
 	got, err := s.store.Heartbeat(s.ctx, s.slot, s.claim(attempt, by, d), s.until)
@@ -73,7 +73,7 @@ func (s *scene) heartbeats(attempt int, by string, d, now time.Duration, want er
 	}
 }
 
-// over lets somebody ask for an hour, and wants their attempt to be over.
+// over lets by ask for an hour, and wants its attempt to be over.
 func (s *scene) over(attempt int, by string) {
 	s.Helper()
 	s.heartbeats(attempt, by, time.Hour, 0, store.ErrTaken)
@@ -112,12 +112,12 @@ func (s *scene) looks(attempt int, now time.Duration, want job.Found) {
 	s.same("answer of the look", got, want)
 }
 
-// found is an answer with the claim of an attempt by somebody, from the base until d after it.
+// found is an answer with the claim of an attempt by a holder, from the base until d after it.
 func (s *scene) found(finding job.Finding, attempt int, by string, d time.Duration) job.Found {
 	return job.Found{Finding: finding, Claim: s.claim(attempt, by, d)}
 }
 
-// nobody is the answer that an attempt is closed which nobody had claimed.
+// nobody is the answer that an attempt is closed which was never claimed.
 func nobody(attempt int) job.Found {
 	return job.Found{Finding: job.FoundNobody, Claim: job.Claim{Attempt: attempt}}
 }
@@ -262,12 +262,12 @@ func besideRows() []row {
 	}
 }
 
-// progress is what somebody reports d after the base.
+// progress is a report d after the base.
 func (s *scene) progress(value string, d time.Duration) job.Progress {
 	return job.Progress{Value: value, At: s.at(d)}
 }
 
-// reports lets somebody ask for an hour, and report a progress.
+// reports lets by ask for an hour, and report a progress.
 func (s *scene) reports(attempt int, by string, p job.Progress, want error) {
 	s.Helper()
 	claim := s.claim(attempt, by, time.Hour)
@@ -283,7 +283,7 @@ func (s *scene) heldWith(attempt int, by string, d time.Duration, p job.Progress
 	return found
 }
 
-// progressRows are of what is reported with heartbeats.
+// progressRows are of reports with heartbeats.
 func progressRows() []row {
 	return []row{
 		{"claim", "heartbeat with progress", "it is kept", func(s *scene) {
@@ -378,7 +378,7 @@ func heartbeatRows() []row {
 	}
 }
 
-// overRows are of heartbeats of attempts that are over, or that nobody wants.
+// overRows are of heartbeats of attempts that are over, or unwanted.
 func overRows() []row {
 	minute := time.Minute
 	return []row{

@@ -62,7 +62,7 @@ func closeRows() []row {
 	}
 }
 
-// markRows are of closings that come late, and of attempts that nobody wants.
+// markRows are of closings that come late, and of unwanted attempts.
 func markRows() []row {
 	minute := time.Minute
 	return []row{

@@ -33,7 +33,7 @@ func (s *scene) fits(attempt int, want job.Finding) {
 	}
 }
 
-// filledRows are of claims whose items a thief of the agent's role has filled, so that nothing more fits into them.
+// filledRows are of claims with items that a thief of the agent's role has filled, so that no more fits into them.
 func filledRows() []row {
 	minute := time.Minute
 	long := strings.Repeat("x", 350<<10)

@@ -56,7 +56,7 @@ func (w *world) findable() []job.Job {
 	return jobs
 }
 
-// expects has some jobs of findable be expected: operators were told of all but one, whose key is that of the telling.
+// expects has some jobs of findable be expected: operators were told of all but one, which has the key of the telling.
 func (w *world) expects(j *job.Job, i int) {
 	switch i {
 	case 8:
@@ -114,7 +114,7 @@ func (w *world) definitions() {
 	}
 }
 
-// fields are filters of one field each, by the name of the field, and which jobs of findable each finds, by its own words.
+// fields are filters of one field each, by the name of the field, with the jobs of findable that each finds.
 func (w *world) fields() map[string]struct {
 	set   func(f *store.Filter)
 	finds func(j job.Job) bool

@@ -23,7 +23,7 @@ func historyRules() []rule {
 	}
 }
 
-// noted returns a job with n entries more, which the save of it is to make part of its history, and writes their page.
+// noted returns a job with n entries more, which its save is to make part of its history, and writes their page.
 func (w *world) noted(j job.Job, n int, by string) job.Job {
 	w.Helper()
 	entries := make([]job.Entry, n)
@@ -52,7 +52,7 @@ func (w *world) pages(id string) map[string][]byte {
 	return pages
 }
 
-// history wants what is shown of a job: the numbers of its entries with who made them, and what is not shown.
+// history wants the history of a job to be shown so: the numbers of its entries with their authors, and the gaps.
 func (w *world) history(id, want string) {
 	w.Helper()
 	j := w.load(id)

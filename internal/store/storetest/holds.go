@@ -12,7 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// holdRules hold a store that is a store.Holds; of another they ask nothing. All tests of a table share its one item.
+// holdRules hold a store that is a store.Holds; they skip any other. All tests of a table share its one item.
 func holdRules() []rule {
 	rules := []struct {
 		name string
@@ -60,7 +60,7 @@ func (w *world) mine(all job.Holds) (mine, others job.Holds) {
 	return mine, others
 }
 
-// changeHolds puts those that change makes of the others, until nobody has come between.
+// changeHolds puts those that change makes of the others, until no other test has come between.
 func (w *world) changeHolds(s store.Holds, change func(others job.Holds) job.Holds) store.Held {
 	w.Helper()
 	for range 100 {

@@ -103,8 +103,8 @@ func (w *world) eventually(what string, f func() (got, wanted any)) {
 	}
 }
 
-// due reads the whole index up to now in pages, holds each page to its limit and all of them to their
-// order, and returns the keys of this test's jobs.
+// due reads the whole index up to now in pages, holds each page to its limit and all pages to their order, and returns
+// the keys of this test's jobs.
 func (w *world) due(now time.Time, limit int) map[string]time.Time {
 	w.Helper()
 	if n := w.store.Shards(); n < 1 {

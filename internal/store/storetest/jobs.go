@@ -127,7 +127,7 @@ func largeJob(w *world) {
 	w.same("saved", w.mustSave(loaded), want)
 }
 
-// manyTries is a job of 200 steps, each of which has failed with an error of so many bytes and is tried again.
+// manyTries is a job of 200 steps that have each failed with an error of so many bytes and are tried again.
 func (w *world) manyTries(name string, bytes int) job.Job {
 	j := w.job(name)
 	j.Steps = nil
@@ -142,8 +142,8 @@ func (w *world) manyTries(name string, bytes int) job.Job {
 	return j
 }
 
-// triedOftenIsKept: every step and its undo is tried again, each with what can be said of its last error and of the claim that
-// ended in silence. The next save changes one of them.
+// triedOftenIsKept: every step and its undo is tried again, each with all fields of its last error and of the claim
+// that ended in silence. The next save changes one such step.
 func triedOftenIsKept(w *world) {
 	j := w.manyTries("often", limits.MaxReasonBytes)
 	for i := range j.Steps {

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// leaseRules hold a store that is a store.Leases; of another they ask nothing.
+// leaseRules hold a store that is a store.Leases; they skip any other.
 func leaseRules() []rule {
 	rules := []struct {
 		name string
@@ -42,7 +42,7 @@ func (w *world) lease(l store.Leases, holder string, now, until time.Duration) e
 	return err
 }
 
-// leases plays rows of who asks when, for until when, and whether they are to get it.
+// leases plays rows of requests: the holder, the time, the end, and whether it is to get the lease.
 func (w *world) leases(l store.Leases, rows []leaseRow) {
 	w.Helper()
 	for i, r := range rows {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// linearJobs are the jobs of a history, and clients those who meet on each, with so many calls.
+	// linearJobs are the jobs of a history, and clients those that meet on each, with so many calls.
 	linearJobs, linearClients, linearCalls = 40, 8, 12
 	// linearPatience is how long the checker may look for an order of the calls on one job.
 	linearPatience = 20 * time.Second
@@ -29,7 +29,7 @@ const (
 // which a call that had returned comes before one that began later. So an attempt has one winner, none after it was
 // closed, an id is created once, and no load and no look is stale.
 //
-// The seed that it prints decides who asks for what, and not how the goroutines meet.
+// The seed that it prints decides the calls of each client, and not how the goroutines meet.
 func Linearizable(t *testing.T, newHarness func(t *testing.T) Harness) {
 	seed := rand.Int64()
 	if text := os.Getenv(seedVariable); text != "" {
@@ -47,11 +47,11 @@ func Linearizable(t *testing.T, newHarness func(t *testing.T) Harness) {
 }
 
 // linearize makes a history on each of some jobs and slots, and checks it. It returns how many calls had others beside
-// them, without which there is nothing to see.
+// them; without such calls the test proves little.
 func linearize(w *world, seed uint64) (overlapping int, err error) {
 	for i := range linearJobs {
 		job, scene := w.job(fmt.Sprint("linear-", i)), w.scene(fmt.Sprint("linear-", i))
-		// Nothing here is due, so no later test finds it in the index.
+		// No job here is due, so no later test finds it in the index.
 		job.CompleteBy = time.Time{}
 		for _, h := range []*history{
 			{about: "job " + job.ID, zero: sight{}, client: func() client { return &jobClient{world: w, job: job} }},
@@ -79,7 +79,7 @@ type state interface {
 
 // client asks one thing after the other. The first call has number 0.
 type client interface {
-	// next says what it asks, which reads as the call that it is.
+	// next returns a call, which reads as the call that it is.
 	next(d *rand.Rand, name string, number int) any
 	// ask makes the call. An error that is no answer of the contract is given as such.
 	ask(input any) (output any, err error)

@@ -8,7 +8,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// kind is what is asked of a store.
+// kind is the kind of a call of a store.
 type kind string
 
 const (
@@ -34,7 +34,7 @@ type said struct {
 // sight is all that matters here of a job. The zero value is no job.
 type sight struct {
 	rev int64
-	// creator is whose Create won, and saver who saved last.
+	// creator is the client that won Create, and saver the last one that saved.
 	creator, saver string
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// listRules hold a store that is a store.Lister; of another they ask nothing.
+// listRules hold a store that is a store.Lister; they skip any other.
 func listRules() []rule {
 	rules := []rule{
 		{"a list holds every job once, in pages of any size", listInPages},
@@ -138,8 +138,8 @@ func (w *world) listable(name string) job.Job {
 	return j
 }
 
-// list reads a list to its end, holds each page to its limit and no job to come twice, and returns this
-// test's jobs, without the jobs themselves: of those a list has what is in the job's own item.
+// list reads a list to its end, holds each page to its limit and no job to come twice, and returns this test's jobs,
+// without the jobs themselves, which a list has only as their own items do.
 func (w *world) list(filter store.Filter, limit int) []store.Listed {
 	w.Helper()
 	var mine []store.Listed

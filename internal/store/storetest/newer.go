@@ -25,7 +25,7 @@ func unknown(number int, text string) string {
 	return string(binary.AppendUvarint(binary.AppendUvarint(nil, tag), uint64(len(text)))) + text
 }
 
-// later returns a job with something of a later release in each of its parts.
+// later returns a job with a field of a later release in each of its parts.
 func (w *world) later(name string) job.Job {
 	j := w.job(name)
 	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.JobError, At: w.base, Operator: true, Kept: unknown(1, "told")}}
@@ -55,7 +55,7 @@ func unknownSurvives(w *world) {
 	w.same("what was saved", w.mustSave(got), want)
 }
 
-// newerIsLeft: who has seen a job as damaged may come to park it after a later release has mended it.
+// newerIsLeft: a caller that has seen a job as damaged may come to park it after a later release has mended it.
 func newerIsLeft(w *world) {
 	want := w.overwritten(func(j *job.Job) { j.Needs = jobformat.Level + 1 })
 	w.want("park", w.store.Park(w.ctx, want.ID, want.CompleteBy, "why", w.at(time.Hour)), store.ErrNewer)
@@ -78,7 +78,7 @@ func (w *world) overwritten(change func(j *job.Job)) job.Job {
 	return j
 }
 
-// stays fails the test unless the job is shown, and a save of it is refused and changes nothing.
+// stays fails the test unless the job is shown, and a save is refused and leaves it unchanged.
 func (w *world) stays(want job.Job) {
 	w.Helper()
 	for range 2 {

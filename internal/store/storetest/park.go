@@ -43,7 +43,7 @@ func parkConflicts(w *world) {
 	w.same("job after the parks", w.load(job.ID), moved)
 }
 
-// parkRaisesRev: whoever had loaded the job decides again, and sees that it was parked.
+// parkRaisesRev: a caller that had loaded the job decides again, and sees that it was parked.
 func parkRaisesRev(w *world) {
 	loaded := w.create(w.job("a"))
 	w.want("park", w.store.Park(w.ctx, loaded.ID, loaded.CompleteBy, "why", loaded.CompleteBy), nil)
@@ -83,7 +83,7 @@ func damagedIsParked(w *world) {
 	_, err := w.store.Load(w.ctx, job.ID)
 	w.want("load, for whoever mends it", err, store.ErrDamaged)
 	w.want("park with the old key", w.store.Park(w.ctx, job.ID, job.CompleteBy, "again", w.at(2*time.Hour)), store.ErrConflict)
-	// Out of the index: the suite tidies what it can load, and this it cannot.
+	// Out of the index: the suite tidies the jobs that it can load, and this it cannot.
 	w.want("park without a key", w.store.Park(w.ctx, job.ID, w.at(time.Hour), "over", time.Time{}), nil)
 	w.sees("due without a key", w.at(time.Hour), map[string]time.Time{})
 }

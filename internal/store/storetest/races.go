@@ -22,7 +22,7 @@ func raceRules() []rule {
 	}
 }
 
-// raceRounds is how often those meet whose meeting is by chance.
+// raceRounds is how often calls meet that meet by chance.
 const raceRounds = 20
 
 func oneConcurrentClaim(w *world) {
@@ -151,7 +151,7 @@ func oneHolderEach(w *world) {
 	}
 }
 
-// race is what all of them were told.
+// race is the answers to all calls.
 type race struct {
 	*scene
 	newest atomic.Int64
@@ -222,8 +222,7 @@ func nothingLostInARace(w *world) {
 	}
 }
 
-// saveMany saves rounds times. Each conflict is the progress of somebody else, and there are not as many others as
-// it tries.
+// saveMany saves rounds times. Each conflict is the progress of another saver, and its tries outnumber the others.
 func (w *world) saveMany(id string, rounds int, saves *atomic.Int64) error {
 	const tries = 10_000
 	saved := 0
@@ -233,7 +232,7 @@ func (w *world) saveMany(id string, rounds int, saves *atomic.Int64) error {
 			return err
 		}
 		j.FailureCount++
-		// A save has a name of its own, by which a store knows that one whose answer was lost was made.
+		// A save has a name of its own, by which a store recognises one that was made and lost its answer.
 		j.LockedBy = fmt.Sprint("engine/", random(1<<60))
 		err = w.save(j)
 		if err != nil && !errors.Is(err, store.ErrConflict) {

@@ -98,7 +98,7 @@ func (d *dice) compare(when string, m *model, id string) {
 	d.loaded[id] = append(d.loaded[id], got)
 }
 
-// operation returns a random operation on the job, and says what it is.
+// operation returns a random operation on the job, and its name.
 func (d *dice) operation(name string) (what string, do func(s store.Store) error) {
 	id, ctx := d.w.id(name), d.w.ctx
 	switch n := d.IntN(10); {
@@ -120,7 +120,7 @@ func (d *dice) change(id string) store.Change {
 	j := d.recent(id).Clone()
 	c := store.Change{Seen: j.CompleteBy}
 	j.FailureCount++
-	// A save has a name of its own, by which a store knows that one whose answer was lost was made.
+	// A save has a name of its own, by which a store recognises one that was made and lost its answer.
 	j.LockedBy = fmt.Sprint("engine/", d.Uint64())
 	j.ProcessState, j.Reason = makegood.JobProcessing, d.pick("", "because")
 	switch d.IntN(6) {
@@ -156,8 +156,8 @@ func (a answer) String() string {
 	return fmt.Sprintf("%s, #%d of %q until %v", a.found.Finding, a.found.Claim.Attempt, a.found.Claim.LockedBy, a.found.Claim.CompleteBy)
 }
 
-// randomSlotsAgreeWithModel: claims, heartbeats, closings and all else on slots that are neighbours. The attempts
-// rise slowly, so that most calls meet the newest. Times are near each other: nothing expires meanwhile.
+// randomSlotsAgreeWithModel: claims, heartbeats, closings and all else on slots that are neighbours. The attempts rise
+// slowly, so that most calls meet the newest. Times are near each other: no item expires meanwhile.
 func randomSlotsAgreeWithModel(w *world) {
 	d, m := newDice(w), memstore.New()
 	slots := []store.Slot{w.scene("a").slot, w.scene("a").step("charge").slot, w.scene("b").slot}
@@ -178,7 +178,7 @@ func randomSlotsAgreeWithModel(w *world) {
 	}
 }
 
-// slotOperation returns a random operation on a slot, and says what it is.
+// slotOperation returns a random operation on a slot, and its name.
 func (d *dice) slotOperation(slot store.Slot, attempt int) (what string, do func(s store.Store) answer) {
 	w, ctx, by := d.w, d.w.ctx, d.pick("x", "y", "z")
 	claim, now, until := w.claim(attempt, by, d.after()), w.at(d.after()), w.at(d.after())

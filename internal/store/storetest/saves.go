@@ -90,7 +90,7 @@ func conflictWritesNothing(w *world) {
 	w.same("job after the conflict", w.load(want.ID), want)
 }
 
-// spent is a count of which every number takes a length of its own.
+// spent is a count with numbers that each have a length of their own.
 func spent() job.Spent {
 	return job.Spent{Writes: 3, HalfReads: 400, Requests: 50_000 * job.SpentParts, Invocations: 7, GBMicros: 1 << 45}
 }
@@ -110,8 +110,8 @@ func spentKept(w *world) {
 	w.same("what nobody counted", w.create(w.job("b")).Spent, job.Spent{})
 }
 
-// spentCounted goes as a Scheduler does: what is due is put on the job, told to the account, and taken off when the save has held.
-// A store that knows what its writes cost adds that, and tells so; any other leaves what it was told.
+// spentCounted goes as a Scheduler does: the usage due is put on the job, told to the account, and taken off when the
+// save has held. A store that knows the cost of its writes adds that, and reports it; any other leaves the usage.
 func spentCounted(w *world) {
 	account := spend.NewAccount(nil, spent())
 	w.ctx = spend.With(w.ctx, account)
@@ -121,7 +121,7 @@ func spentCounted(w *world) {
 		account.Store(j.Spent)
 		w.want(what, write(j), nil)
 		account.Keep(due)
-		// Not by w.load, of which the account would hear.
+		// Not by w.load, which would be counted in the account.
 		got, err := w.store.Load(spend.Without(w.ctx), j.ID)
 		w.want("load", err, nil)
 		w.same(what+": what is stored, and what the account was told", got.Spent, account.Stored())

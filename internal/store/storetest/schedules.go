@@ -13,7 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// scheduleRules hold a store that is a store.Schedules; of another they ask nothing.
+// scheduleRules hold a store that is a store.Schedules; they skip any other.
 func scheduleRules() []rule {
 	rules := []struct {
 		name string
@@ -42,7 +42,7 @@ func scheduleRules() []rule {
 	return append(all, rule{"what begins at its key is found like all else", beginningsDue})
 }
 
-// tidySchedules removes the schedules of the test. Nobody relies on it.
+// tidySchedules removes the schedules of the test. No test relies on it.
 func (w *world) tidySchedules(s store.Schedules) {
 	all, _ := s.ListSchedules(w.ctx)
 	for _, one := range all {
@@ -214,8 +214,8 @@ func (w *world) dueSchedules(now time.Time) []string {
 	return names
 }
 
-// beginningsDue: wherever a store keeps the keys at which something begins, a sweep finds them, and one that
-// becomes another kind of key with it.
+// beginningsDue: wherever a store keeps the keys at which work begins, a sweep finds them, and one that becomes another
+// kind of key with it.
 func beginningsDue(w *world) {
 	starts := w.job("starts")
 	starts.StartAt, starts.CompleteBy = w.at(time.Minute), w.at(time.Minute)

@@ -1,9 +1,9 @@
-// Package storetest holds every adapter of store.Store to its contract. One test is one rule of
-// internal/store, and each interleaving of claims, heartbeats, closings and saves is a test of its own,
-// played step by step. It knows nothing of how an adapter does it.
+// Package storetest holds every adapter of store.Store to its contract. One test is one rule of internal/store, and
+// each interleaving of claims, heartbeats, closings and saves is a test of its own, played step by step. It does not
+// look inside an adapter.
 //
-// The ids are new in every run and no test needs an empty store, so the suite also runs against a
-// table that others use. The index may lag: what is read from it is waited for.
+// The ids are new in every run and no test needs an empty store, so the suite also runs against a table that others
+// use. The index may lag: the tests wait for its entries.
 package storetest
 
 import (
@@ -27,7 +27,7 @@ import (
 type Harness struct {
 	// Open returns the store under test. The harness closes it when the test has ended.
 	Open func() store.Store
-	// Reopen closes the store that Open returned, and opens one on the same data. Nil: nothing is kept.
+	// Reopen closes the store that Open returned, and opens one on the same data. Nil: the store keeps no data.
 	Reopen func() store.Store
 	// Damage makes the stored item of this job one that cannot be decoded, and leaves its key in the
 	// index as it is.
@@ -36,17 +36,17 @@ type Harness struct {
 	Overwrite func(j job.Job)
 	// Delete deletes a job, as its expiry does. Nil: jobs of this store do not expire.
 	Delete func(id string)
-	// Fill makes the claim item of a slot as large as an item may be by one of its attributes, as a thief of its agent's role
-	// can. Nil: no agent writes to this store by itself.
+	// Fill makes the claim item of a slot as large as an item may be by one of its attributes, as a thief of its agent's
+	// role can. Nil: no agent writes to this store by itself.
 	Fill func(slot store.Slot, attribute string)
-	// Full stores job in the place of the one of its id, whole, in an item as large as one may be, as a release of before could.
-	// Nil: nothing bounds the items of this store.
+	// Full stores job in the place of the one of its id, whole, in an item as large as one may be, as a release of before
+	// could. Nil: items of this store have no bound.
 	Full func(j job.Job)
 	// Lag is how long the index may lag behind the items. Zero: it never does.
 	Lag time.Duration
 }
 
-// rule is one test, named for what it holds.
+// rule is one test, named for the rule that it checks.
 type rule struct {
 	name string
 	test func(w *world)
@@ -100,7 +100,7 @@ func random(below int64) int64 {
 	return n.Int64()
 }
 
-// tidy takes the jobs of the test out of the index, for those who come after it.
+// tidy takes the jobs of the test out of the index, for the tests after it.
 func (w *world) tidy() {
 	for _, id := range w.made {
 		j, err := w.store.Load(w.ctx, id)
@@ -109,7 +109,7 @@ func (w *world) tidy() {
 		}
 		seen := j.CompleteBy
 		j.CompleteBy = time.Time{}
-		// Nobody relies on it: an index that is not empty makes later tests slower, not wrong.
+		// No test relies on it: an index that is not empty makes later tests slower, not wrong.
 		_ = w.store.Save(w.ctx, store.Change{Job: j, Seen: seen})
 	}
 }
@@ -154,7 +154,7 @@ func (w *world) load(id string) job.Job {
 	return j
 }
 
-// save stores a job whose key does not move.
+// save stores a job with an unchanged key.
 func (w *world) save(j job.Job) error {
 	return w.store.Save(w.ctx, store.Change{Job: j, Seen: j.CompleteBy})
 }
