@@ -1,5 +1,6 @@
-// Package router reads the events queue. The events of jobs go to the Scheduler; the hints that a schedule or a pause is due go to the
-// timetable and to the pauses, which say themselves whether they are. A hint spares a wait and no more: the Supervisor says it again.
+// Package router reads the events queue. The events of jobs go to the Scheduler; a hint that a schedule or a pause is
+// due goes to the timetable or to the pauses, which look whether it is. A hint only spares a wait: the Supervisor sends
+// it again.
 package router
 
 import (
@@ -17,18 +18,18 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// Config is where messages go. Jobs must be set; a hint of which nobody is to hear is dropped.
+// Config has the receivers of messages. Jobs must be set; a hint without a receiver is dropped.
 type Config struct {
 	// Jobs handles the events of jobs: Scheduler.HandleSQS.
 	Jobs queue.Handler
-	// Fire makes the jobs of a schedule that is due by a key that somebody saw: Timetable.Fire.
+	// Fire makes the jobs of a schedule that is due by the key of the hint: Timetable.Fire.
 	Fire func(ctx context.Context, schedule string, key time.Time) error
-	// Release lets jobs go on that a pause held: Keeper.Release.
+	// Release lets the jobs of a pause go on: Keeper.Release.
 	Release func(ctx context.Context) error
 	Logger  *slog.Logger
 }
 
-// Router hands on what comes by the events queue.
+// Router hands on the messages of the events queue.
 type Router struct {
 	config Config
 	left   atomic.Int64
@@ -45,8 +46,8 @@ func New(c Config) *Router {
 // Left counts the hints that were left to a newer release.
 func (r *Router) Left() int64 { return r.left.Load() }
 
-// Handle handles a batch of the events queue: first its hints, so that the jobs that they make due may be in the events. The answer names
-// the records that must be delivered again.
+// Handle handles a batch of the events queue, its hints first. The answer names the records that must be delivered
+// again.
 func (r *Router) Handle(ctx context.Context, received events.SQSEvent) (events.SQSEventResponse, error) {
 	var due []hint
 	rest := events.SQSEvent{}
@@ -103,7 +104,7 @@ func (r *Router) fire(ctx context.Context, due []hint) (failed []events.SQSBatch
 
 func isNewer(err error) bool { return errors.Is(err, wire.ErrNewer) || errors.Is(err, store.ErrNewer) }
 
-// release lets jobs that a pause held go on, if any hint says that their time has come. All of a batch say the same.
+// release lets the jobs of pauses go on, once a batch, if a hint says that they are due.
 func (r *Router) release(ctx context.Context, due []hint) {
 	for _, h := range due {
 		if h.HoldsDue == nil || r.config.Release == nil {
