@@ -10,8 +10,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
-// What a step costs through the public package is counted: one read and one flush, and a read more of each job, by whoever waits.
-// Times are in the benchmarks.
+// A step through the public package takes one read of the job and one flush of the file; a call of Wait adds one read a
+// job. Times are in the benchmarks.
 func TestAStepIsReadAndFlushedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := gated{open: make(chan struct{})}

@@ -32,8 +32,8 @@ type Notify struct {
 	AnswerURL string
 	// Changes gets every change of every job and of each of its steps (docs/changes.md): at least once, those of a job in
 	// the order of their numbers, one call at a time. Each call has 10 seconds, and a call that has not returned 5 seconds
-	// later is given up: then the next call may run beside it. However slow it is, no job waits for it: in a job of which
-	// more than 64 wait, a change says how many were lost. Nil: no changes are kept for it.
+	// later is abandoned: the next call may run beside it. A slow receiver delays no job: a job keeps 64 changes that
+	// wait, and the field Lost of a change counts the older ones. Nil: no changes are kept for it.
 	Changes func(context.Context, makegood.Changes) error
 	// LiveChanges lets WatchChanges return changes as they happen, also without Changes.
 	LiveChanges bool

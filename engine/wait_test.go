@@ -63,6 +63,20 @@ func openCounted(t *testing.T, workflow string, work agent.Handler) (*Engine, *l
 	return e, counted
 }
 
+// waitFor begins to wait for the job j, and returns the channel of its end.
+func waitFor(t *testing.T, e *Engine) <-chan makegood.Job {
+	ended := make(chan makegood.Job, 1)
+	go func() {
+		j, err := e.Wait(t.Context(), "j")
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- j
+	}()
+	synctest.Wait()
+	return ended
+}
+
 // gated works when it may.
 type gated struct {
 	open chan struct{}
@@ -93,7 +107,7 @@ steps:
   - {name: last, agent: gated}
 `
 
-// However many saves a job takes, whoever waits for it reads it once: the save that ends it brings the rest along.
+// Wait reads the job once, however many saves the job takes: the last save hands the finished job to the waiter.
 func TestWhoWaitsForAJobReadsItOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
@@ -137,7 +151,7 @@ func TestWhoWaitsForAJobReadsItOnce(t *testing.T) {
 						t.Errorf("got %s, want %s", got.ProcessState, c.want)
 					}
 				}
-				// Each move of the job reads it, and nobody else does.
+				// The Scheduler reads the job once for each move, and the waiters add no read.
 				if n, moves := counted.n.Load()-before-waiters, e.savesOf(t, "j")-saves; n > moves+1 {
 					t.Errorf("the job was read %d times in %d saves: those who wait have looked", n, moves)
 				}
@@ -165,15 +179,7 @@ func TestWaitReturnsTheJobAsGetDoes(t *testing.T) {
 		if _, err := e.Submit(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		waited := make(chan makegood.Job, 1)
-		go func() {
-			j, err := e.Wait(t.Context(), "j")
-			if err != nil {
-				t.Error(err)
-			}
-			waited <- j
-		}()
-		synctest.Wait()
+		waited := waitFor(t, e)
 		close(work.open)
 		got := <-waited
 		synctest.Wait()
@@ -195,15 +201,7 @@ func TestAnEndFromBeforeTheWaitIsNotItsEnd(t *testing.T) {
 		if _, err := e.Submit(t.Context(), makegood.Submission{Workflow: "three", ID: "j"}); err != nil {
 			t.Fatal(err)
 		}
-		waited := make(chan makegood.Job, 1)
-		go func() {
-			j, err := e.Wait(t.Context(), "j")
-			if err != nil {
-				t.Error(err)
-			}
-			waited <- j
-		}()
-		synctest.Wait()
+		waited := waitFor(t, e)
 		e.waiting.Saved(job.Job{ID: "j", ProcessState: makegood.JobError, Rev: 1})
 		synctest.Wait()
 		select {

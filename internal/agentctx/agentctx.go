@@ -15,7 +15,7 @@ import (
 type Lease interface {
 	// CompleteBy is when silence becomes failure, as it stands now.
 	CompleteBy() time.Time
-	// Heartbeat moves CompleteBy; see agent.Heartbeat for what it answers.
+	// Heartbeat moves CompleteBy to a later time. Its errors are those of agent.Heartbeat.
 	Heartbeat(ctx context.Context) error
 	// Progress reports a value, of at most makegood.MaxProgressBytes, with a heartbeat; see agent.Progress.
 	Progress(ctx context.Context, value json.RawMessage) error

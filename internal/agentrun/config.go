@@ -29,7 +29,7 @@ type Config struct {
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
 	// Held, if set, reports whether a task of this agent and workflow must not be begun, because either is paused. After an
-	// error the task begins: the Scheduler decides what is sent.
+	// error the task begins: the Scheduler has read the pauses before it sent the task.
 	Held func(ctx context.Context, agent, workflow string) (bool, error)
 	// Begun, if set, hears of each attempt that begins here, after its claim and before its work: its message is not
 	// needed any more, unless the task is shared.

@@ -114,7 +114,8 @@ type call struct {
 	ask  func(ctx context.Context, j everything) (any, error)
 }
 
-// of asks the same of a job that is there, of one that is not, of one that is damaged, of one of a newer release, and of what is no id.
+// of makes the same call for five ids: a stored job, a missing one, a damaged one, a job of a newer release, and a text
+// that cannot be an id.
 func of(method string, ask func(ctx context.Context, j everything, id string) (any, error)) (all []call) {
 	for _, id := range []string{"good", "none", "damaged", "newer", "no id"} {
 		all = append(all, call{method + " " + id, func(ctx context.Context, j everything) (any, error) { return ask(ctx, j, id) }})

@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -82,15 +81,6 @@ func payloadRoutes() []route {
 			answers:    refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}, http.StatusSeeOther: PayloadDoor{}}, http.StatusRequestedRangeNotSatisfiable),
 		},
 	}
-}
-
-// PayloadPath is the path, below where the API is, under which a payload of a job is read.
-func PayloadPath(job string, p makegood.Payload) string {
-	query := url.Values{"bytes": {strconv.FormatInt(p.Bytes, 10)}}
-	if p.By != "" {
-		query.Set("by", p.By)
-	}
-	return "/api/jobs/" + url.PathEscape(job) + "/payloads/" + p.SHA256 + "?" + query.Encode()
 }
 
 // slowly serves a request with the time that 100 MB take.

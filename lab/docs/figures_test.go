@@ -56,7 +56,7 @@ func TestTheFiguresOfDocCommentsAreTheLimits(t *testing.T) {
 		"agent/sqlitefence/sqlitefence.go": {fmt.Sprintf("at least %s;", days(limits.MinKeepEffect))},
 		"onhttp/onhttp.go":                 run,
 		"onqueue/onqueue.go":               run,
-		"engine/notify.go":                 {fmt.Sprintf("of which more than %d wait", limits.MaxUnpublished)},
+		"engine/notify.go":                 {fmt.Sprintf("a job keeps %d changes", limits.MaxUnpublished)},
 	} {
 		text, err := os.ReadFile("../../" + file)
 		if err != nil {
