@@ -24,9 +24,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Apply returns the job that results from event at now, and a verdict. Unless the verdict is Applied, it returns the
@@ -65,53 +63,6 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	mustAllow(j.ProcessState, next.ProcessState)
 	verdict.Entries = t.entries
 	return next, verdict
-}
-
-// touch adds the parts that belong in every save: a job without a secret gets one, and an attempt opened now was not
-// opened by an earlier run of the engine.
-func (t *turn) touch() {
-	if len(t.job.Secret) == 0 {
-		if len(t.facts.Secret) != limits.SecretBytes {
-			panic(fmt.Sprintf("machine: job %s has no secret: no reply to it would ever count", t.job.ID))
-		}
-		t.job.Secret = t.facts.Secret
-	}
-	t.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)
-	t.job.Needs = max(t.job.Needs, t.needs())
-	if !t.job.Paused() {
-		t.notHeld()
-	}
-}
-
-// turn is one decision under way. job is its own copy.
-type turn struct {
-	w     makegood.Workflow
-	job   *job.Job
-	facts Facts
-	cause string
-	now   time.Time
-	graph graph
-
-	wants []Want
-	asks  []Ask
-	// definition names the one that must be known first.
-	definition string
-	entries    []job.Entry
-
-	// opened are the sides that got an attempt in this turn. holding is the hold to apply to the job.
-	opened  []side
-	holding *job.Hold
-	// idle: the job was not being moved on when the event came.
-	idle bool
-
-	// farKey: a wait began that may be long. overdueWait: the deadline of a wait has ended it.
-	farKey, overdueWait bool
-}
-
-func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now time.Time) *turn {
-	t := &turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: newGraph(w)}
-	t.idle = !t.going()
-	return t
 }
 
 // apply makes the event's own changes; advance makes the consequences.
@@ -175,72 +126,21 @@ func (t *turn) begin(event job.Event) {
 	}
 }
 
-// maxTransitions returns how many attempts a job may make before it is stopped: ten times the number it needs if
-// every attempt of every step and undo fails. It ends a loop between engine and agent; Lambda's own guard is switched
-// off.
-func maxTransitions(w makegood.Workflow) int {
-	n := 50
-	for _, s := range w.Steps {
-		attempts := s.Retry.Attempts
-		for _, r := range s.OnError {
-			attempts = max(attempts, r.Retry.Attempts)
-		}
-		n += 10 * attempts
-		if domain.CanUndo(s) {
-			n += 10 * s.Undo.Retry.Attempts
-		}
+// mayRaise reports whether an event may move CompleteBy up. Leaving it early costs one look of the
+// Supervisor; moving it costs two index writes, so only those that are about the key do. Of a job that goes on, being
+// told is not: the next attempt would only lower the key again.
+func (t *turn) mayRaise(event job.Event) bool {
+	switch e := event.(type) {
+	case job.DeadlinePassed:
+		// The step after a wait has often ended before the next sweep; then its key need never be set.
+		return !t.overdueWait || t.facts.Period == 0
+	case job.AttemptClosed, job.Asked, job.NotAsked:
+		return true
+	case job.Told, job.NotHeard, job.Published:
+		return !t.active() || t.job.Paused()
+	case job.Requested:
+		return t.farKey || e.Verb == makegood.VerbReschedule || e.Verb == makegood.VerbEdit
+	default:
+		return t.farKey
 	}
-	return n
-}
-
-// active reports whether the job is to be moved on: neither at its end nor waiting for a person.
-func (t *turn) active() bool {
-	return !t.job.ProcessState.Finished() && t.job.ProcessState != makegood.JobError
-}
-
-// forwards reports whether the job is wanted done, rather than undone.
-func (t *turn) forwards() bool { return t.job.Desired == makegood.JobProcessed }
-
-// advance makes an attempt wherever actual and wanted state differ and no work is under way.
-func (t *turn) advance() {
-	if !t.active() {
-		return
-	}
-	if t.forwards() {
-		t.goForward()
-		return
-	}
-	t.goBack()
-}
-
-// finish ends the job.
-func (t *turn) finish(state makegood.ProcessState) {
-	t.job.ProcessState = state
-	t.job.FinishedAt = t.now
-	t.job.PausedAt = time.Time{}
-}
-
-// because sets the reason why a job stops or is undone, and keeps the round's first reason beside it. People search
-// for the failure that came first; a failed undo or a cancel has another reason.
-func (t *turn) because(reason string) {
-	was := t.job.Reason
-	t.job.Reason = limits.Clip(reason)
-	if t.job.FirstReason == "" && was != t.job.Reason {
-		t.job.FirstReason = was
-	}
-}
-
-// noReason clears both reasons when a job goes forward again or starts a new round.
-func (t *turn) noReason() { t.job.Reason, t.job.FirstReason = "", "" }
-
-// stop puts the job in front of a person. No new work starts: unclaimed tasks are taken back; claimed ones run on,
-// and their replies are kept.
-func (t *turn) stop(reason string) {
-	t.closeOpen()
-	t.job.ProcessState = makegood.JobError
-	t.because(reason)
-	t.endPause()
-	t.job.RemindAt = t.now.Add(limits.FarKey)
-	t.announce(true, true)
-	t.note(job.Entry{Kind: makegood.EntryStopped, Reason: t.job.Reason})
 }

@@ -12,80 +12,87 @@ import (
 // mutants are wrong versions of the core, and of what the store says of claim items and saves.
 func mutants() []proof.Bug {
 	const (
-		attempts   = "machine/attempts.go"
-		closing    = "machine/closing.go"
-		completion = "machine/completion.go"
-		deadlines  = "machine/deadlines.go"
-		directions = "machine/directions.go"
-		expecting  = "machine/expecting.go"
-		requests   = "machine/requests.go"
-		settle     = "machine/settle.go"
-		pending    = "machine/pending.go"
-		may        = "store/may.go"
+		eventCompleted   = "machine/event_completed.go"
+		eventDeadline    = "machine/event_deadline.go"
+		eventInterrupted = "machine/event_interrupted.go"
+		eventSettled     = "machine/event_settled.go"
+		eventSucceeded   = "machine/event_succeeded.go"
+		factsDeadlines   = "machine/facts_deadlines.go"
+		factsPending     = "machine/facts_pending.go"
+		factsSettling    = "machine/facts_settling.go"
+		factsTokens      = "machine/facts_tokens.go"
+		movesActivity    = "machine/moves_activity.go"
+		movesAttempts    = "machine/moves_attempts.go"
+		movesClosing     = "machine/moves_closing.go"
+		movesDirections  = "machine/moves_directions.go"
+		movesGoingOn     = "machine/moves_going_on.go"
+		movesJob         = "machine/moves_job.go"
+		movesTelling     = "machine/moves_telling.go"
+		may              = "store/may.go"
 	)
 	return proof.Bugs([][4]string{
-		{"no attempt fence", attempts, "case ok && a.Attempt == r.Attempt:", "case ok && a.Attempt > 0:"},
-		{"the token is not checked", attempts, "if !Genuine(*t.job, r) {", "if r.Token == \"\" {"},
-		{"a failure that names no claim is asked for", attempts, "if e.LockedBy == \"\" {", "if e.LockedBy == \"nobody\" {"},
-		{"recovery does not compare the key", deadlines, "case !e.Key.Equal(t.job.CompleteBy):", "case false:"},
-		{"a job that has ended is due", deadlines, "case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished()", "case t.job.ID == \"\" && t.job.ProcessState.Finished()"},
-		{"FailureCount is counted twice", attempts, "\ta.FailureCount++\n\tt.job.FailureCount++", "\ta.FailureCount += 2\n\tt.job.FailureCount += 2"},
-		{"what never started has failed", closing, "case job.FoundNobody:\n\t\tt.nobody(at)", "case job.FoundNobody:\n\t\tt.silence(at, found.Claim, noReply)"},
+		{"no attempt fence", factsTokens, "case ok && a.Attempt == r.Attempt:", "case ok && a.Attempt > 0:"},
+		{"the token is not checked", factsTokens, "if !Genuine(*t.job, r) {", "if r.Token == \"\" {"},
+		{"a failure that names no claim is asked for", "machine/event_failed.go", "if e.LockedBy == \"\" {", "if e.LockedBy == \"nobody\" {"},
+		{"recovery does not compare the key", eventDeadline, "case !e.Key.Equal(t.job.CompleteBy):", "case false:"},
+		{"a job that has ended is due", eventDeadline, "case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished()", "case t.job.ID == \"\" && t.job.ProcessState.Finished()"},
+		{"FailureCount is counted twice", movesActivity, "\ta.FailureCount++\n\tt.job.FailureCount++", "\ta.FailureCount += 2\n\tt.job.FailureCount += 2"},
+		{"what never started has failed", movesClosing, "case job.FoundNobody:\n\t\tt.nobody(at)", "case job.FoundNobody:\n\t\tt.silence(at, found.Claim, noReply)"},
 		{
-			"the silence of what is not wanted counts as nobody", closing, "case job.FoundSilent:\n\t\tt.silence(",
+			"the silence of what is not wanted counts as nobody", movesClosing, "case job.FoundSilent:\n\t\tt.silence(",
 			"case job.FoundSilent:\n\t\tif !t.wanted(at) {\n\t\t\tt.nobody(at)\n\t\t\tbreak\n\t\t}\n\t\tt.silence(",
 		},
-		{"what is held counts as silent", closing, "\tcase job.FoundHeld:\n\t\tt.held(at, found.Claim)", "\tcase job.FoundHeld:\n\t\tt.silence(at, found.Claim, noReply)"},
-		{"the undo skips unknown outcomes", directions, "s.Forward.State != job.Done && !s.Forward.Unknown:", "s.Forward.State != job.Done:"},
-		{"unknown is judged by the last attempt only", attempts, "a.Unknown = a.Unknown || failure", "a.Unknown = failure"},
-		{"the undo has the attempt number of its step", attempts, "\ts.Attempt++\n", "\tif !at.undo || s.Attempt == 0 {\n\t\ts.Attempt++\n\t}\n"},
-		{"a new round numbers its attempts anew", requests, "s.Forward = job.Activity{FailureCount", "s.Attempt = 0\n\t\ts.Forward = job.Activity{FailureCount"},
-		{"the key is the same in every round", "machine/task.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
-		{"the undo does not wait for the attempt that is out", directions, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(side{step: i}) {"},
-		{"undos run in any order", directions, "behind = behind && over[f]", "behind = behind && f >= 0"},
-		{"a step does not wait for what it needs", "machine/joins.go", "\tcase t.allThrough(i):\n\t\tt.start(", "\tdefault:\n\t\tt.start("},
-		{"the key is never lowered", deadlines, "case seen.IsZero() || due.Before(seen):", "case seen.IsZero():"},
+		{"what is held counts as silent", movesClosing, "\tcase job.FoundHeld:\n\t\tt.held(at, found.Claim)", "\tcase job.FoundHeld:\n\t\tt.silence(at, found.Claim, noReply)"},
+		{"the undo skips unknown outcomes", movesDirections, "s.Forward.State != job.Done && !s.Forward.Unknown:", "s.Forward.State != job.Done:"},
+		{"unknown is judged by the last attempt only", movesAttempts, "a.Unknown = a.Unknown || failure", "a.Unknown = failure"},
+		{"the undo has the attempt number of its step", movesAttempts, "\ts.Attempt++\n", "\tif !at.undo || s.Attempt == 0 {\n\t\ts.Attempt++\n\t}\n"},
+		{"a new round numbers its attempts anew", movesJob, "s.Forward = job.Activity{FailureCount", "s.Attempt = 0\n\t\ts.Forward = job.Activity{FailureCount"},
+		{"the key is the same in every round", "machine/facts_task.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
+		{"the undo does not wait for the attempt that is out", movesDirections, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(side{step: i}) {"},
+		{"undos run in any order", movesDirections, "behind = behind && over[f]", "behind = behind && f >= 0"},
+		{"a step does not wait for what it needs", movesDirections, "\tcase t.allThrough(i):\n\t\tt.start(", "\tdefault:\n\t\tt.start("},
+		{"the key is never lowered", movesJob, "case seen.IsZero() || due.Before(seen):", "case seen.IsZero():"},
 		{
-			"a late success is taken from under a newer claim", attempts,
+			"a late success is taken from under a newer claim", eventSucceeded,
 			"case found.Finding == job.FoundHeld:\n\t\t\treturn Verdict{Kind: Stale, Reason: fmt.Sprintf(\"attempt %d of step %s is under way\", a.Attempt, e.Step)}, true\n",
 			"case found.Finding == job.FoundHeld:\n",
 		},
 		{
-			"a late success does not close the newer attempt", attempts,
+			"a late success does not close the newer attempt", eventSucceeded,
 			"case job.Dispatched:\n\t\tif t.shared(at) {", "case job.Dispatched:\n\t\tif !t.shared(at) {\n\t\t\tbreak\n\t\t}\n\t\tif t.shared(at) {",
 		},
 		{
-			"a refused task is not closed", attempts,
+			"a refused task is not closed", "machine/event_refused.go",
 			"if !t.shared(at) {\n\t\tfound, known := t.ask(t.question(AskClose, at))",
 			"if t.shared(at) {\n\t\tfound, known := t.ask(t.question(AskClose, at))",
 		},
 		{
-			"what is due after a backoff is never made", deadlines,
+			"what is due after a backoff is never made", movesGoingOn,
 			"if t.going() && t.wanted(at) && passed(a.At, t.now) {", "if t.going() && t.wanted(at) && passed(a.At, t.now) && a.Attempt > 9 {",
 		},
-		{"the second round keeps the undos of the first", requests, "s.Undo = job.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}", "s.Undo.Tries = 0"},
-		{"resubmit forgets what failed", requests, "a.State, a.FinishedAt = job.NotStarted, time.Time{}\n", "a.FinishedAt = time.Time{}\n"},
-		{"nobody is told of an Error again", pending, "range j.Untold {", "range j.Untold[:0] {"},
-		{"a task lost is not sent again", pending, "case !ok || a.Cause != cause:", "case !ok || a.Cause != cause || a.Resent > 0:"},
-		{"a pause marks what it closes", pending, "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := j.Round > 0"},
-		{"a turn round closes nothing", directions, "t.closeOpen()\n\tt.job.Desired = want", "t.job.Desired = want"},
-		{"a stop closes nothing", "machine/machine.go", "t.closeOpen()\n\tt.job.ProcessState", "t.job.ProcessState"},
-		{"a pause closes nothing", "machine/holds.go", "t.closeOpen()\n\t\tt.job.PausedAt", "t.job.PausedAt"},
+		{"the second round keeps the undos of the first", movesJob, "s.Undo = job.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}", "s.Undo.Tries = 0"},
+		{"resubmit forgets what failed", movesGoingOn, "a.State, a.FinishedAt = job.NotStarted, time.Time{}\n", "a.FinishedAt = time.Time{}\n"},
+		{"nobody is told of an Error again", factsPending, "range j.Untold {", "range j.Untold[:0] {"},
+		{"a task lost is not sent again", factsPending, "case !ok || a.Cause != cause:", "case !ok || a.Cause != cause || a.Resent > 0:"},
+		{"a pause marks what it closes", factsPending, "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := j.Round > 0"},
+		{"a turn round closes nothing", movesJob, "t.closeOpen()\n\tt.job.Desired = want", "t.job.Desired = want"},
+		{"a stop closes nothing", movesJob, "t.closeOpen()\n\tt.job.ProcessState", "t.job.ProcessState"},
+		{"a pause closes nothing", "machine/event_requested.go", "t.closeOpen()\n\t\tt.job.PausedAt", "t.job.PausedAt"},
 		{
-			"what is given up is closed before that is saved", closing, "a.Closing, a.Cause = true, t.cause\n",
+			"what is given up is closed before that is saved", movesJob, "a.Closing, a.Cause = true, t.cause\n",
 			"a.Closing, a.Cause = true, t.cause\n\t\tt.ask(Ask{Kind: AskClose, Step: t.name(at), Attempt: a.Attempt, Undo: at.undo, Mark: true})\n",
 		},
-		{"a closing that was lost is not asked for again", deadlines, "\t\tt.end(at)\n\tcase due || ", "\t\ta.LookAt = t.now.Add(limits.CloseAgain)\n\tcase due || "},
-		{"a closing that was lost is asked for after a day", closing, "a.LookAt = t.now.Add(limits.CloseAgain)", "a.LookAt = t.now.Add(limits.FarKey)"},
-		{"LookAt is not renewed", closing, "t.cause, time.Time{}\n\t}\n\ta.LookAt = t.nextLook(at)\n}", "t.cause, time.Time{}\n\t}\n}"},
-		{"what is held is looked at after a day", closing, "a.LookAt = t.lives(at, claim)", "a.LookAt = t.now.Add(limits.FarKey)"},
-		{"what was closed is sent again", closing, "\tdefault:\n\t\tt.end(at)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(at)\n\t}\n}\n\n// replace"},
-		{"the answer to a closing ends whatever is out", closing, "if !ok || t.activity(at).Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
-		{"a claim of an attempt that was never made is believed", closing, "case job.FoundOver:\n\t\treturn true", "case job.FoundOver:\n\t\treturn false"},
-		{"a claim for a day is believed", closing, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * limits.MaxClaim))"},
-		{"a new run of the engine ends nothing", deadlines, "if at, ok := t.out(i); ok {", "if at, ok := t.out(i); ok && t.activity(at).Attempt > 9 {"},
-		{"what was interrupted is not unknown", deadlines, "\ta.Unknown = true\n\ta.Tries--", "\ta.Tries--"},
-		{"a job that is revived is of an old run", "machine/machine.go", "\tt.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)\n", ""},
+		{"a closing that was lost is not asked for again", movesGoingOn, "\t\tt.end(at)\n\tcase due || ", "\t\ta.LookAt = t.now.Add(time.Minute)\n\tcase due || "},
+		{"a closing that was lost is asked for after a day", movesJob, "a.LookAt = t.now.Add(limits.CloseAgain)", "a.LookAt = t.now.Add(limits.FarKey)"},
+		{"LookAt is not renewed", movesClosing, "t.cause, time.Time{}\n\t}\n\ta.LookAt = t.nextLook(at)\n}", "t.cause, time.Time{}\n\t}\n}"},
+		{"what is held is looked at after a day", movesClosing, "a.LookAt = t.lives(at, claim)", "a.LookAt = t.now.Add(limits.FarKey)"},
+		{"what was closed is sent again", movesClosing, "\tdefault:\n\t\tt.end(at)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(at)\n\t}\n}\n\n// replace"},
+		{"the answer to a closing ends whatever is out", "machine/event_closed.go", "if !ok || t.activity(at).Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
+		{"a claim of an attempt that was never made is believed", factsDeadlines, "case job.FoundOver:\n\t\treturn true", "case job.FoundOver:\n\t\treturn false"},
+		{"a claim for a day is believed", factsDeadlines, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * limits.MaxClaim))"},
+		{"a new run of the engine ends nothing", eventInterrupted, "if at, ok := t.out(i); ok {", "if at, ok := t.out(i); ok && t.activity(at).Attempt > 9 {"},
+		{"what was interrupted is not unknown", eventInterrupted, "\ta.Unknown = true\n\ta.Tries--", "\ta.Tries--"},
+		{"a job that is revived is of an old run", movesJob, "\tt.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)\n", ""},
 		{"a save does not compare Rev", may, "|| stored.Rev != change.Job.Rev {", "{"},
 		{"a claim overwrites a claim", may, "case item.Attempt == claim.Attempt:\n\t\treturn item, ErrTaken", "case item.Attempt == claim.Attempt && claim.LockedBy == \"\":\n\t\treturn item, ErrTaken"},
 		{
@@ -103,29 +110,29 @@ func mutants() []proof.Bug {
 		{"Close takes the failure of anybody", may, "case c.LockedBy != \"\" && c.LockedBy == item.LockedBy:", "case c.LockedBy != \"\":"},
 		{"what was replied is said to anybody", may, "i.Closed == job.FoundReplied && by != \"\" && by == i.LockedBy", "i.Closed == job.FoundReplied"},
 		{"an item that is gone means nobody", may, "Closed: job.FoundSilent, ExpiresAt: expiry(c.Now", "Closed: job.FoundNobody, ExpiresAt: expiry(c.Now"},
-		{"a second answer takes the place of the first", completion, "\tcase a.Held():\n", "\tcase a.Held() && a.State == job.Done:\n"},
-		{"what follows does not wait for the end of a completed attempt", completion, "job.FoundHeld && !t.lie(at, found) {", "job.FoundHeld && !t.lie(at, found) && !t.conclude(at) {"},
-		{"an answer is forgotten when the attempt falls silent", attempts, "\tif t.conclude(at) {\n\t\t// How", "\tif t.activity(at) == nil {\n\t\t// How"},
-		{"what waits is never due", deadlines, "\t\t\tcase job.Waiting:\n\t\t\t\tsooner(a.LookAt)", "\t\t\tcase job.Waiting:\n\t\t\t\tsooner(t.now.Add(limits.FarKey))"},
-		{"the time of a wait ends nothing", "machine/waiting.go", "\tif passed(a.Wait.Deadline, t.now) {\n\t\tt.waitOver(at)", "\tif passed(a.Wait.Deadline, t.now) && a.Attempt > 9 {\n\t\tt.waitOver(at)"},
-		{"what waited when the job turned round is not undone", "machine/waiting.go", "\ta.Unknown = a.Unknown || !t.waitsByItself(at)\n", ""},
-		{"an answer closes nothing", completion, "t.question(AskClose, at)", "t.question(AskLook, at)"},
-		{"a settlement closes nothing", settle, "case t.activity(at).State == job.Dispatched:\n\t\treturn", "case t.activity(at).Attempt > 9:\n\t\treturn"},
+		{"a second answer takes the place of the first", "machine/facts_answers.go", "\tcase a.Held():\n", "\tcase a.Held() && a.State == job.Done:\n"},
+		{"what follows does not wait for the end of a completed attempt", eventCompleted, "job.FoundHeld && !t.lie(at, found) {", "job.FoundHeld && !t.lie(at, found) && !t.conclude(at) {"},
+		{"an answer is forgotten when the attempt falls silent", movesAttempts, "\tif t.conclude(at) {\n\t\t// How", "\tif t.activity(at) == nil {\n\t\t// How"},
+		{"what waits is never due", factsDeadlines, "\t\t\tcase job.Waiting:\n\t\t\t\tsooner(a.LookAt)", "\t\t\tcase job.Waiting:\n\t\t\t\tsooner(t.now.Add(limits.FarKey))"},
+		{"the time of a wait ends nothing", "machine/moves_waiting.go", "\tif passed(a.Wait.Deadline, t.now) {\n\t\tt.waitOver(at)", "\tif passed(a.Wait.Deadline, t.now) && a.Attempt > 9 {\n\t\tt.waitOver(at)"},
+		{"what waited when the job turned round is not undone", movesActivity, "\ta.Unknown = a.Unknown || !t.waitsByItself(at)\n", ""},
+		{"an answer closes nothing", eventCompleted, "t.question(AskClose, at)", "t.question(AskLook, at)"},
+		{"a settlement closes nothing", eventSettled, "case t.activity(at).State == job.Dispatched:\n\t\treturn", "case t.activity(at).Attempt > 9:\n\t\treturn"},
 		{
-			"what is held is settled over", settle, "\tswitch found.Finding {\n\tcase job.FoundHeld:",
+			"what is held is settled over", eventSettled, "\tswitch found.Finding {\n\tcase job.FoundHeld:",
 			"\tif found.Finding == job.FoundHeld {\n\t\tfound.Finding = job.FoundSilent\n\t}\n\tswitch found.Finding {\n\tcase job.FoundHeld:",
 		},
-		{"what had failed is settled, and nothing follows", settle, "case was == job.Failed &&", "case was == job.Failed && e.Reason != \"\" &&"},
-		{"what fell silent and was settled is not unknown", settle, "\t\ta.Unknown = true\n", ""},
-		{"a settlement of an earlier round counts", settle, "case e.Round != 0 && e.Round != t.job.Round:", "case e.Round > t.job.Round:"},
-		{"an undo is settled under its step", settle, "case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:", "case at.undo && t.job.Steps[at.step].Forward.Attempt > 9:"},
-		{"what is late is never due", deadlines, "if t.job.Expected() && !t.job.WarnAt.IsZero() {", "if t.job.Expected() && t.job.Round > 9 {"},
-		{"it is told twice of one round", expecting, "\tt.job.WarnAt = time.Time{}\n\twhy", "\twhy"},
-		{"what is late is not told", expecting, "&& !passed(t.job.WarnAt, t.now) {", "&& t.job.Round < 9 {"},
+		{"what had failed is settled, and nothing follows", eventSettled, "case was == job.Failed &&", "case was == job.Failed && e.Reason != \"\" &&"},
+		{"what fell silent and was settled is not unknown", eventSettled, "\t\ta.Unknown = true\n", ""},
+		{"a settlement of an earlier round counts", factsSettling, "case e.Round != 0 && e.Round != t.job.Round:", "case e.Round > t.job.Round:"},
+		{"an undo is settled under its step", factsSettling, "case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:", "case at.undo && t.job.Steps[at.step].Forward.Attempt > 9:"},
+		{"what is late is never due", factsDeadlines, "if t.job.Expected() && !t.job.WarnAt.IsZero() {", "if t.job.Expected() && t.job.Round > 9 {"},
+		{"it is told twice of one round", movesTelling, "\tt.job.WarnAt = time.Time{}\n\twhy", "\twhy"},
+		{"what is late is not told", movesTelling, "&& !passed(t.job.WarnAt, t.now) {", "&& t.job.Round < 9 {"},
 		{"what is undone is late", "job/job.go", "goes && (j.Desired == makegood.JobProcessed || j.AnotherRound)", "goes"},
-		{"nothing stands of an attempt that nobody spoke of", settle, "case e.Attempt != 0 && e.Attempt != a.Attempt:", "case e.Attempt > a.Attempt:"},
-		{"what does not stand is undone", "machine/notdone.go", "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
-		{"what is settled is settled again", settle, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase !at.undo && t.undoStopped(at.step):\n\t\treturn fmt.Sprintf(\"%s: the job is %s, and its undo stopped: add --undo (undo: true) to settle that\", name, t.stands())\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
+		{"nothing stands of an attempt that nobody spoke of", factsSettling, "case e.Attempt != 0 && e.Attempt != a.Attempt:", "case e.Attempt > a.Attempt:"},
+		{"what does not stand is undone", eventSettled, "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
+		{"what is settled is settled again", factsSettling, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase !at.undo && t.undoStopped(at.step):\n\t\treturn fmt.Sprintf(\"%s: the job is %s, and its undo stopped: add --undo (undo: true) to settle that\", name, t.stands())\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
 	})
 }
 

@@ -13,14 +13,19 @@ import (
 // Supervisor, and the store where it is more than its predicates.
 func bugs() []proof.Bug {
 	const (
-		move    = "scheduler/move.go"
-		handle  = "scheduler/handle.go"
-		list    = "scheduler/worklist.go"
-		outbox  = "scheduler/outbox.go"
-		tell    = "scheduler/tell.go"
-		closing = "scheduler/closings.go"
-		run     = "agentrun/attempt.go"
-		fire    = "timetable/fire.go"
+		factsDeadlines = "machine/facts_deadlines.go"
+		factsPending   = "machine/facts_pending.go"
+		factsTask      = "machine/facts_task.go"
+		movesActivity  = "machine/moves_activity.go"
+		movesJob       = "machine/moves_job.go"
+		move           = "scheduler/move.go"
+		handle         = "scheduler/handle.go"
+		list           = "scheduler/worklist.go"
+		outbox         = "scheduler/outbox.go"
+		tell           = "scheduler/tell.go"
+		closing        = "scheduler/closings.go"
+		run            = "agentrun/attempt.go"
+		fire           = "timetable/fire.go"
 	)
 	return proof.Bugs([][4]string{
 		{"a task is sent before the save", move, "\tif applied {\n\t\tif err := s.save", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif err := s.save"},
@@ -34,25 +39,25 @@ func bugs() []proof.Bug {
 		{"poison fails its record for ever", handle, "u.record, u.why.Error()) != nil {", "u.record, u.why.Error()) == nil {"},
 		{"of several events of a job one is heeded", list, "append(w.events, in.Event), append(w.next, in.Event), append(w.records, record)", "append(w.events, in.Event), []job.Event{in.Event}, append(w.records, record)"},
 		{"the same id with other content is the same job", "scheduler/submit.go", "if have.InputHash != hash {", "if have.InputHash == \"\" {"},
-		{"unclaimed siblings are sent again at every reply", "machine/pending.go", "case !ok || a.Cause != cause:", "case !ok || cause == \"\":"},
+		{"unclaimed siblings are sent again at every reply", factsPending, "case !ok || a.Cause != cause:", "case !ok || cause == \"\":"},
 		{"closings are not made", outbox, "w.unwanted = append(w.unwanted, c)", "_ = c"},
 		{"a closing that failed is forgotten", closing, "w.fail(errors.Join(errs...))", "_ = errors.Join(errs...)"},
 		{"the answer to a closing is not brought to the job", closing, "\t\t\tw.follows(e)", "\t\t\t_ = e"},
 		{"the answers to closings are saved one by one", list, "\tm, err := s.moveOrPark(ctx, w.job, next)", "\tif _, is := next[0].(job.AttemptClosed); is {\n\t\tfor _, e := range next[1:] {\n\t\t\t_, _ = s.moveOrPark(ctx, w.job, []job.Event{e})\n\t\t}\n\t\tnext = next[:1]\n\t}\n\tm, err := s.moveOrPark(ctx, w.job, next)"},
 		{"the answer to one closing is given to another attempt", closing, "\t\tif e != nil {\n\t\t\tw.follows", "\t\tif e = answers[0]; e != nil {\n\t\t\tw.follows"},
 		{"a newer claim is judged without loading again", closing, "\tif found.Finding == job.FoundOver {", "\tif found.Finding == \"\" {"},
-		{"a pause tells who works to stop", "machine/pending.go", "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := true"},
-		{"whatever an agent claims is believed", "machine/closing.go", "p.silence() + limits.MaxClaimAhead)", "p.silence() + 1000*limits.MaxClaimAhead)"},
-		{"attempts are looked at early", "machine/deadlines.go", "a.LookAt.Sub(t.now) > waits/4", "a.LookAt.Sub(t.now) > 2*waits"},
-		{"who lives is looked at seldom", "machine/deadlines.go", "min(max(lived, silence), maxHeartbeats*silence)", "lived + 1000*silence"},
+		{"a pause tells who works to stop", factsPending, "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := true"},
+		{"whatever an agent claims is believed", factsDeadlines, "p.silence() + limits.MaxClaimAhead)", "p.silence() + 1000*limits.MaxClaimAhead)"},
+		{"attempts are looked at early", factsDeadlines, "a.LookAt.Sub(t.now) > waits/4", "a.LookAt.Sub(t.now) > 2*waits"},
+		{"who lives is looked at seldom", factsDeadlines, "min(max(lived, silence), maxHeartbeats*silence)", "lived + 1000*silence"},
 		{"people are told before the tasks are sent", list, "\ts.send(ctx, &out)\n", "\tpublished := s.publishAll(ctx, list)\n\tinParallel(len(list), func(i int) {\n\t\ts.tell(ctx, list[i], published)\n\t\tlist[i].notices = nil\n\t})\n\ts.send(ctx, &out)\n"},
 		{"the listener counts as told when the operator was", tell, "all = append(all, job.Told{Seq: operator, Operator: true})", "all = append(all, job.Told{Seq: operator, Operator: true, Listener: true})"},
 		{"the operator is told as long as the listener is deaf", tell, "\treturn append(toldOf(told, heard, unheard), asked...)", "\tif unheard > 0 || w.moved.job.TellTries > 0 {\n\t\ttold = 0\n\t}\n\treturn append(toldOf(told, heard, unheard), asked...)"},
-		{"a deaf listener is not given time", "machine/pending.go", "a.Listener = a.Listener && !now.Before(j.TellAt)", "a.Listener = a.Listener && !now.IsZero()"},
+		{"a deaf listener is not given time", factsPending, "a.Listener = a.Listener && !now.Before(j.TellAt)", "a.Listener = a.Listener && !now.IsZero()"},
 		{"a task that the queue refused is forgotten", outbox, "t.work.follows(refused(t.dispatch, never(err)))", "_ = t.dispatch"},
 		{"who was told when a task was refused is told again", list, "w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil", "w.moved, w.asks, w.publish = m, nil, nil"},
-		{"a task carries the token of another attempt", "machine/task.go", "Token: Token(j, d.Step, d.Attempt), ", "Token: Token(j, d.Step, d.Attempt-1), "},
-		{"the token of a reply is not looked at", "machine/attempts.go", "if !Genuine(*t.job, r) {", "if r.Step == \"\" {"},
+		{"a task carries the token of another attempt", factsTask, "Token: Token(j, d.Step, d.Attempt), ", "Token: Token(j, d.Step, d.Attempt-1), "},
+		{"the token of a reply is not looked at", "machine/facts_tokens.go", "if !Genuine(*t.job, r) {", "if r.Step == \"\" {"},
 		{"attempts of an earlier run are waited for", move, "interrupted := loaded.Incarnation < s.config.Incarnation", "interrupted := s.config.Incarnation < 0"},
 		{"recovery derives nothing", move, "if interrupted || s.poked(events) {", "if s.config.Incarnation < 0 {"},
 		{"what a newer release wrote is parked", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}"},
@@ -60,7 +65,7 @@ func bugs() []proof.Bug {
 		{"replies to a newer release's job are dropped", "scheduler/leave.go", "[i].(job.DeadlinePassed); is {", "[i].(job.Submitted); !is {"},
 		{"fields that are not known are lost", "store/jobformat/encode.go", "\te.kept(j.Kept)\n", ""},
 		{"fields of activities that are not known are lost", "store/jobformat/encode.go", "detailKept, hotKept := splitKept(a.Kept)", "detailKept, hotKept := splitKept(\"\")"},
-		{"a new round forgets what is not known", "machine/requests.go", "FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}", "FailureCount: s.Forward.FailureCount}"},
+		{"a new round forgets what is not known", movesJob, "FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}", "FailureCount: s.Forward.FailureCount}"},
 		{"heartbeats carry an attempt past its timeout", "store/may.go", "asked = earliest(asked, started.Add(task.Timeout.Std()))", "_ = started"},
 		{"an agent works without a claim", run, "return a.settle(a.claim())", "return a.settle(nil)"},
 		{"a claim whose answer was an error is worked on", run, "\t\treturn false, err\n\t}\n}", "\t\treturn true, nil\n\t}\n}"},
@@ -70,19 +75,19 @@ func bugs() []proof.Bug {
 		{"the Supervisor sends however deep the queue is", "supervisor/supervisor.go", "if depth.Waiting > s.config.Depth {", "if depth.Waiting > 1000*s.config.Depth {"},
 		{"the Supervisor sends though nobody takes the events", "supervisor/supervisor.go", "depth.InFlight > 0 {", "depth.InFlight >= 0 {"},
 		{"an own claim is taken for another's", "store/may.go", "case item.holds(claim):\n\t\titem.Bytes = 0\n\t\treturn item, nil\n", ""},
-		{"a silence in company uses up an attempt", "machine/alone.go", "\ta.Tries--\n", ""},
-		{"a claim that says nothing of others is spared", "machine/alone.go", "claim.Beside <= 0 || a.Alone", "a.Alone"},
+		{"a silence in company uses up an attempt", movesActivity, "\ta.Tries--\n", ""},
+		{"a claim that says nothing of others is spared", movesActivity, "claim.Beside <= 0 || a.Alone", "a.Alone"},
 		{"what was closed unclaimed can be claimed", "store/may.go", ", item.Attempt == claim.Attempt && item.Closed != \"\", claim.StartedAt", ", claim.StartedAt"},
 		{"a look is stale", "store/memstore/claims.go", "return s.Rules.Looked(s.claims[slot], attempt, until, now), nil", "if time.Now().UnixMilli()%3 == 0 {\n\t\treturn s.Rules.Looked(store.ClaimItem{}, attempt, until, now), nil\n\t}\n\treturn s.Rules.Looked(s.claims[slot], attempt, until, now), nil"},
-		{"the timeout undoes although onFailure is stop", "machine/deadlines.go", "t.w.OnFailure.Action == makegood.FailureStop || !domain.HasUndo(t.w)", "!domain.HasUndo(t.w)"},
-		{"a new round keeps the deadline that passed", "machine/rounds.go", "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
-		{"a job that stops while paused stays paused", "machine/machine.go", "\tt.endPause()\n\tt.job.RemindAt", "\tt.job.RemindAt"},
-		{"one attempt too many", "machine/attempts.go", "a.Tries < retry.Attempts", "a.Tries <= retry.Attempts"},
-		{"one attempt too few", "machine/attempts.go", "a.Tries < retry.Attempts", "a.Tries+1 < retry.Attempts"},
-		{"a backoff is not kept", "machine/deadlines.go", "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
-		{"the task is sent again in Error", "machine/pending.go", " && j.ProcessState != makegood.JobError", ""},
-		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
-		{"the last start is taken for the first", "machine/attempts.go", "case a.StartedAt.IsZero():", "case !at.IsZero():"},
+		{"the timeout undoes although onFailure is stop", "machine/event_deadline.go", "t.w.OnFailure.Action == makegood.FailureStop || !domain.HasUndo(t.w)", "!domain.HasUndo(t.w)"},
+		{"a new round keeps the deadline that passed", movesJob, "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
+		{"a job that stops while paused stays paused", movesJob, "\tt.endPause()\n\tt.job.RemindAt", "\tt.job.RemindAt"},
+		{"one attempt too many", movesActivity, "a.Tries < retry.Attempts", "a.Tries <= retry.Attempts"},
+		{"one attempt too few", movesActivity, "a.Tries < retry.Attempts", "a.Tries+1 < retry.Attempts"},
+		{"a backoff is not kept", "machine/moves_going_on.go", "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
+		{"the task is sent again in Error", factsPending, " && j.ProcessState != makegood.JobError", ""},
+		{"an undo is told unknown of what is done", factsTask, "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
+		{"the last start is taken for the first", movesActivity, "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})", "\t\tif errs[i] == nil {\n\t\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})\n\t\t}"},
 		{"a receiver that hangs is waited for", "pause/receivers.go", "\tcase <-ctx.Done():\n\t}\n\tlate", "\t}\n\tlate"},
 		{"a payload is not kept before the save", "scheduler/large.go", "err := s.config.Large.Keep(ctx, id, p)\n\t\tif errors.Is", "var err error\n\t\tif errors.Is"},

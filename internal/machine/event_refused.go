@@ -1,0 +1,42 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// dispatchRefused gives up a step if its task can never be sent. The step never started, so no failure is counted.
+func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
+	i, ok := t.indexOf(e.Step)
+	if !ok {
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", e.Step)}
+	}
+	at, ok := t.out(i)
+	if !ok || t.activity(at).Attempt != e.Attempt {
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", e.Attempt, e.Step)}
+	}
+	if !t.shared(at) {
+		found, known := t.ask(t.question(AskClose, at))
+		switch {
+		case !known:
+			return Verdict{Kind: Applied}
+		case found.Finding == job.FoundHeld:
+			return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s was sent, and claimed", e.Attempt, e.Step)}
+		case found.Finding != job.FoundNobody || !t.wanted(at) || !t.active():
+			return t.learn(at, found)
+		}
+	}
+	why := &job.StepError{Message: limits.Clip("the task cannot be sent: " + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
+	t.noteOf(at, job.Entry{Kind: makegood.EntryRefused, Error: why})
+	if t.conclude(at) {
+		return Verdict{Kind: Applied}
+	}
+	a := t.activity(at)
+	t.rest(a, job.NotStarted)
+	a.Error = why
+	t.giveUp(at, a.Error.Message)
+	return Verdict{Kind: Applied}
+}

@@ -1,0 +1,134 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// alertFrom is the resend from which on an operator is told that a task is not claimed.
+const alertFrom = 3
+
+// Pending returns the commands that event makes due and that have no answer yet: the tasks of the attempts that it
+// opened or sent again, the closings that it asked for, undelivered announcements, and the alert about an agent that
+// claims no tasks. It is derived from the saved job alone, so the same event delivered again derives the same, and an
+// event that is not the cause of an attempt never sends it again.
+func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []job.Command {
+	if forged(j, event) {
+		// A foreign event makes no command due, not even again, and causes no announcement before the tasks are out.
+		return nil
+	}
+	var commands []job.Command
+	cause := event.Cause()
+	if key, ok := remind(j, event, now); ok {
+		commands = append(commands, job.Remind{Key: key})
+	}
+	for i, s := range j.Steps {
+		if ask, ok := askOf(j, s, cause); ok {
+			commands = append(commands, ask)
+		}
+		a, undo, ok := dispatched(s)
+		switch {
+		case !ok || a.Cause != cause:
+		case a.Closing:
+			unwanted := undo == (j.Desired == makegood.JobProcessed) || a.Held()
+			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})
+		case wanted(j, undo) && !a.Held():
+			commands = append(commands, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
+			if a.Resent >= alertFrom {
+				commands = append(commands, job.AlertAgent{Agent: agentOf(w.Steps[i], undo)})
+			}
+		}
+	}
+	commands = append(commands, untold(j, now)...)
+	if len(j.Changes.Pending) > 0 {
+		// The next save of a running job records the announcement, at no cost. A job at rest has no next save.
+		rests := j.ProcessState.Finished() || !j.Changes.At.IsZero()
+		commands = append(commands, job.Publish{Seq: j.Changes.Seq, Confirm: rests})
+	}
+	return commands
+}
+
+// forged reports whether an event is a reply without the token of its attempt.
+func forged(j job.Job, event job.Event) bool {
+	switch e := event.(type) {
+	case job.StepSucceeded:
+		return !Genuine(j, e.Reply)
+	case job.StepFailed:
+		return !Genuine(j, e.Reply)
+	case job.StepWaiting:
+		return !Genuine(j, e.Reply)
+	case job.StepHeld:
+		return !Genuine(j, e.Reply)
+	case job.StepCompleted:
+		return e.Token != "" && !GenuineCompletion(j, e.Place)
+	default:
+		return false
+	}
+}
+
+// askOf returns the command to ask people to complete a waiting step, if this event made it due.
+func askOf(j job.Job, s job.StepState, cause string) (job.Ask, bool) {
+	for _, undo := range []bool{false, true} {
+		a := s.Forward
+		if undo {
+			a = s.Undo
+		}
+		if a.State == job.Waiting && a.Cause == cause && a.Wait.Heard < a.Wait.Asked && wanted(j, undo) {
+			return job.Ask{Step: s.Name, Attempt: a.Attempt, Undo: undo, N: a.Wait.Asked}, true
+		}
+	}
+	return job.Ask{}, false
+}
+
+// untold returns the announcements to make now: to an operator at every occasion, to a listener that could not be
+// told when their time has come.
+func untold(j job.Job, now time.Time) (commands []job.Command) {
+	for _, a := range j.Untold {
+		a.Listener = a.Listener && !now.Before(j.TellAt)
+		if a.Operator || a.Listener {
+			commands = append(commands, job.Announce{Announcement: a})
+		}
+	}
+	return commands
+}
+
+// remind returns the job's key if event made a retry, the start or the next round due at it. Any event except those
+// of telling reminds of the last two: the key was another before, and an extra reminder is harmless.
+func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
+	key, cause := j.CompleteBy, event.Cause()
+	if !key.IsZero() && !isTelling(event) {
+		starts := key.Equal(j.StartAt) && !now.After(key) && !j.Paused()
+		if starts || key.Equal(j.NextRoundAt) {
+			return key, true
+		}
+	}
+	for _, s := range j.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.Cause != cause {
+				continue
+			}
+			if a.State == job.Backoff && a.At.Equal(key) || a.State == job.Waiting && a.LookAt.Equal(key) {
+				return key, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+func isTelling(event job.Event) bool {
+	switch event.(type) {
+	case job.Told, job.NotHeard, job.Published, job.NotPublished, job.Asked, job.NotAsked:
+		return true
+	default:
+		return false
+	}
+}
+
+// wanted reports whether an attempt in this direction may be sent: a shared one is not withdrawn when
+// the job stops, pauses or turns round, only never sent again.
+func wanted(j job.Job, undo bool) bool {
+	forwards := j.Desired == makegood.JobProcessed
+	return undo != forwards && !j.Paused() && j.ProcessState != makegood.JobError
+}

@@ -1,0 +1,166 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// Effect is what a verb does to a job in a state.
+type Effect string
+
+// The effects. A verb that changes the wanted state ends a pause: its caller wants it now.
+const (
+	TurnsRound Effect = "undoes what was done"
+	EndsOther  Effect = "ends Cancelled instead of Undone"
+	EndsUndone Effect = "ends Undone, without another round"
+	GoesOn     Effect = "goes on from what failed"
+	NewRound   Effect = "starts again in a new round"
+	Pauses     Effect = "starts nothing new"
+	Resumes    Effect = "goes on"
+	MovesStart Effect = "moves its start, while nothing has begun"
+	MovesEnd   Effect = "has that long from now on, or from its start if that is ahead"
+	TurnsAgain Effect = "undoes what was done, and then starts again in a new round"
+	EndsAgain  Effect = "starts again in a new round, once it is undone"
+	TurnsBack  Effect = "goes forward again, if nothing was undone yet"
+	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
+	Already    Effect = limits.OfferAlready
+	Refuses    Effect = limits.OfferRefused
+)
+
+// Rule is a cell of the table of verbs.
+type Rule struct {
+	Effect Effect
+	Reason string // why it is refused
+}
+
+// onItsWay returns the effect of a verb on the job. A verb that goes on from the failed step names its direction: a
+// job that stopped in an undo goes on undoing, which surprises a person after mending the first failure.
+func onItsWay(effect Effect, j job.Job) string {
+	switch {
+	case effect != GoesOn:
+		return string(effect)
+	case j.Desired == makegood.JobProcessed:
+		return string(GoesOn) + ", forwards"
+	case j.AnotherRound:
+		return "goes on undoing, from what failed, and then begins another round"
+	default:
+		return "goes on undoing, from what failed, and will end " + string(j.Desired)
+	}
+}
+
+// verbs says what each verb does in each ProcessState. docs/states.md is generated from it.
+var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
+	makegood.VerbCancel: {
+		makegood.JobPending:    {Effect: TurnsRound},
+		makegood.JobProcessing: {Effect: TurnsRound},
+		makegood.JobProcessed:  {Refuses, "it is Processed; undo takes it back"},
+		makegood.JobError:      {Effect: TurnsRound},
+		makegood.JobUndoing:    {Effect: EndsOther},
+		makegood.JobUndone:     {Refuses, "it is Undone; there is nothing to cancel"},
+		makegood.JobCancelled:  {Effect: Already},
+	},
+	makegood.VerbUndo: {
+		makegood.JobPending:    {Effect: TurnsRound},
+		makegood.JobProcessing: {Effect: TurnsRound},
+		makegood.JobProcessed:  {Effect: TurnsRound},
+		makegood.JobError:      {Effect: TurnsRound},
+		makegood.JobUndoing:    {Effect: EndsUndone},
+		makegood.JobUndone:     {Effect: Already},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, and undone with that"},
+	},
+	makegood.VerbResubmit: {
+		makegood.JobPending:    {Refuses, "it has not stopped"},
+		makegood.JobProcessing: {Refuses, "it has not stopped"},
+		makegood.JobProcessed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.JobError:      {Effect: GoesOn},
+		makegood.JobUndoing:    {Refuses, "it has not stopped: it is being undone"},
+		makegood.JobUndone:     {Effect: NewRound},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
+	makegood.VerbPause: {
+		makegood.JobPending:    {Effect: Pauses},
+		makegood.JobProcessing: {Effect: Pauses},
+		makegood.JobProcessed:  {Refuses, "it is Processed; nothing is left to pause"},
+		makegood.JobError:      {Refuses, "it is in Error and waits already"},
+		makegood.JobUndoing:    {Effect: Pauses},
+		makegood.JobUndone:     {Refuses, "it is Undone; nothing is left to pause"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled; nothing is left to pause"},
+	},
+	makegood.VerbResume: {
+		makegood.JobPending:    {Effect: Resumes},
+		makegood.JobProcessing: {Effect: Resumes},
+		makegood.JobProcessed:  {Refuses, "it is Processed, not paused"},
+		makegood.JobError:      {Refuses, "it is in Error, not paused; resubmit goes on from what failed"},
+		makegood.JobUndoing:    {Effect: Resumes},
+		makegood.JobUndone:     {Refuses, "it is Undone, not paused"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, not paused"},
+	},
+	makegood.VerbReschedule: {
+		makegood.JobPending:    {Effect: MovesStart},
+		makegood.JobProcessing: {Effect: MovesStart}, // Its start was announced, or it was paused at its start.
+		makegood.JobProcessed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.JobError:      {Refuses, "it is in Error; resubmit goes on from what failed"},
+		makegood.JobUndoing:    {Refuses, "it is being undone"},
+		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
+	makegood.VerbEdit: {
+		makegood.JobPending:    {Effect: MovesEnd},
+		makegood.JobProcessing: {Effect: MovesEnd},
+		makegood.JobProcessed:  {Refuses, "it is Processed; nothing is left that could take too long"},
+		makegood.JobError:      {Effect: ForLater},
+		makegood.JobUndoing:    {Refuses, backUntimed},
+		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again, with the timeout that it has"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled; nothing is left that could take too long"},
+	},
+	makegood.VerbRedo: {
+		makegood.JobPending:    {Effect: TurnsAgain},
+		makegood.JobProcessing: {Effect: TurnsAgain},
+		makegood.JobProcessed:  {Effect: TurnsAgain},
+		makegood.JobError:      {Effect: TurnsAgain},
+		makegood.JobUndoing:    {Effect: EndsAgain},
+		makegood.JobUndone:     {Effect: NewRound},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
+	makegood.VerbForward: {
+		makegood.JobPending:    {Refuses, goesForward},
+		makegood.JobProcessing: {Refuses, goesForward},
+		makegood.JobProcessed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.JobError:      {Effect: TurnsBack},
+		makegood.JobUndoing:    {Effect: TurnsBack},
+		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
+}
+
+const (
+	goesForward  = "it goes forward"
+	itsCancelled = "it is being cancelled, which is final; submit a new job"
+)
+
+// backUntimed is why the timeout of a job is not changed that is being undone.
+const backUntimed = "it is being undone, which its timeout never stops"
+
+// RuleFor returns the cell of the table for a verb in a state.
+func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
+	rule, ok := verbs[v][s]
+	if !ok {
+		return Rule{Refuses, fmt.Sprintf("there is no verb %q", v)}
+	}
+	return rule
+}
+
+// granted reports whether a request was granted before.
+func (t *turn) granted(e job.Requested) bool {
+	return e.Request != "" && slices.Contains(t.job.Requests, job.ShortHash(e.Cause()))
+}
+
+// remember adds a granted name to the last of its kind, so that the same request again is a duplicate.
+func remember(names []string, name string) []string {
+	names = append(names, name)
+	return names[max(0, len(names)-limits.MaxRequests):]
+}

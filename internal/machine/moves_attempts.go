@@ -1,0 +1,234 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// openAttempt makes the next attempt of a resting activity. Its number was never used before and never will be again.
+func (t *turn) openAttempt(at side) {
+	a := t.activity(at)
+	if t.holds(at, t.waitedFrom(at)) {
+		return
+	}
+	if t.waitsByItself(at) {
+		// The wait's deadline is a fact; the turn asks for it as for a step that begins.
+		t.rest(a, job.NotStarted)
+		return
+	}
+	if !t.number(at) {
+		return
+	}
+	t.repeats(at)
+	leaveOut(a, t.now)
+	a.State = job.Dispatched
+	a.At, a.Resent, a.Cause = t.now, 0, t.cause
+	a.LookAt = t.nextLook(at)
+	t.opened = append(t.opened, at)
+}
+
+// number gives an activity the number of its next attempt. It reports whether it may have one.
+func (t *turn) number(at side) bool {
+	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
+		t.stop(fmt.Sprintf("%d attempts and no end: the job goes in circles", limit))
+		return false
+	}
+	t.job.Transitions++
+	s, a := &t.job.Steps[at.step], t.activity(at)
+	s.Attempt++
+	a.Attempt = s.Attempt
+	a.Tries++
+	return true
+}
+
+// conclude ends an activity after its attempt, if an answer was given before, and reports whether one was.
+func (t *turn) conclude(at side) bool {
+	a := t.activity(at)
+	if !a.Held() {
+		return false
+	}
+	t.take(at, *a.Completion)
+	return true
+}
+
+// take ends an activity without an open attempt, with an answer from outside.
+func (t *turn) take(at side, c job.Completion) {
+	a := t.activity(at)
+	a.Completion = c.Taken()
+	if c.Error != nil {
+		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, By: c.By, Error: c.Error})
+		return
+	}
+	t.answeredWith(at, c.Output, a.Completion)
+}
+
+// answeredWith ends a waiting step with an output from outside. The onAnswer of an approval decides how the job goes
+// on, for the answer of a person (c) and of a deadline (nil) alike. After any other output the job goes on.
+func (t *turn) answeredWith(at side, output job.Payload, c *job.Completion) {
+	a := t.activity(at)
+	answer, _ := answerIn(output)
+	do := t.w.Steps[at.step].OnAnswer[answer]
+	if at.undo || !t.forwards() {
+		do = makegood.AnswerDo{}
+	}
+	switch do.Action {
+	case "":
+		t.done(at, output)
+	case makegood.AnswerUndo:
+		t.done(at, output)
+		t.turnRound(makegood.JobUndone, fmt.Sprintf("step %s was %s", t.name(at), answerOf(answer, c)))
+	case makegood.AnswerGoto:
+		t.done(at, output)
+		a.State, a.WentTo = job.Skipped, do.Step
+		t.leaveOut(at.step)
+	case makegood.AnswerStop, makegood.AnswerFail:
+		t.refusedBy(at, do.Action, answerOf(answer, c))
+	default:
+		panic(fmt.Sprintf("machine: onAnswer %q", do.Action))
+	}
+}
+
+// refusedBy ends an approval with an answer that is a failure. Its step had no effect and is not tried again by
+// itself: the person has answered.
+func (t *turn) refusedBy(at side, action makegood.AnswerAction, reason string) {
+	a := t.activity(at)
+	failure := &job.StepError{Message: limits.Clip(reason), Kind: makegood.KindAnswer, Applied: makegood.AppliedNo}
+	ended := job.Entry{Kind: makegood.EntryFailed, Error: failure}
+	if action == makegood.AnswerFail {
+		t.attemptFailed(at, ended)
+		return
+	}
+	t.countFailure(at, ended)
+	t.rest(a, job.Failed)
+	a.FinishedAt = t.now
+	if t.active() {
+		t.stop(fmt.Sprintf("step %s was %s", t.name(at), reason))
+	}
+}
+
+// attemptFailed counts the failure of a started attempt, and tries again or gives up. ended is its history entry.
+func (t *turn) attemptFailed(at side, ended job.Entry) {
+	a, failure := t.activity(at), *ended.Error
+	a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo
+	if a.Held() {
+		t.noteOf(at, ended)
+	}
+	if t.conclude(at) {
+		// How the step ended is in its completion already, but not its possible effect.
+		return
+	}
+	t.countFailure(at, ended)
+	leaveOut(a, earlier(ended.StartedAt, t.now))
+	wanted := t.wanted(at)
+	retry, retryable := t.again(at, failure)
+	switch {
+	case wanted && retryable && t.mayTryAgain(a, retry):
+		t.rest(a, job.Backoff)
+		a.Cause = t.cause
+		a.At = t.nextTry(at, retry, failure.RetryAfter)
+		if !a.At.After(t.now) && t.active() && !t.job.Paused() {
+			t.openAttempt(at)
+		}
+	case retryable && wanted && retry.Attempts > 1:
+		t.giveUp(at, fmt.Sprintf("%s (%s)", failure.Message, t.tried(a, retry)))
+	default:
+		t.giveUp(at, failure.Message)
+	}
+}
+
+// giveUp ends an activity without success and decides how the job goes on.
+func (t *turn) giveUp(at side, why string) {
+	a := t.activity(at)
+	t.rest(a, job.Failed)
+	a.FinishedAt = t.now
+	if !t.active() || !t.wanted(at) {
+		// The job waits for a person already, or is turning back and let a claimed attempt run out.
+		return
+	}
+	if at.undo {
+		t.stop(fmt.Sprintf("undo of %s failed: %s", t.name(at), why))
+		return
+	}
+	if t.passBy(at) {
+		return
+	}
+	reason := fmt.Sprintf("step %s failed: %s", t.name(at), why)
+	if t.stopsFor(at) {
+		t.stop(reason)
+		return
+	}
+	switch t.w.OnFailure.Action {
+	case makegood.FailureUndo:
+		t.turnRound(makegood.JobUndone, reason)
+	case makegood.FailureRestart:
+		t.tryAgain(t.name(at), why)
+	case makegood.FailureStop:
+		t.stop(reason)
+	case makegood.FailureWait:
+		a.State, a.FinishedAt = job.Backoff, time.Time{}
+		a.Cause = t.cause
+		a.At = t.now.Add(t.w.OnFailure.Wait.Std())
+		grant(a)
+		// Waiting is no circle: it takes its time.
+		t.job.Transitions = 0
+	default:
+		panic(fmt.Sprintf("machine: onFailure %q", t.w.OnFailure.Action))
+	}
+}
+
+// passBy passes a step by that is given up, where its onError says so, and reports whether it did. What the step did is
+// as unknown as it was: going back, it is undone.
+func (t *turn) passBy(at side) bool {
+	a := t.activity(at)
+	if at.undo || a.Error == nil {
+		return false
+	}
+	_, route := domain.Routes(t.w.Steps[at.step], a.Error.Kind)
+	if route == nil || route.Do.Action != makegood.RouteSkip && route.Do.Action != makegood.RouteGoto {
+		return false
+	}
+	t.rest(a, job.Skipped)
+	a.Silent, a.Cause = job.Claim{}, ""
+	if output := route.Output; len(output) > 0 && string(output) != "null" {
+		a.Output = job.Payload{Inline: output, Bytes: len(output)}
+	}
+	if route.Do.Action == makegood.RouteGoto {
+		a.WentTo = route.Do.Step
+		t.leaveOut(at.step)
+	}
+	return true
+}
+
+// leaveOut skips the followers of a step that went elsewhere, except its target and the target's followers. Steps
+// that begin by any of several, or when another goes to them, may still begin by another.
+func (t *turn) leaveOut(from int) {
+	to, _ := t.indexOf(t.job.Steps[from].Forward.WentTo)
+	behind := t.graph.behind(to)
+	left := map[int]bool{from: true}
+	for _, i := range t.graph.order {
+		s := t.w.Steps[i]
+		state := t.job.Steps[i].Forward.State
+		if behind[i] || s.Any || s.Only != "" || state != job.NotStarted && state != job.Skipped {
+			continue
+		}
+		if t.job.Settled(t.job.Steps[i].Forward) != nil {
+			// A person who skipped it wants its followers.
+			continue
+		}
+		for _, n := range t.graph.needs[i] {
+			if !left[n] {
+				continue
+			}
+			// A skipped step that needs a left-out one was left out itself.
+			if left[i] = true; state == job.NotStarted {
+				t.skip(i)
+			}
+			break
+		}
+	}
+}

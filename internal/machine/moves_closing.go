@@ -1,0 +1,167 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// ask returns the known answer; if there is none it asks, and no change may be made that depends on the answer.
+func (t *turn) ask(a Ask) (found job.Found, known bool) {
+	found, known = t.facts.Found[a]
+	if !known && !slices.Contains(t.asks, a) {
+		t.asks = append(t.asks, a)
+	}
+	return found, known
+}
+
+// look finds out about a wanted attempt that has sent no reply: silence past CompleteBy is a failure; a task that was
+// not claimed by StartBy is no failure, and only sends the same attempt again.
+func (t *turn) look(at side) {
+	a := t.activity(at)
+	found, known := t.ask(t.question(AskLook, at))
+	switch {
+	case !known:
+	case found.Finding == job.FoundHeld && !t.lie(at, found) && t.now.Before(found.Claim.CompleteBy):
+		t.held(at, found.Claim)
+	case found.Finding == job.FoundOpen && t.holds(at, a.Opened()):
+		// Its end is asked for with all that is out.
+	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(limits.MaxUnclaimed), t.now):
+		if a.Closing {
+			// The request for its end did not ask for its task. Look at it as if no such request was made.
+			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}
+		}
+		t.unclaimed(at)
+	case found.Finding == job.FoundOpen:
+		t.replace(at)
+	default:
+		t.end(at)
+	}
+}
+
+// replace ends an attempt that has been unclaimed for too long. If a successor follows, an operator is told that the
+// tasks of its agent are not claimed: with a long StartBy that was not said yet.
+func (t *turn) replace(at side) {
+	a := t.activity(at)
+	old, resent := a.Attempt, a.Resent
+	t.end(at)
+	if a.Attempt == old {
+		return
+	}
+	a.Resent, a.LookAt = max(resent, alertFrom), time.Time{}
+	a.LookAt = t.nextLook(at)
+}
+
+// unclaimed waits on for an unclaimed attempt, or sends it again.
+func (t *turn) unclaimed(at side) {
+	a := t.activity(at)
+	if passed(t.startBy(at), t.now) {
+		a.OpenedAt = a.Opened()
+		a.Resent++
+		leaveOut(a, t.now)
+		a.At, a.Cause, a.LookAt = t.now, t.cause, time.Time{}
+	}
+	a.LookAt = t.nextLook(at)
+}
+
+// end closes an attempt, as a fact.
+func (t *turn) end(at side) {
+	closing := t.question(AskClose, at)
+	closing.Mark = !t.wanted(at)
+	found, known := t.ask(closing)
+	if known {
+		t.learn(at, found)
+	}
+}
+
+// learn takes what closing the attempt that is out has found.
+func (t *turn) learn(at side, found job.Found) Verdict {
+	if t.lie(at, found) {
+		return t.overrule(at, found)
+	}
+	switch found.Finding {
+	case job.FoundNobody:
+		t.nobody(at)
+	case job.FoundSilent:
+		t.silence(at, found.Claim, noReply)
+	case job.FoundHeld:
+		t.held(at, found.Claim)
+	default:
+		panic(fmt.Sprintf("machine: closing an attempt found %q", found.Finding))
+	}
+	return Verdict{Kind: Applied}
+}
+
+// held waits on for an attempt that is claimed. Its task is not sent again, nor is its end asked for, before it is
+// looked at.
+func (t *turn) held(at side, claim job.Claim) {
+	a := t.activity(at)
+	a.Closing, a.Cause = false, ""
+	a.LookAt = t.lives(at, claim)
+	if !t.wanted(at) {
+		// Its end is set: the events that wait for it need not wait for a later look.
+		a.LookAt = claim.CompleteBy
+	}
+}
+
+// nobody ends an attempt that was never claimed: it uses up none of those granted. If it is wanted, it gets a
+// successor at once.
+func (t *turn) nobody(at side) {
+	a := t.activity(at)
+	a.Tries--
+	if t.conclude(at) {
+		return
+	}
+	if !t.wanted(at) {
+		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
+		t.rest(a, job.Withdrawn)
+		return
+	}
+	// It is over before the next is made, which may be one too many and stop the job.
+	t.rest(a, job.NotStarted)
+	if t.going() {
+		t.openAttempt(at)
+	}
+}
+
+// overrule ends an attempt with a false claim: it counts as silent.
+func (t *turn) overrule(at side, found job.Found) Verdict {
+	if why, known := t.overruled(at, found); known {
+		t.silence(at, job.Claim{}, why)
+	}
+	return Verdict{Kind: Applied}
+}
+
+// overruled writes over a claim that cannot be true, as a fact, and says why.
+func (t *turn) overruled(at side, found job.Found) (why string, known bool) {
+	overrule := t.question(AskOverrule, at)
+	overrule.LockedBy = found.Claim.LockedBy
+	_, known = t.ask(overrule)
+	why = fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
+		agentOf(t.w.Steps[at.step], at.undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339))
+	if found.Claim.Bytes > job.MaxClaimItemBytes {
+		why += fmt.Sprintf(", in an item of %d bytes, where %d are the most", found.Claim.Bytes, job.MaxClaimItemBytes)
+	}
+	return why, known
+}
+
+// silence ends an attempt that started and did not reply in time. Its effect is unknown.
+func (t *turn) silence(at side, claim job.Claim, why string) {
+	spared := ""
+	if t.facts.Incarnation == 0 {
+		// What an embedded engine takes with it when it dies is interrupted: no silence is its doing.
+		spared = spare(t.activity(at), claim)
+	}
+	due := claim.CompleteBy
+	if t.shared(at) {
+		due = t.activity(at).LookAt
+	}
+	entry := t.fellSilent(at, claim, why)
+	entry.Reason = spared
+	t.seenLate(at, due, entry.StartedAt)
+	t.attemptFailed(at, entry)
+}
