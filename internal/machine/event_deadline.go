@@ -15,7 +15,8 @@ import (
 // is still stored and has passed. An audit may have found a missing key in a job that must have one, or too late a
 // key in a job that stands still: then the job is looked at and gets a correct key.
 func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
-	if t.free() && (e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy)) {
+	released := t.free() && (e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy))
+	if released {
 		// What held it does so no more. That it is still paused is all that keeps it.
 		t.release()
 		if e.Key.IsZero() || t.now.Before(e.Key) {
@@ -46,7 +47,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	}
 	t.publishAgain()
 	if t.going() && t.forwards() && (passed(t.job.Deadline, t.now) || passed(t.job.WarnAt, t.now)) {
-		t.heldUp()
+		t.heldUp(released)
 	}
 	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
 		// What is out is given up by the timeout. That must be saved before it is closed, so no close is due now.
@@ -85,8 +86,8 @@ func (t *turn) publishAgain() {
 }
 
 // heldUp holds the job if its timeout or its expected time passes while one of its sides waits for a hold: its times
-// have stood still since.
-func (t *turn) heldUp() {
+// have stood still since. released: the job stood still until this event.
+func (t *turn) heldUp(released bool) {
 	for i := range t.job.Steps {
 		at := t.inDirection(i)
 		switch a := t.activity(at); {
@@ -101,7 +102,7 @@ func (t *turn) heldUp() {
 			}
 		}
 	}
-	t.hold()
+	t.hold(released)
 }
 
 // release lets a job go on that was held, unless a person has paused it, too.

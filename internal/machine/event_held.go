@@ -50,11 +50,9 @@ func (t *turn) endLetGo(at side, e job.StepHeld) Verdict {
 // sendAgain sends the task of an attempt again after its agent has let go. That is counted, so an agent that does so
 // for ever comes to an end.
 func (t *turn) sendAgain(at side) {
-	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
-		t.stop(fmt.Sprintf("%d attempts and no end: the job goes in circles", limit))
+	if !t.transition() {
 		return
 	}
-	t.job.Transitions++
 	a := t.activity(at)
 	a.OpenedAt = a.Opened()
 	leaveOut(a, t.now)

@@ -17,12 +17,8 @@ func (t *turn) requested(e job.Requested) Verdict {
 	}
 	rule := RuleFor(e.Verb, t.job.ProcessState)
 	if rule.Effect == GoesOn || rule.Effect == NewRound {
-		refused := t.redefine(rule, e)
-		if t.definition != "" {
-			return Verdict{Kind: Applied}
-		}
-		if refused != "" {
-			return Verdict{Kind: Refused, Reason: refused}
+		if v := t.redefine(rule, e); v.Kind != Applied {
+			return v
 		}
 	}
 	t.noteRequest(e)
@@ -270,7 +266,7 @@ func (t *turn) unpause() Verdict {
 	case on && t.job.PausedToo:
 		t.job.PausedToo = false
 	case on:
-		return Verdict{Kind: Refused, Reason: heldReason(t.job.HeldBy)}
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("%s is paused: makegood resume --whole-%[1]s", t.job.HeldBy)}
 	default:
 		t.resume()
 	}

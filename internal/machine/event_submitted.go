@@ -53,7 +53,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 		return j, Verdict{Kind: Applied}
 	}
 	t.advance()
-	t.hold()
+	t.hold(false)
 	if len(t.wants) > 0 {
 		return j, Verdict{Kind: Wanting, Wants: t.wants}
 	}

@@ -25,20 +25,16 @@ func ClosedTo(w makegood.Workflow, j job.Job, p job.Place) string {
 
 // Choices are the answers that a step, or its undo, takes that is an approval; none: any output.
 func Choices(w makegood.Workflow, step string, undo bool) []string {
-	for _, s := range w.Steps {
-		if s.Name == step {
-			return choices(s, undo)
-		}
+	if i, ok := stepNamed(w.Steps, nil, step); ok {
+		return choices(w.Steps[i], undo)
 	}
 	return nil
 }
 
 // WhyFor are those of the choices of a step, or of its undo, that must say why.
 func WhyFor(w makegood.Workflow, step string, undo bool) []string {
-	for _, s := range w.Steps {
-		if s.Name == step {
-			return whyFor(s, undo)
-		}
+	if i, ok := stepNamed(w.Steps, nil, step); ok {
+		return whyFor(w.Steps[i], undo)
 	}
 	return nil
 }

@@ -76,12 +76,8 @@ func (t *turn) strands(i int, old, to makegood.Step) []string {
 
 // undoOver reports whether the undo of a step needs no more work.
 func (t *turn) undoOver(i int) bool {
-	switch t.job.Steps[i].Undo.State {
-	case job.Done, job.Skipped, job.Irreversible:
-		return true
-	default:
-		return false
-	}
+	state := t.job.Steps[i].Undo.State
+	return through(state) || state == job.Irreversible
 }
 
 // untilSettled says what settles the outcome of a step.

@@ -193,11 +193,6 @@ func (t *turn) heldFor(reason string) string {
 	return limits.Clip(t.job.HeldBy + ": " + reason)
 }
 
-// heldReason says why a held job cannot be resumed, and names the command that can.
-func heldReason(hold string) string {
-	return fmt.Sprintf("%s is paused: makegood resume --whole-%s", hold, hold)
-}
-
 // free reports whether the job stands still for a hold that is over.
 func (t *turn) free() bool {
 	if t.job.HeldBy == "" || !t.job.Paused() || !t.active() {

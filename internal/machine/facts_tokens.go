@@ -118,17 +118,12 @@ func CompletionToken(j job.Job, step string, undo bool) string {
 	if len(j.Secret) == 0 {
 		return ""
 	}
-	p := job.Place{Step: step, Undo: undo, Round: j.Round, Generation: generationOf(j, step, undo)}
-	return job.WriteCompletionToken(j.ID, p, completionCode(j, p))
-}
-
-// generationOf is the generation of a step, or of its undo.
-func generationOf(j job.Job, step string, undo bool) int {
 	s, _ := j.Step(step)
+	p := job.Place{Step: step, Undo: undo, Round: j.Round, Generation: s.Forward.Generation}
 	if undo {
-		return s.Undo.Generation
+		p.Generation = s.Undo.Generation
 	}
-	return s.Forward.Generation
+	return job.WriteCompletionToken(j.ID, p, completionCode(j, p))
 }
 
 // completionCode begins with a byte that no name of a step begins with, so it is never the code of an attempt.

@@ -17,26 +17,20 @@ type turn struct {
 	now   time.Time
 	graph graph
 
-	wants []Want
-	asks  []Ask
-	// definition names the one that must be known first.
-	definition string
-	entries    []job.Entry
-
-	// opened are the sides that got an attempt in this turn. holding is the hold to apply to the job.
+	// The moves leave these behind. wants, asks and entries become the verdict; opened, the sides that got an attempt, and
+	// holding, the hold to apply to the job, are for hold.
+	wants   []Want
+	asks    []Ask
+	entries []job.Entry
 	opened  []side
 	holding *job.Hold
-	// idle: the job was not being moved on when the event came.
-	idle bool
-
-	// farKey: a wait began that may be long. overdueWait: the deadline of a wait has ended it.
+	// mayRaise reads these two at the end. farKey: a wait began that may be long. overdueWait: the deadline of a wait has
+	// ended it.
 	farKey, overdueWait bool
 }
 
 func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now time.Time) *turn {
-	t := &turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: newGraph(w)}
-	t.idle = !t.going()
-	return t
+	return &turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: newGraph(w)}
 }
 
 // active reports whether the job is to be moved on: neither at its end nor waiting for a person.

@@ -25,8 +25,7 @@ const (
 type Verdict struct {
 	Kind   Kind
 	Reason string
-	// Wants and Asks are the facts that Apply must have, if Kind is Wanting.
-	// Definition names the definition that Apply must have, if Kind is Wanting and this is not empty.
+	// With Wanting, Apply must have the definition of this name if there is one, else the facts that Wants and Asks name.
 	Definition string
 	Wants      []Want
 	Asks       []Ask

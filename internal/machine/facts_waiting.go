@@ -129,8 +129,11 @@ type Question struct {
 func QuestionOf(w makegood.Workflow, j job.Job, c job.Ask) (q Question, ok bool) {
 	t := turn{w: w, job: &j}
 	at, v := t.waitOf(c.Step, c.Attempt)
-	all := moments(t.planIf(v, at))
-	if v.Kind != Applied || c.N < 1 || c.N > len(all) {
+	if v.Kind != Applied {
+		return Question{}, false
+	}
+	all := moments(t.plan(at).waiting)
+	if c.N < 1 || c.N > len(all) {
 		return Question{}, false
 	}
 	a := t.activity(at)
@@ -139,13 +142,6 @@ func QuestionOf(w makegood.Workflow, j job.Job, c job.Ask) (q Question, ok bool)
 		Since: a.At, Deadline: a.Wait.Deadline, Choices: choices(w.Steps[at.step], at.undo),
 		Completion: CompletionToken(j, c.Step, at.undo),
 	}, true
-}
-
-func (t *turn) planIf(v Verdict, at side) *makegood.WaitRules {
-	if v.Kind != Applied {
-		return nil
-	}
-	return t.plan(at).waiting
 }
 
 // choices are the answers that an approval takes; none for another agent.

@@ -11,6 +11,13 @@
 // that could make them equal, an attempt is made: that is advance, and it runs after every event. Events only report;
 // failure, cancel, timeout and resubmit only change the wanted state.
 //
+// # Three layers
+//
+// The name of a file says its layer. facts_*.go read the job, its workflow and the facts that were handed in. moves_*.go
+// write an activity, or the job around it. event_*.go take an event each, or a few of one kind, and call moves. machine.go
+// and offers.go take any event, and stand above. A file uses its own layer and those below it, and no files use each
+// other in a circle: a rule of lab/tidy.
+//
 // # Facts about claims
 //
 // The claim of an attempt is stored in its claim item, not in the job. If a decision depends on the claim, looking at
@@ -35,13 +42,11 @@ import (
 func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now time.Time) (job.Job, Verdict) {
 	next := j.CloneIn(facts.Room)
 	t := newTurn(w, &next, facts, event.Cause(), now)
+	idle := !t.going()
 	// Before any time counts as late, or moves: the times of a job with a held workflow have stood still.
-	t.hold()
+	t.hold(idle)
 	t.begin(event)
 	verdict := t.apply(event)
-	if t.definition != "" {
-		return j, Verdict{Kind: Wanting, Definition: t.definition}
-	}
 	if len(t.asks) > 0 {
 		return j, Verdict{Kind: Wanting, Asks: t.asks}
 	}
@@ -50,7 +55,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	}
 	if len(t.wants) == 0 {
 		t.advance()
-		t.hold()
+		t.hold(idle)
 	}
 	if len(t.wants) > 0 {
 		return next, Verdict{Kind: Wanting, Wants: t.wants}

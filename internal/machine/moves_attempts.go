@@ -32,13 +32,21 @@ func (t *turn) openAttempt(at side) {
 	t.opened = append(t.opened, at)
 }
 
-// number gives an activity the number of its next attempt. It reports whether it may have one.
-func (t *turn) number(at side) bool {
+// transition counts an attempt, or the second sending of one. The job stops after too many, and it returns false.
+func (t *turn) transition() bool {
 	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
 		t.stop(fmt.Sprintf("%d attempts and no end: the job goes in circles", limit))
 		return false
 	}
 	t.job.Transitions++
+	return true
+}
+
+// number gives an activity the number of its next attempt. It reports whether it may have one.
+func (t *turn) number(at side) bool {
+	if !t.transition() {
+		return false
+	}
 	s, a := &t.job.Steps[at.step], t.activity(at)
 	s.Attempt++
 	a.Attempt = s.Attempt

@@ -78,10 +78,13 @@ func (t *turn) end(at side) {
 	}
 }
 
-// learn takes what closing the attempt that is out has found.
+// learn takes what closing the attempt that is out has found. An attempt with a false claim counts as silent.
 func (t *turn) learn(at side, found job.Found) Verdict {
 	if t.lie(at, found) {
-		return t.overrule(at, found)
+		if why, known := t.overruled(at, found); known {
+			t.silence(at, job.Claim{}, why)
+		}
+		return Verdict{Kind: Applied}
 	}
 	switch found.Finding {
 	case job.FoundNobody:
@@ -126,14 +129,6 @@ func (t *turn) nobody(at side) {
 	if t.going() {
 		t.openAttempt(at)
 	}
-}
-
-// overrule ends an attempt with a false claim: it counts as silent.
-func (t *turn) overrule(at side, found job.Found) Verdict {
-	if why, known := t.overruled(at, found); known {
-		t.silence(at, job.Claim{}, why)
-	}
-	return Verdict{Kind: Applied}
 }
 
 // overruled writes over a claim that cannot be true, as a fact, and says why.

@@ -144,12 +144,8 @@ func (t *turn) backOver(i int) bool {
 		// Its end comes before its undo: by a reply, or by being closed.
 		return false
 	}
-	switch s.Undo.State {
-	case job.Done, job.Skipped, job.Irreversible:
-		return true
-	case job.NotStarted:
-	default:
-		return false
+	if s.Undo.State != job.NotStarted {
+		return t.undoOver(i)
 	}
 	switch {
 	case s.Forward.State != job.Done && !s.Forward.Unknown:

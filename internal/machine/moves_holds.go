@@ -27,8 +27,9 @@ func (t *turn) holds(at side, from time.Time) bool {
 	return true
 }
 
-// hold lets the job stand still if a side that came up in this turn is held.
-func (t *turn) hold() {
+// hold lets the job stand still if a side that came up in this turn is held. idle: the job stood still already when the
+// event came.
+func (t *turn) hold(idle bool) {
 	if !t.going() {
 		return
 	}
@@ -43,7 +44,7 @@ func (t *turn) hold() {
 	t.takeBack()
 	t.closeOpen()
 	t.job.PausedAt, t.job.PausedToo = earlier(t.holding.Since, t.now), false
-	if t.idle {
+	if idle {
 		// Until now it stood still for another reason, which was counted, or its times begin now.
 		t.job.PausedAt = t.now
 	}

@@ -185,13 +185,7 @@ func (t *turn) renewDeadline() {
 // setKey sets CompleteBy so that it is never later than the earliest moment at which anything can be
 // due, and leaves it alone if it is early enough.
 func (t *turn) setKey(seen time.Time, raise bool) {
-	due := t.due()
-	switch {
-	case due.IsZero():
-		t.job.CompleteBy = time.Time{}
-	case seen.IsZero() || due.Before(seen):
-		t.job.CompleteBy = due
-	case raise && due.After(seen):
+	if due := t.due(); due.IsZero() || seen.IsZero() || due.Before(seen) || raise && due.After(seen) {
 		t.job.CompleteBy = due
 	}
 }

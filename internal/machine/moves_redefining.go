@@ -11,23 +11,22 @@ import (
 // A job may get another input while it stands still. Steps that ran with the old input are undone with the old input:
 // the job keeps it, and each step that may have to be undone records which input its attempts saw.
 
-// redefine moves the job to the definition, and gives it the input, that a resubmit asks for. If refused, it returns
-// the reason and the job is unchanged. If it needs the definition, it asks for it.
-func (t *turn) redefine(rule Rule, e job.Requested) (refused string) {
+// redefine moves the job to the definition, and gives it the input, that a resubmit asks for. Unless its verdict is
+// Applied, the job is unchanged: the request is refused, or the definition is wanting.
+func (t *turn) redefine(rule Rule, e job.Requested) Verdict {
 	if why := t.keepsInput(); e.Input != nil && why != "" {
-		return why
+		return Verdict{Kind: Refused, Reason: why}
 	}
 	moves := e.Definition != "" && e.Definition != t.job.Definition
 	if !moves && e.Input == nil {
-		return ""
+		return Verdict{Kind: Applied}
 	}
 	to := t.facts.Definition
 	if to == nil {
-		t.definition = cmp.Or(e.Definition, t.job.Definition)
-		return ""
+		return Verdict{Kind: Wanting, Definition: cmp.Or(e.Definition, t.job.Definition)}
 	}
 	if why := cmp.Or(to.Err, t.unlike(rule, to.Workflow), t.asksAgain(rule, e.Input, to.Reads), to.Misfit); why != "" {
-		return why
+		return Verdict{Kind: Refused, Reason: why}
 	}
 	if e.Input != nil {
 		t.giveInput(*e.Input, to.Reads)
@@ -35,7 +34,7 @@ func (t *turn) redefine(rule Rule, e job.Requested) (refused string) {
 	if moves {
 		t.moveTo(*to)
 	}
-	return ""
+	return Verdict{Kind: Applied}
 }
 
 // moveTo gives the job another definition. Its steps are those of the definition, in its order; known states stay,

@@ -13,8 +13,8 @@ import (
 // exclusive, outside, or settled, and its undo.
 func bugs() []proof.Bug {
 	const (
+		factsCommands   = "machine/facts_commands.go"
 		factsRedefining = "machine/facts_redefining.go"
-		factsTask       = "machine/facts_task.go"
 	)
 	return proof.Bugs([][4]string{
 		{"a redefinition ignores that an outcome is unknown", factsRedefining, "\tif !s.Forward.Unknown || s.Forward.State == job.Done", "\tif s.Forward.Unknown || s.Forward.State == job.Done"},
@@ -23,9 +23,9 @@ func bugs() []proof.Bug {
 		{"a step of unknown outcome is asked again with another input", factsRedefining, "if s.Forward.Unknown && t.asksWithInput(i, reads) {", "if s.Forward.Unknown && !t.asksWithInput(i, reads) {"},
 		{"the input that a step saw is kept of those that are done alone", factsRedefining, "(f.State == job.Done || f.Unknown)", "f.State == job.Done"},
 		{"a restart takes an attempt outside for dead", "machine/event_interrupted.go", "found.Claim.Outside() {\n", "found.Claim.Outside() && !t.shared(at) {\n"},
-		{"an undo is told of one repetition", factsTask, "Repeats: j.Steps[i].Forward.Repeats,", ""},
+		{"an undo is told of one repetition", factsCommands, "Repeats: j.Steps[i].Forward.Repeats,", ""},
 		{"a fence undoes the first effect alone", "fenced/fenced.go", "keys: task.Undo.Keys()", "keys: []string{task.Undo.ForwardKey}"},
-		{"a repetition has the key of the first", factsTask, "Key: forward + repetition(*a),", "Key: forward,"},
+		{"a repetition has the key of the first", factsCommands, "Key: forward + repetition(*a),", "Key: forward,"},
 		{"a token of before completes what took its place", "machine/moves_redefining.go", "\ta.Generation = attempt\n", "\t_ = attempt\n"},
 		{"what was settled as not done may be done late", "machine/event_settled.go", "a.Unknown, a.Silent, a.Former = false, job.Claim{}, 0", "a.Unknown, a.Former = false, 0"},
 		{"what cannot be undone is not named", "machine/facts_standing.go", "s.Undo.State == job.Irreversible || s.Undo.State == job.Skipped &&", "s.Undo.State == job.Skipped &&"},

@@ -17,8 +17,8 @@ func mutants() []proof.Bug {
 		eventInterrupted = "machine/event_interrupted.go"
 		eventSettled     = "machine/event_settled.go"
 		eventSucceeded   = "machine/event_succeeded.go"
+		factsCommands    = "machine/facts_commands.go"
 		factsDeadlines   = "machine/facts_deadlines.go"
-		factsPending     = "machine/facts_pending.go"
 		factsSettling    = "machine/facts_settling.go"
 		factsTokens      = "machine/facts_tokens.go"
 		movesActivity    = "machine/moves_activity.go"
@@ -47,11 +47,11 @@ func mutants() []proof.Bug {
 		{"unknown is judged by the last attempt only", movesAttempts, "a.Unknown = a.Unknown || failure", "a.Unknown = failure"},
 		{"the undo has the attempt number of its step", movesAttempts, "\ts.Attempt++\n", "\tif !at.undo || s.Attempt == 0 {\n\t\ts.Attempt++\n\t}\n"},
 		{"a new round numbers its attempts anew", movesJob, "s.Forward = job.Activity{FailureCount", "s.Attempt = 0\n\t\ts.Forward = job.Activity{FailureCount"},
-		{"the key is the same in every round", "machine/facts_task.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
+		{"the key is the same in every round", "machine/facts_commands.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
 		{"the undo does not wait for the attempt that is out", movesDirections, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(side{step: i}) {"},
 		{"undos run in any order", movesDirections, "behind = behind && over[f]", "behind = behind && f >= 0"},
 		{"a step does not wait for what it needs", movesDirections, "\tcase t.allThrough(i):\n\t\tt.start(", "\tdefault:\n\t\tt.start("},
-		{"the key is never lowered", movesJob, "case seen.IsZero() || due.Before(seen):", "case seen.IsZero():"},
+		{"the key is never lowered", movesJob, "seen.IsZero() || due.Before(seen) ||", "seen.IsZero() ||"},
 		{
 			"a late success is taken from under a newer claim", eventSucceeded,
 			"case found.Finding == job.FoundHeld:\n\t\t\treturn Verdict{Kind: Stale, Reason: fmt.Sprintf(\"attempt %d of step %s is under way\", a.Attempt, e.Step)}, true\n",
@@ -62,7 +62,7 @@ func mutants() []proof.Bug {
 			"case job.Dispatched:\n\t\tif t.shared(at) {", "case job.Dispatched:\n\t\tif !t.shared(at) {\n\t\t\tbreak\n\t\t}\n\t\tif t.shared(at) {",
 		},
 		{
-			"a refused task is not closed", "machine/event_refused.go",
+			"a refused task is not closed", "machine/event_sent.go",
 			"if !t.shared(at) {\n\t\tfound, known := t.ask(t.question(AskClose, at))",
 			"if t.shared(at) {\n\t\tfound, known := t.ask(t.question(AskClose, at))",
 		},
@@ -72,9 +72,9 @@ func mutants() []proof.Bug {
 		},
 		{"the second round keeps the undos of the first", movesJob, "s.Undo = job.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}", "s.Undo.Tries = 0"},
 		{"resubmit forgets what failed", movesGoingOn, "a.State, a.FinishedAt = job.NotStarted, time.Time{}\n", "a.FinishedAt = time.Time{}\n"},
-		{"nobody is told of an Error again", factsPending, "range j.Untold {", "range j.Untold[:0] {"},
-		{"a task lost is not sent again", factsPending, "case !ok || a.Cause != cause:", "case !ok || a.Cause != cause || a.Resent > 0:"},
-		{"a pause marks what it closes", factsPending, "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := j.Round > 0"},
+		{"nobody is told of an Error again", factsCommands, "range j.Untold {", "range j.Untold[:0] {"},
+		{"a task lost is not sent again", factsCommands, "case !ok || a.Cause != cause:", "case !ok || a.Cause != cause || a.Resent > 0:"},
+		{"a pause marks what it closes", factsCommands, "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := j.Round > 0"},
 		{"a turn round closes nothing", movesJob, "t.closeOpen()\n\tt.job.Desired = want", "t.job.Desired = want"},
 		{"a stop closes nothing", movesJob, "t.closeOpen()\n\tt.job.ProcessState", "t.job.ProcessState"},
 		{"a pause closes nothing", "machine/event_requested.go", "t.closeOpen()\n\t\tt.job.PausedAt", "t.job.PausedAt"},
@@ -87,7 +87,7 @@ func mutants() []proof.Bug {
 		{"LookAt is not renewed", movesClosing, "t.cause, time.Time{}\n\t}\n\ta.LookAt = t.nextLook(at)\n}", "t.cause, time.Time{}\n\t}\n}"},
 		{"what is held is looked at after a day", movesClosing, "a.LookAt = t.lives(at, claim)", "a.LookAt = t.now.Add(limits.FarKey)"},
 		{"what was closed is sent again", movesClosing, "\tdefault:\n\t\tt.end(at)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(at)\n\t}\n}\n\n// replace"},
-		{"the answer to a closing ends whatever is out", "machine/event_closed.go", "if !ok || t.activity(at).Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
+		{"the answer to a closing ends whatever is out", "machine/event_sent.go", "if !ok || t.activity(at).Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
 		{"a claim of an attempt that was never made is believed", factsDeadlines, "case job.FoundOver:\n\t\treturn true", "case job.FoundOver:\n\t\treturn false"},
 		{"a claim for a day is believed", factsDeadlines, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * limits.MaxClaim))"},
 		{"a new run of the engine ends nothing", eventInterrupted, "if at, ok := t.out(i); ok {", "if at, ok := t.out(i); ok && t.activity(at).Attempt > 9 {"},

@@ -16,12 +16,10 @@ func bugs() []proof.Bug {
 		eventInterrupted = "machine/event_interrupted.go"
 		eventRequested   = "machine/event_requested.go"
 		eventSucceeded   = "machine/event_succeeded.go"
-		eventWaiting     = "machine/event_waiting.go"
 		factsAnswers     = "machine/facts_answers.go"
+		factsCommands    = "machine/facts_commands.go"
 		factsDeadlines   = "machine/facts_deadlines.go"
-		factsPending     = "machine/facts_pending.go"
 		factsRetries     = "machine/facts_retries.go"
-		factsTask        = "machine/facts_task.go"
 		movesActivity    = "machine/moves_activity.go"
 		movesAttempts    = "machine/moves_attempts.go"
 		movesClosing     = "machine/moves_closing.go"
@@ -44,9 +42,9 @@ func bugs() []proof.Bug {
 		{"a silence in company uses up an attempt", movesActivity, "\ta.Tries--\n", ""},
 		{"every silence in company is spared", movesActivity, " || a.Alone {", " {"},
 		{"every silence is spared once", movesActivity, "claim.Beside <= 0 || a.Alone", "a.Alone"},
-		{"who fell silent in company runs in company again", factsTask, ", Alone: a.Alone,", ","},
+		{"who fell silent in company runs in company again", factsCommands, ", Alone: a.Alone,", ","},
 		{"a failure that is told does not end running alone", "machine/event_failed.go", "\t\ta.Alone = false\n", ""},
-		{"a step that waits runs alone when it is tried again", eventWaiting, "\ta.Alone = false\n", ""},
+		{"a step that waits runs alone when it is tried again", eventSucceeded, "\ta.Alone = false\n\tt.beginWait(", "\tt.beginWait("},
 		{"a resubmit grants nothing", movesGoingOn, "\t\t\tgrant(a)\n", ""},
 		{"after a wait nothing is granted", movesAttempts, "\t\tgrant(a)\n", ""},
 		{"one attempt too many", movesActivity, "a.Tries < retry.Attempts", "a.Tries <= retry.Attempts"},
@@ -65,9 +63,9 @@ func bugs() []proof.Bug {
 		{"a silence that is noticed late uses up the time", movesActivity, "; due.Before(t.now) {", "; due.Before(due) {"},
 		{"the last attempt comes after its time", factsRetries, "next = earlier(next, a.FailingSince.Add(retry.For.Std()))", "next = later(next, a.FailingSince.Add(retry.For.Std()))"},
 		{"Retry-After is kept to beyond retry.max", factsRetries, "min(after, retry.Max)", "min(after, 2*retry.Max)"},
-		{"the task is sent again in Error", factsPending, " && j.ProcessState != makegood.JobError", ""},
-		{"the task is sent again in a paused job", factsPending, " && !j.Paused() && j", " && j"},
-		{"an undo is told unknown of what is done", factsTask, "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
+		{"the task is sent again in Error", factsCommands, " && j.ProcessState != makegood.JobError", ""},
+		{"the task is sent again in a paused job", factsCommands, " && !j.Paused() && j", " && j"},
+		{"an undo is told unknown of what is done", factsCommands, "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"what failed is not undone, though it may have been done", movesAttempts, "a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo", "a.Unknown = a.Unknown && failure.Applied != makegood.AppliedNo"},
 		{"an undo does not wait for those that follow", movesDirections, "behind = behind && over[f]", "behind = behind || over[f]"},
 		{"startBy doubles beyond 72 hours", factsDeadlines, "resent, makegood.Duration(limits.MaxStartBy))", "resent, 2*makegood.Duration(limits.MaxStartBy))"},
@@ -121,7 +119,7 @@ func bugs() []proof.Bug {
 		{"nobody is reminded", "machine/facts_waiting.go", "next = earlier(next, a.At.Add(all[n].after))", "next = earlier(next, a.At.Add(all[n].after+limits.FarKey))"},
 		{"an extension makes a wait shorter", eventCompleted, "if !until.After(a.Wait.Deadline) {", "if until.Equal(a.Wait.Deadline) {"},
 		{"an extension is as long as the wait is by now", eventCompleted, "t.now.Add(a.Wait.For.Std())", "t.now.Add(a.Wait.Deadline.Sub(a.At))"},
-		{"an agent that was down uses up the time of a step that waits", eventWaiting, "\tleaveOut(a, earlier(e.StartedAt, t.now))\n", ""},
+		{"an agent that was down uses up the time of a step that waits", eventSucceeded, "\tleaveOut(a, earlier(e.StartedAt, t.now))\n", ""},
 		{"a round that was asked for waits as those of onFailure do", factsDeadlines, "\tif t.job.RoundAsked {\n\t\treturn time.Millisecond\n\t}\n", ""},
 		{"a round that was asked for has the time that the job had left", movesJob, "\tif t.job.RoundAsked {\n\t\tt.askedRound()\n\t\treturn\n\t}\n", ""},
 		{"a job goes forward again over an undo that may have had an effect", "machine/facts_standing.go", "\t\tcase s.Undo.Unknown, t.job.Settled(s.Undo) != nil:\n", "\t\tcase t.job.Settled(s.Undo) != nil:\n"},

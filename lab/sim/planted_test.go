@@ -13,9 +13,8 @@ import (
 // Supervisor, and the store where it is more than its predicates.
 func bugs() []proof.Bug {
 	const (
+		factsCommands  = "machine/facts_commands.go"
 		factsDeadlines = "machine/facts_deadlines.go"
-		factsPending   = "machine/facts_pending.go"
-		factsTask      = "machine/facts_task.go"
 		movesActivity  = "machine/moves_activity.go"
 		movesJob       = "machine/moves_job.go"
 		move           = "scheduler/move.go"
@@ -39,24 +38,24 @@ func bugs() []proof.Bug {
 		{"poison fails its record for ever", handle, "u.record, u.why.Error()) != nil {", "u.record, u.why.Error()) == nil {"},
 		{"of several events of a job one is heeded", list, "append(w.events, in.Event), append(w.next, in.Event), append(w.records, record)", "append(w.events, in.Event), []job.Event{in.Event}, append(w.records, record)"},
 		{"the same id with other content is the same job", "scheduler/submit.go", "if have.InputHash != hash {", "if have.InputHash == \"\" {"},
-		{"unclaimed siblings are sent again at every reply", factsPending, "case !ok || a.Cause != cause:", "case !ok || cause == \"\":"},
+		{"unclaimed siblings are sent again at every reply", factsCommands, "case !ok || a.Cause != cause:", "case !ok || cause == \"\":"},
 		{"closings are not made", outbox, "w.unwanted = append(w.unwanted, c)", "_ = c"},
 		{"a closing that failed is forgotten", closing, "w.fail(errors.Join(errs...))", "_ = errors.Join(errs...)"},
 		{"the answer to a closing is not brought to the job", closing, "\t\t\tw.follows(e)", "\t\t\t_ = e"},
 		{"the answers to closings are saved one by one", list, "\tm, err := s.moveOrPark(ctx, w.job, next)", "\tif _, is := next[0].(job.AttemptClosed); is {\n\t\tfor _, e := range next[1:] {\n\t\t\t_, _ = s.moveOrPark(ctx, w.job, []job.Event{e})\n\t\t}\n\t\tnext = next[:1]\n\t}\n\tm, err := s.moveOrPark(ctx, w.job, next)"},
 		{"the answer to one closing is given to another attempt", closing, "\t\tif e != nil {\n\t\t\tw.follows", "\t\tif e = answers[0]; e != nil {\n\t\t\tw.follows"},
 		{"a newer claim is judged without loading again", closing, "\tif found.Finding == job.FoundOver {", "\tif found.Finding == \"\" {"},
-		{"a pause tells who works to stop", factsPending, "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := true"},
+		{"a pause tells who works to stop", factsCommands, "unwanted := undo == (j.Desired == makegood.JobProcessed)", "unwanted := true"},
 		{"whatever an agent claims is believed", factsDeadlines, "p.silence() + limits.MaxClaimAhead)", "p.silence() + 1000*limits.MaxClaimAhead)"},
 		{"attempts are looked at early", factsDeadlines, "a.LookAt.Sub(t.now) > waits/4", "a.LookAt.Sub(t.now) > 2*waits"},
 		{"who lives is looked at seldom", factsDeadlines, "min(max(lived, silence), maxHeartbeats*silence)", "lived + 1000*silence"},
 		{"people are told before the tasks are sent", list, "\ts.send(ctx, &out)\n", "\tpublished := s.publishAll(ctx, list)\n\tinParallel(len(list), func(i int) {\n\t\ts.tell(ctx, list[i], published)\n\t\tlist[i].notices = nil\n\t})\n\ts.send(ctx, &out)\n"},
 		{"the listener counts as told when the operator was", tell, "all = append(all, job.Told{Seq: operator, Operator: true})", "all = append(all, job.Told{Seq: operator, Operator: true, Listener: true})"},
 		{"the operator is told as long as the listener is deaf", tell, "\treturn append(toldOf(told, heard, unheard), asked...)", "\tif unheard > 0 || w.moved.job.TellTries > 0 {\n\t\ttold = 0\n\t}\n\treturn append(toldOf(told, heard, unheard), asked...)"},
-		{"a deaf listener is not given time", factsPending, "a.Listener = a.Listener && !now.Before(j.TellAt)", "a.Listener = a.Listener && !now.IsZero()"},
+		{"a deaf listener is not given time", factsCommands, "a.Listener = a.Listener && !now.Before(j.TellAt)", "a.Listener = a.Listener && !now.IsZero()"},
 		{"a task that the queue refused is forgotten", outbox, "t.work.follows(refused(t.dispatch, never(err)))", "_ = t.dispatch"},
 		{"who was told when a task was refused is told again", list, "w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil", "w.moved, w.asks, w.publish = m, nil, nil"},
-		{"a task carries the token of another attempt", factsTask, "Token: Token(j, d.Step, d.Attempt), ", "Token: Token(j, d.Step, d.Attempt-1), "},
+		{"a task carries the token of another attempt", factsCommands, "Token: Token(j, d.Step, d.Attempt), ", "Token: Token(j, d.Step, d.Attempt-1), "},
 		{"the token of a reply is not looked at", "machine/facts_tokens.go", "if !Genuine(*t.job, r) {", "if r.Step == \"\" {"},
 		{"attempts of an earlier run are waited for", move, "interrupted := loaded.Incarnation < s.config.Incarnation", "interrupted := s.config.Incarnation < 0"},
 		{"recovery derives nothing", move, "if interrupted || s.poked(events) {", "if s.config.Incarnation < 0 {"},
@@ -85,8 +84,8 @@ func bugs() []proof.Bug {
 		{"one attempt too many", movesActivity, "a.Tries < retry.Attempts", "a.Tries <= retry.Attempts"},
 		{"one attempt too few", movesActivity, "a.Tries < retry.Attempts", "a.Tries+1 < retry.Attempts"},
 		{"a backoff is not kept", "machine/moves_going_on.go", "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
-		{"the task is sent again in Error", factsPending, " && j.ProcessState != makegood.JobError", ""},
-		{"an undo is told unknown of what is done", factsTask, "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
+		{"the task is sent again in Error", factsCommands, " && j.ProcessState != makegood.JobError", ""},
+		{"an undo is told unknown of what is done", factsCommands, "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"the last start is taken for the first", movesActivity, "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})", "\t\tif errs[i] == nil {\n\t\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})\n\t\t}"},
 		{"a receiver that hangs is waited for", "pause/receivers.go", "\tcase <-ctx.Done():\n\t}\n\tlate", "\t}\n\tlate"},
