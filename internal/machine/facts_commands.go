@@ -157,10 +157,11 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	}
 	if d.Undo {
 		task.Agent, task.Action, task.Key = s.Undo.Agent, s.Undo.Action, forward+"/undo"
-		task.Undo = &makegood.UndoTask{ForwardKey: forward, Repeats: j.Steps[i].Forward.Repeats, Outcome: makegood.OutcomeUnknown}
+		undo := makegood.UndoTask{ForwardKey: forward, Repeats: j.Steps[i].Forward.Repeats, Outcome: makegood.OutcomeUnknown}
 		if j.Steps[i].Forward.State == job.Done {
-			task.Undo.Outcome = makegood.OutcomeDone
+			undo.Outcome = makegood.OutcomeDone
 		}
+		task.Undo = &undo
 	}
 	return task
 }

@@ -13,10 +13,10 @@
 //
 // # Three layers
 //
-// The name of a file says its layer. facts_*.go read the job, its workflow and the facts that were handed in. moves_*.go
-// write an activity, or the job around it. event_*.go take an event each, or a few of one kind, and call moves. machine.go
-// and offers.go take any event, and stand above. A file uses its own layer and those below it, and no files use each
-// other in a circle: a rule of lab/tidy.
+// The name of a file says its layer. facts_*.go read the job, its workflow and the facts that were handed in.
+// moves_*.go write an activity, or the job around it. event_*.go take an event each, or a few of one kind, and call
+// moves. machine.go and offers.go take any event, and stand above. A file uses its own layer and those below it, and
+// no files use each other in a circle: lab/tidy holds that.
 //
 // # Facts about claims
 //

@@ -32,7 +32,7 @@ var packageLines = map[string]excess{
 	"command":                    {9069, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3324, "routes with what each says of itself in the document"},
-	"internal/machine":           {5712, "the core: one state machine, whose files call each other"},
+	"internal/machine":           {5626, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6912, "every view of the page is a file"},
 	"internal/scheduler":         {3726, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
@@ -172,12 +172,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 5713 lines, the limit is 5712", tree{"internal/machine/a.go": lines(5713)}},
+				{"internal/machine: 5627 lines, the limit is 5626", tree{"internal/machine/a.go": lines(5627)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(5712)},
+				{"internal/machine/a.go": lines(5626)},
 			},
 		},
 		{

@@ -154,7 +154,7 @@ func typed(sources []source) []typedPackage {
 		return standard().Import(name)
 	})
 	var all []typedPackage
-	for _, dir := range []string{"internal/limits", ".", "internal/domain", "internal/machine"} {
+	for _, dir := range []string{"internal/limits", ".", "internal/domain", "internal/job", "internal/machine"} {
 		p := typedPackage{info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}}
 		var files []*ast.File
 		for _, s := range sources {
