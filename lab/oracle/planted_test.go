@@ -65,7 +65,7 @@ func bugs() []proof.Bug {
 		{"Retry-After is kept to beyond retry.max", factsRetries, "min(after, retry.Max)", "min(after, 2*retry.Max)"},
 		{"the task is sent again in Error", factsCommands, " && j.ProcessState != makegood.JobError", ""},
 		{"the task is sent again in a paused job", factsCommands, " && !j.Paused() && j", " && j"},
-		{"an undo is told unknown of what is done", factsCommands, "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
+		{"an undo is told unknown of what is done", factsCommands, "undo.Outcome = makegood.OutcomeDone", "undo.Outcome = makegood.OutcomeUnknown"},
 		{"what failed is not undone, though it may have been done", movesAttempts, "a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo", "a.Unknown = a.Unknown && failure.Applied != makegood.AppliedNo"},
 		{"an undo does not wait for those that follow", movesDirections, "behind = behind && over[f]", "behind = behind || over[f]"},
 		{"startBy doubles beyond 72 hours", factsDeadlines, "resent, makegood.Duration(limits.MaxStartBy))", "resent, 2*makegood.Duration(limits.MaxStartBy))"},

@@ -85,7 +85,7 @@ func bugs() []proof.Bug {
 		{"one attempt too few", movesActivity, "a.Tries < retry.Attempts", "a.Tries+1 < retry.Attempts"},
 		{"a backoff is not kept", "machine/moves_going_on.go", "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
 		{"the task is sent again in Error", factsCommands, " && j.ProcessState != makegood.JobError", ""},
-		{"an undo is told unknown of what is done", factsCommands, "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
+		{"an undo is told unknown of what is done", factsCommands, "undo.Outcome = makegood.OutcomeDone", "undo.Outcome = makegood.OutcomeUnknown"},
 		{"the last start is taken for the first", movesActivity, "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})", "\t\tif errs[i] == nil {\n\t\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})\n\t\t}"},
 		{"a receiver that hangs is waited for", "pause/receivers.go", "\tcase <-ctx.Done():\n\t}\n\tlate", "\t}\n\tlate"},
