@@ -169,7 +169,7 @@ func printChanges(cmd *cobra.Command, stream io.Reader, asJSON bool) error {
 			makegood.Change
 		}
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
-			return fmt.Errorf("what came is no change: %w", err)
+			return fmt.Errorf("the line received is no change: %w", err)
 		}
 		var err error
 		switch {

@@ -36,8 +36,8 @@ from the folder that --data names, whether an engine runs on it or not. Its hist
 the trouble (attempts that failed, fell silent, or were given up; that it turned round or stopped, and why) and
 the requests of people, with their names; a job that goes well has none.
 
-What each step was asked is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
-secret, and said to be "now" where something that it reads has changed since it was sent.
+The input of each step is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
+secret, and marked "now" where a value that it reads has changed since it was sent.
 
 Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood get order-17

@@ -100,7 +100,7 @@ func allStrikes(t *testing.T, c Case) []strike {
 				calls[name] = max(calls[name], n)
 			}
 			if _, err := w.verdict(); err != nil {
-				t.Fatalf("when nothing goes wrong: %s", w.report(err))
+				t.Fatalf("without any crash: %s", w.report(err))
 			}
 		})
 	}

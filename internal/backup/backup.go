@@ -189,11 +189,11 @@ func Read(from string) (l List, err error) {
 		return List{}, usage("%s: %s cannot be read: %w", from, listFile, err)
 	}
 	if l.Format > format {
-		return List{}, usage("%s was made by a newer release, whose backups this one cannot read", from)
+		return List{}, usage("%s was made by a newer release, and this one cannot read its backups: restore with that release", from)
 	}
 	for name := range l.Files {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) {
-			return List{}, usage("%s: %s names a file outside of it: %q", from, listFile, name)
+			return List{}, usage("%s: %s names a file outside the backup: %q", from, listFile, name)
 		}
 	}
 	if l.Files[embedded.DataFile] == "" {
@@ -213,7 +213,7 @@ func (l *List) bring(from, to, name, as string) error {
 	}
 	sum, _, err := sumOf(target)
 	if err == nil && sum != l.Files[name] {
-		err = fmt.Errorf("%s of %s is not what was backed up: it was changed since", name, from)
+		err = fmt.Errorf("%s of %s differs from its entry in the list: it was changed since the backup", name, from)
 	}
 	return err
 }
@@ -229,7 +229,7 @@ func mustBeEmpty(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != embedded.LockFile {
-			return usage("%s is not empty (%s is in it), and nothing is written over: name a folder that is not there", dir, e.Name())
+			return usage("%s is not empty (%s is in it), and no file is overwritten: name a folder that is not there", dir, e.Name())
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func Compile(text json.RawMessage) (*Schema, error) {
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) {
-	return nil, errors.New("nothing is fetched: a schema is whole in itself")
+	return nil, errors.New("no schema is fetched: it must be whole in itself")
 }
 
 // Check returns the misfits of an input, which is JSON: by place, at most limits.MaxMisfits. None: it fits.

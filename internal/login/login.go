@@ -127,12 +127,12 @@ func (g *Guard) person(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errNone), errors.Is(err, errWrong):
 		g.unauthorized(w, r, err)
 	case err != nil:
-		g.Logger.ErrorContext(r.Context(), "nobody can be let in", "error", err)
-		g.refuse(w, r, http.StatusServiceUnavailable, "nobody can be let in just now; the log of the process says why")
+		g.Logger.ErrorContext(r.Context(), "no login is possible", "error", err)
+		g.refuse(w, r, http.StatusServiceUnavailable, "no login is possible just now; the log of the process says why")
 	case caller.Role == Agent:
-		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("this is the token of agent %s, which takes tasks and does nothing else", caller.Name))
+		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("this is the token of agent %s, which may take its tasks and no more", caller.Name))
 	case caller.Role != Operator && r.Method != http.MethodGet && r.Method != http.MethodHead:
-		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("%s may read, and change nothing: this needs the role operator", caller.Name))
+		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("%s may read, and make no changes: this needs the role operator", caller.Name))
 	default:
 		g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 	}
@@ -150,8 +150,8 @@ func (g *Guard) agent(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errNone), errors.Is(err, errWrong):
 		g.unauthorized(w, r, err)
 	case err != nil:
-		g.Logger.ErrorContext(r.Context(), "nobody can be let in", "error", err)
-		g.refuse(w, r, http.StatusServiceUnavailable, "nobody can be let in just now; the log of the process says why")
+		g.Logger.ErrorContext(r.Context(), "no login is possible", "error", err)
+		g.refuse(w, r, http.StatusServiceUnavailable, "no login is possible just now; the log of the process says why")
 	case known.Role != Agent || known.Name != name:
 		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("this is the token of %s, with the role %s: it does not speak as agent %.70q", known.Name, known.Role, name))
 	default:

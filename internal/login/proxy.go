@@ -31,7 +31,7 @@ type Proxy struct {
 func (p Proxy) Check() error {
 	switch name := http.CanonicalHeaderKey(p.Header); {
 	case p.Header == "" && (len(p.From) > 0 || p.RoleHeader != "" || len(p.Operators) > 0):
-		return errors.New("--trust-header is missing: it names the header in which the proxy says who asks, such as X-Forwarded-User")
+		return errors.New("--trust-header is missing: it names the header in which the proxy passes the name of the caller, such as X-Forwarded-User")
 	case p.Header == "":
 		return nil
 	case len(p.From) == 0:
@@ -39,7 +39,7 @@ func (p Proxy) Check() error {
 	case slices.Contains([]string{"Authorization", "Cookie", "Host", "Makegood-Who"}, name), strings.ContainsAny(p.Header, " :\r\n\t"):
 		return fmt.Errorf("--trust-header %q: want the name of a header that the proxy sets itself, such as X-Forwarded-User", p.Header)
 	case p.RoleHeader != "" && len(p.Operators) > 0:
-		return errors.New("--trust-role-header and --operators both say who is an operator: want one of them")
+		return errors.New("--trust-role-header and --operators both name the operators: set one")
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func ReadTokens(file string) ([]Token, error) {
 		return nil, fmt.Errorf("the file of tokens: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("%s may be written by others than its owner, who could let themselves in: chmod 600 %s", file, file)
+		return nil, fmt.Errorf("%s may be written by others than its owner, and they could add a token of their own: chmod 600 %s", file, file)
 	}
 	if info.Size() > maxFileBytes {
 		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", file, info.Size(), maxFileBytes)

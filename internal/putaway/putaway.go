@@ -235,7 +235,7 @@ func (o Office) read(name string, record events.SQSMessage) Message {
 func unwrap(l *Message, prefix string) {
 	var q sqsbatch.Quarantined
 	if err := json.Unmarshal([]byte(l.Body), &q); err != nil || q.Type != sqsbatch.TypeQuarantined {
-		l.Reason = "it is not in the envelope of a message in quarantine: somebody else put it there"
+		l.Reason = "it is not in the envelope of a message in quarantine: another program sent it"
 		return
 	}
 	l.Reason, l.Body, l.CutFrom, l.Deliveries = q.Reason, q.Body, q.CutFrom, q.ReceiveCount

@@ -36,9 +36,9 @@ func New(s makegood.Schedule) (Rule, error) {
 	}
 	switch {
 	case s.Cron == "" && s.Every == 0:
-		return Rule{}, errors.New("neither cron nor every is given: want one of them")
+		return Rule{}, errors.New("neither cron nor every is given: set one")
 	case s.Cron != "" && s.Every != 0:
-		return Rule{}, errors.New("both cron and every are given: want one of them")
+		return Rule{}, errors.New("both cron and every are given: set one")
 	case s.Cron == "":
 		if s.Zone != "" {
 			return Rule{}, errors.New("zone is given beside every: a rate counts from 1970-01-01T00:00:00Z, wherever that is")

@@ -19,7 +19,7 @@ var (
 )
 
 // errMisplaced: a submission came by the queue of replies, or another message by that of submissions.
-var errMisplaced = fmt.Errorf("%w: submissions, and nothing else, come by the submissions queue", wire.ErrPoison)
+var errMisplaced = fmt.Errorf("%w: submissions alone come by the submissions queue", wire.ErrPoison)
 
 // errHint: a hint to the schedules or the pauses came to the Scheduler; package router leads them elsewhere.
 var errHint = fmt.Errorf("%w: a hint that is no event of a job", wire.ErrPoison)

@@ -39,7 +39,7 @@ func allAdvice() []advice {
 		{
 			[]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"},
 			false,
-			"the credentials do not allow it; docs/doors.md lists what they must allow, and how to do without CloudFormation",
+			"the credentials do not allow it; docs/doors.md lists the permissions, and how to do without CloudFormation",
 		},
 		{
 			[]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired"},
@@ -76,5 +76,5 @@ func explained(err error, name, region string) *Error {
 			return &Error{Usage: a.usage, err: wrapped, next: a.next}
 		}
 	}
-	return &Error{err: wrapped, next: "nothing was asked of the stack yet; ask again"}
+	return &Error{err: wrapped, next: "no request reached the stack yet; ask again"}
 }

@@ -114,7 +114,7 @@ func checkError(o Order) []string {
 		found = append(found, "no refund was refused, so there is no reason to stop")
 	}
 	if o.Charged != 1 {
-		found = append(found, fmt.Sprintf("%d charges net, want the 1 whose refund was refused", o.Charged))
+		found = append(found, fmt.Sprintf("%d charges net, want the 1 with the refused refund", o.Charged))
 	}
 	if o.Shipped != 0 {
 		found = append(found, fmt.Sprintf("%d shipments net, want 0", o.Shipped))
