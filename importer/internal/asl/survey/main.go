@@ -152,8 +152,8 @@ func write(w io.Writer, found []tried) {
 	fmt.Fprintf(w, `# What was taken over of definitions of others
 
 Made by `+"`make import-survey`"+` on %s; do not edit it. `+"`makegood-import`"+` was tried on %d definitions of Amazon States Language that we did not write.
-%d are taken for definitions, with %d states; of %d of them every state was taken over. %d are refused, each with its place: they break a rule of
-the language, most of them on purpose, to test a validator. [Coming from Step Functions](coming-from-step-functions.md) says what the words mean.
+%d are taken for definitions, with %d states; of %d every state was taken over. %d are refused, each with its place: they break a rule of
+the language, mostly on purpose, to test a validator. [Coming from Step Functions](coming-from-step-functions.md) says what the words mean.
 
 ## By type
 
