@@ -28,7 +28,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	}
 	switch {
 	case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished() && t.job.Told():
-		return Verdict{Kind: Stale, Reason: "the job has ended, and everybody was told"}
+		return Verdict{Kind: Stale, Reason: "the job has ended, and all announcements were made"}
 	case stands != "":
 		// No sweep would come before it is too late.
 	case !e.Key.Equal(t.job.CompleteBy):
@@ -273,7 +273,7 @@ func (t *turn) interrupt(at side, clean bool) {
 	suspect(a, found.Claim)
 	if a.Interruptions > limits.MaxInterruptions && t.active() {
 		a.State = job.Failed
-		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine, %d of them while nothing else ran: it may be the cause",
+		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine, %d times while no other attempt ran: it may be the cause",
 			t.name(at), a.Interruptions, a.Interruptions-suspectAfter))
 	}
 }

@@ -26,7 +26,7 @@ func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
 		needed = needed || t.sawInput(i)
 	}
 	if needed && t.formerly() < 0 && len(t.job.Former) >= limits.MaxFormerInputs {
-		return fmt.Sprintf("it had %d other inputs in this round, with which something was done: that is the limit", limits.MaxFormerInputs)
+		return fmt.Sprintf("it had %d other inputs in this round that steps were done with: that is the limit", limits.MaxFormerInputs)
 	}
 	return ""
 }

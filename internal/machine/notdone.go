@@ -32,7 +32,7 @@ func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 }
 
 func nothingStands(step string) string {
-	return fmt.Sprintf("it is known of step %s that nothing of it stands", step)
+	return fmt.Sprintf("it is known of step %s that no effect stands", step)
 }
 
 // notToTakeBack says why a side cannot be settled as not done now; empty: it can.
@@ -45,9 +45,9 @@ func (t *turn) notToTakeBack(at side, e job.Settled) string {
 	case at.undo:
 		return name + " can be settled as done or as skipped, and not as not done"
 	case !t.forwards() || t.job.ProcessState.Finished():
-		return fmt.Sprintf("%s: the job is %s, and of it only undos can be settled", name, t.stands())
+		return fmt.Sprintf("%s: the job is %s, and only its undos can be settled", name, t.stands())
 	case a.State == job.Dispatched:
-		return fmt.Sprintf("attempt %d of %s is under way still; whether anything of it stands can be said when that has ended", a.Attempt, name)
+		return fmt.Sprintf("attempt %d of %s is under way still; settle it as not done when that has ended", a.Attempt, name)
 	case a.State == job.Done, a.State == job.Waiting:
 		return fmt.Sprintf("%s is %s", name, a.State)
 	default:

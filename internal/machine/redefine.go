@@ -98,7 +98,7 @@ func (t *turn) keepsInput() string {
 			case job.Dispatched:
 				return fmt.Sprintf("attempt %d of %s is under way, with the input that the job has", a.Attempt, named(t.name(at), at.undo))
 			case job.Waiting:
-				return named(t.name(at), at.undo) + " waits, for what it was asked with the input that the job has"
+				return named(t.name(at), at.undo) + " waits, for a task made from the input that the job has"
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func (t *turn) undoOver(i int) bool {
 // untilSettled says what settles the outcome of a step.
 func (t *turn) untilSettled() string {
 	if t.forwards() {
-		return "settle it as not done when nothing of it stands, or undo the job"
+		return "settle it as not done when no effect of it stands, or undo the job"
 	}
 	return "settle its undo first"
 }
@@ -193,7 +193,7 @@ func (t *turn) mustStay(i int) string {
 	case s.Forward.Unknown:
 		return "which may have had an effect"
 	case t.fixed(side{i, true}), s.Undo.State == job.Failed:
-		return "whose undo is " + where(s.Undo)
+		return "which has an undo that is " + where(s.Undo)
 	}
 	return ""
 }

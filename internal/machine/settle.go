@@ -67,13 +67,13 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 	case a.State == job.Done:
 		return name + " is done"
 	case a.State == job.Irreversible && !e.Done:
-		return name + " cannot be done here, and was not; whoever has undone it elsewhere settles it as done"
+		return name + " cannot be done here, and was not; settle it as done if it was undone elsewhere"
 	case a.State == job.Irreversible:
 		return ""
 	case at.undo == t.forwards() && at.undo:
 		return fmt.Sprintf("%s: the job is %s, and not being undone", name, t.stands())
 	case at.undo == t.forwards() || t.job.ProcessState.Finished() && !at.undo:
-		return fmt.Sprintf("%s: the job is %s, and of it only undos can be settled", name, t.stands())
+		return fmt.Sprintf("%s: the job is %s, and only its undos can be settled", name, t.stands())
 	case a.State == job.Skipped || at.undo && t.nothingToUndo(at.step):
 		return t.skippedAlready(at)
 	case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:
@@ -81,7 +81,7 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 	case a.Held():
 		return name + " was completed" + by(a, job.StepCompleted{}) + ", which counts when its attempt has ended"
 	case a.State == job.Dispatched && t.shared(at):
-		return fmt.Sprintf("attempt %d of %s may be running, and nobody can be asked whether it is; without a reply it ends at %s",
+		return fmt.Sprintf("attempt %d of %s may be running, and has no claim to look at; without a reply it ends at %s",
 			a.Attempt, name, a.LookAt.UTC().Format(time.RFC3339))
 	default:
 		return ""
@@ -125,7 +125,7 @@ func (t *turn) nothingToUndo(step int) bool {
 
 func (t *turn) skippedAlready(at side) string {
 	if at.undo {
-		return fmt.Sprintf("there is nothing to undo of step %s", t.name(at))
+		return fmt.Sprintf("step %s has no effect to undo", t.name(at))
 	}
 	return named(t.name(at), at.undo) + " is skipped"
 }

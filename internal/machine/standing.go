@@ -10,8 +10,8 @@ import (
 // The faulty ways in which a job stands still. No save of the engine leaves one; a manual edit of the store, a
 // partial restore or a bug does.
 const (
-	nothingUnderWay = "unfinished, and nothing is under way or waited for"
-	keyTooLate      = "unfinished, and its key is later than what is due"
+	nothingUnderWay = "unfinished, without an attempt under way or a wait"
+	keyTooLate      = "unfinished, and its key is later than its next deadline"
 )
 
 // Standing names the faulty way in which a job stands still at now, though every step may be consistent: it should

@@ -66,7 +66,7 @@ func (t *turn) undoBegan() string {
 		case s.Undo.State == job.Done:
 			return "the undo of " + s.Name + " is done; redo begins again once all is undone"
 		case s.Undo.Completion != nil:
-			return "somebody has said how the undo of " + s.Name + " went; redo begins again once all is undone"
+			return "a person has said how the undo of " + s.Name + " went; redo begins again once all is undone"
 		case s.Undo.Unknown, t.job.Settled(s.Undo) != nil:
 			return "the undo of " + s.Name + " may have had an effect; redo begins again once all is undone"
 		}

@@ -233,7 +233,7 @@ func TestVerbsAreAskedForByForms(t *testing.T) {
 	if got := w.post("jobs/held/ask/explode", nil); got.status != http.StatusNotFound {
 		t.Errorf("a verb that is none: got %d, want 404", got.status)
 	}
-	w.get("jobs/held/ask/cancel").wants(t, "undoes what was done")
+	w.get("jobs/held/ask/cancel").wants(t, "undoes its steps")
 	w.post("jobs/held/ask/cancel", url.Values{"reason": {"no wind"}})
 	close(w.hold)
 	w.until("held", in(makegood.JobCancelled))
