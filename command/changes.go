@@ -29,8 +29,7 @@ const (
 	maxChangeLine = 64 << 10
 )
 
-// checkChanges refuses a --changes that is neither stderr, live nor a URL. It may hold a secret, and is in no
-// message.
+// checkChanges refuses a --changes that is neither stderr, live nor a URL. It may hold a secret, and is in no message.
 func checkChanges(to string) error {
 	if to == "" || to == changesToStderr || to == changesLive || webhook.IsAddress(to) {
 		return nil

@@ -178,8 +178,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	return nil
 }
 
-// getting returns the command that shows a job of this process. url points to the URL of its page, once that is
-// known.
+// getting returns the command that shows a job of this process. url points to the URL of its page, once that is known.
 func (o devOptions) getting(cmd *cobra.Command, url *string) func(id string) string {
 	return func(id string) string {
 		return strings.TrimSpace(cmd.Root().Name() + " get " + id + " " + o.where(*url).Flags)

@@ -100,8 +100,7 @@ func getJob(cmd *cobra.Command, jobs api.Reader, id string) (makegood.Job, error
 	return job, failed(cmd, err)
 }
 
-// offering is a source of jobs that knows the allowed actions: a process does, and a folder that is only read does
-// not.
+// offering is a source of jobs that knows the allowed actions: a process does, and a folder that is only read does not.
 type offering interface {
 	Offers(ctx context.Context, id string) (makegood.Offers, error)
 }

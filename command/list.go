@@ -250,8 +250,7 @@ func printList(w io.Writer, jobs []api.Listed) {
 // maxReportBytes is how much a list shows of what an attempt has reported.
 const maxReportBytes = 60
 
-// reportOf is the last progress report of the first attempt of a job that has one; empty: none has, or it is not
-// known.
+// reportOf is the last progress report of the first attempt of a job that has one; empty: none has, or it is not known.
 func reportOf(j api.Listed) string {
 	if j.Job == nil {
 		return ""

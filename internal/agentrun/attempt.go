@@ -153,8 +153,7 @@ func (a *attempt) do() error {
 	worked, returned := a.work()
 	switch {
 	case !returned && a.batch.Err() != nil:
-		// As if the process had died under it: the attempt is interrupted at the next start, or ends at
-		// its CompleteBy.
+		// As if the process had died under it: the attempt is interrupted at the next start, or ends at its CompleteBy.
 		a.note(slog.LevelError, "the agent did not stop, and was given up", "stuck", "agent", a.task.Agent, "patience", StopPatience)
 		return context.Cause(a.batch)
 	case !returned || a.lease.silent():
@@ -235,8 +234,8 @@ func (a *attempt) claim() error {
 	return nil
 }
 
-// tryAgain goes on with a first try that has failed, until one succeeds or its error is settled. It is made for that alone: the
-// first try is nearly always the only one.
+// tryAgain goes on with a first try that has failed, until one succeeds or its error is settled. It is made for that
+// alone: the first try is nearly always the only one.
 func (a *attempt) tryAgain(ctx context.Context, failed error, try func() error, settled func(error) bool, limit backoff.RetryOption) error {
 	first := true
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {

@@ -1,5 +1,5 @@
-// Package filter is the table of what jobs can be found by: the parameters of the API's lists, the flags of the command, and
-// the words of both search boxes are made of it. store.Filter says what each means; this package finds nothing.
+// Package filter is the table of filters: the parameters of the API's lists, the flags of the command, and the words of
+// both search boxes. store.Filter has their meaning; this package finds no job.
 package filter
 
 import (
@@ -40,8 +40,8 @@ type Parameter struct {
 	Values []string
 }
 
-// Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long ago as
-// that time before now, in RFC 3339. Any other text stays as it is, for protocol.ReadFilter to refuse.
+// Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long
+// ago as that time before now, in RFC 3339. Any other text stays as it is, for protocol.ReadFilter to refuse.
 func (p Parameter) Read(text string, now time.Time) string {
 	if p.Kind == Time {
 		if ago, err := makegood.ParseDuration(text); err == nil {
@@ -64,8 +64,8 @@ type Word struct {
 // short are the names that a person may type instead of longer ones.
 var short = map[string]string{"id": "id-prefix", "reason": "reason-prefix"}
 
-// Split parts what a person typed into filters, NAME:VALUE, and free words. An error names a filter that is not known, and
-// the known one that is nearest.
+// Split parts what a person typed into filters, NAME:VALUE, and free words. An error names a filter that is not known,
+// and the known one that is nearest.
 func Split(text string) (filters []Word, free []string, err error) {
 	for word := range strings.FieldsSeq(text) {
 		name, value, isFilter := strings.Cut(word, ":")

@@ -1,9 +1,9 @@
-// Package login lets known callers in: by a bearer token, by a header that a trusted reverse proxy sets, or by the cookie of a
-// browser that has signed in with a token. It gives each caller a name and a role, and refuses a reader every request that could
-// change something.
+// Package login lets known callers in: by a bearer token, by a header that a trusted reverse proxy sets, or by the
+// cookie of a browser that has signed in with a token. It gives each caller a name and a role, and refuses a reader
+// every request that could make a change.
 //
-// It knows no route by heart: Config says which patterns are open and which are those of agents. Every other request needs a
-// reader or an operator, so a route that nobody thought of is closed. The patterns are matched by http.ServeMux, as they are
+// It knows no route by heart: Config says which patterns are open and which are those of agents. Every other request
+// needs a reader or an operator, so a forgotten route is closed. The patterns are matched by http.ServeMux, as they are
 // matched behind the guard, and a path that is not clean is redirected before anything else is asked of it.
 package login
 
@@ -27,11 +27,11 @@ type Role string
 
 // The roles.
 const (
-	// Reader may see everything, and change nothing.
+	// Reader may see everything, and make no change.
 	Reader Role = "reader"
 	// Operator may do everything but speak as an agent.
 	Operator Role = "operator"
-	// Agent may take the tasks of the agent of its name, reply to them, and do nothing else.
+	// Agent may take the tasks of the agent of its name, and reply to them.
 	Agent Role = "agent"
 )
 
@@ -52,9 +52,9 @@ type Config struct {
 	Tokens *Tokens
 	// Proxy names callers by a header. The zero value trusts no proxy.
 	Proxy Proxy
-	// Open are the patterns of http.ServeMux that need no login: health, and completion links, which carry a token of their own.
+	// Open are the patterns of http.ServeMux that need no login: health, and completion links, which carry a token.
 	Open []string
-	// Agents are the patterns of agents, with {agent} in them. Without Tokens they are open here, and the handler checks the caller.
+	// Agents are the patterns of agents, with {agent} in them. Without Tokens they are open here: the handler checks.
 	Agents []string
 	// Host and Names are those under which browsers may sign in: see origin.Rules.
 	Host  string

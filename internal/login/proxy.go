@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Proxy lists the reverse proxies that may name callers. A header counts only from their addresses, as the
-// connection has them: no other header (X-Forwarded-For) changes whose request it is.
+// Proxy lists the reverse proxies that may name callers. A header counts only from their addresses, as the connection
+// has them: no other header (X-Forwarded-For) changes the caller of a request.
 type Proxy struct {
 	// Header names the caller, such as X-Forwarded-User. Empty: no proxy is trusted.
 	Header string
@@ -60,8 +60,8 @@ func ReadOperators(file string) ([]string, error) {
 	return names, nil
 }
 
-// callerOf returns the caller that a trusted proxy names; known is false without one. A header that was sent twice is refused: one of
-// the two may be the caller's own.
+// callerOf returns the caller that a trusted proxy names; known is false without one. A header that was sent twice is
+// refused: one of the two may be the caller's own.
 func (p Proxy) callerOf(r *http.Request) (c Caller, known bool, err error) {
 	if p.Header == "" || !p.trusts(r.RemoteAddr) {
 		return Caller{}, false, nil

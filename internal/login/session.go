@@ -21,7 +21,7 @@ const (
 	maxSessions = 10_000
 	// maxLoginForm is how large the form may be, in bytes.
 	maxLoginForm = 8 << 10
-	// cookieName is the name of the cookie over http; over https the prefix __Host- precedes it, which no other host can set.
+	// cookieName is the name of the cookie over http; over https __Host- precedes it, which no other host can set.
 	cookieName = "makegood"
 )
 

@@ -23,9 +23,10 @@ type said struct {
 }
 
 func (s *said) add(place, text string) {
-	s.words += len(strings.Fields(text))
+	words := strings.Fields(text)
+	s.words += len(words)
 	for i, h := range habits {
-		n := len(h.found.FindAllString(text, -1))
+		n := len(h.found.FindAllString(strings.Join(words, " "), -1))
 		s.counts[i] += n
 		s.places[i] = append(s.places[i], slices.Repeat([]string{place}, n)...)
 	}

@@ -47,7 +47,7 @@ func (Replies) AgentSilent(context.Context, string) error { return nil }
 
 var _ notify.Asker = Replies{}
 
-// Ask sends the question to the queue of a registered name. It holds the completion token: who reads that queue may answer.
+// Ask sends the question to the queue of a registered name. It holds the completion token: its readers may answer.
 func (r Replies) Ask(ctx context.Context, name string, q notify.Question) error {
 	queue, ok := r.Queues[name]
 	if !ok {

@@ -106,8 +106,7 @@ func nets(o Order, want int) []string {
 	return found
 }
 
-// checkError leaves the reservation open: its release waits for the refund, unless the workflow
-// undoes side by side.
+// checkError leaves the reservation open: its release waits for the refund, unless the workflow undoes side by side.
 func checkError(o Order) []string {
 	var found []string
 	if o.Refused[Refund] == 0 {

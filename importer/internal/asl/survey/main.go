@@ -2,9 +2,9 @@
 //
 //	go run ./importer/internal/asl/survey -dir .build/definitions
 //
-// It gets archives of registries by their clients into the folder, where they are not there yet, and reads every definition
-// that is in it, in whatever folder: what somebody has put there is read, too. Nothing of theirs is kept in the tree but facts:
-// where a definition is, how many states of which type it has, and what became of them.
+// It gets archives of registries by their clients into the folder, where they are not there yet, and reads every
+// definition that is in it, in whatever folder: what somebody has put there is read, too. Nothing of theirs is kept in
+// the tree but facts: where a definition is, how many states of which type it has, and what became of them.
 package main
 
 import (
