@@ -90,7 +90,7 @@ func (p *Payload) UnmarshalJSON(text []byte) error {
 		if mismatch.Field != "" {
 			what = mismatch.Field
 		}
-		err = fmt.Errorf("%s is a JSON %s; a reference is what was given when the payload was written", what, mismatch.Value)
+		err = fmt.Errorf("%s is a JSON %s; want the reference returned when the payload was written", what, mismatch.Value)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", limits.PayloadMark, err)

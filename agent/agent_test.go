@@ -59,7 +59,7 @@ func TestWhatCannotBeHandledIsFinalAndSurelyNotAppliedAndSaysWhy(t *testing.T) {
 		{"wrong type inside", lenient, makegood.Task{Action: "book", Input: json.RawMessage(`{"to":{"city":[]}}`)}, "input.to.city: is a JSON array, want a string"},
 		{"wrong type of all", lenient, makegood.Task{Action: "book", Input: json.RawMessage(`[]`)}, "input: is a JSON array, want an object"},
 		{"unknown field", strict, makegood.Task{Action: "book", Input: json.RawMessage(`{"skuu":"a"}`)}, `input: unknown field "skuu"`},
-		{"two values", lenient, makegood.Task{Action: "book", Input: json.RawMessage(`{} {}`)}, "input: something follows the JSON value"},
+		{"two values", lenient, makegood.Task{Action: "book", Input: json.RawMessage(`{} {}`)}, "input: more text follows the JSON value"},
 		{"undo as a step", lenient, makegood.Task{Action: "unbook"}, `action "unbook" of agent shop undoes; it cannot be a step of its own`},
 		{"wrong output", lenient, makegood.Task{Action: "unbook", Undo: undo}, "output of the step.id: is a JSON number, want a string"},
 	} {

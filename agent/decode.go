@@ -32,7 +32,7 @@ func decodeJSON(what string, from json.RawMessage, into any, strict bool) error 
 		return refuse("%s", describe(what, err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return refuse("%s: something follows the JSON value", what)
+		return refuse("%s: more text follows the JSON value", what)
 	}
 	return nil
 }

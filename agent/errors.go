@@ -13,7 +13,7 @@ var (
 	// ErrWithdrawn: the job no longer needs the result, because it is to be undone. The attempt still stands until its
 	// CompleteBy, and its reply until then counts: a success says that there is an effect to undo, NotApplied that there
 	// is none.
-	ErrWithdrawn = errors.New("withdrawn: nobody wants the result any more")
+	ErrWithdrawn = errors.New("withdrawn: the result is not wanted any more")
 	// ErrOver: the attempt is over. Another may have begun, and the reply of this one is ignored.
 	ErrOver = errors.New("the attempt is over")
 )

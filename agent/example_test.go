@@ -146,5 +146,5 @@ func ExampleHeartbeat() {
 	task := makegood.Task{Action: "import", Input: json.RawMessage("3")}
 	_, err := importer.Handle(agentctx.NewContext(context.Background(), task, withdrawn{}), task)
 	fmt.Println(err)
-	// Output: page 1 of 3: withdrawn: nobody wants the result any more
+	// Output: page 1 of 3: withdrawn: the result is not wanted any more
 }

@@ -39,7 +39,7 @@ func encode(v any) ([]byte, error) {
 // call tries a request until it is answered or the patience ends, and reads the answer into out.
 func (c *remote) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
 	if err := limits.CheckWho(api.Who(ctx)); err != nil {
-		return 0, &api.InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
+		return 0, &api.InvalidError{Message: fmt.Sprintf("name of the caller: %v", err)}
 	}
 	var body []byte
 	if in != nil {

@@ -35,7 +35,7 @@ func newAway() *http.Client {
 func (c *remote) awayRequest(ctx context.Context, door payloadDoor, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, door.Method, door.URL, body)
 	if err != nil {
-		return nil, c.unreachable(errors.New("it leads to a payload store at what is no URL"))
+		return nil, c.unreachable(errors.New("it leads to a payload store at an address that is no URL"))
 	}
 	if !safe(r.URL) {
 		return nil, c.unreachable(fmt.Errorf("it leads to a payload store at %s://%s: want https", r.URL.Scheme, r.URL.Host))
@@ -99,7 +99,7 @@ func (c *remote) refusedAway(r *http.Request, answer *http.Response) error {
 	}
 	advice := ""
 	if answer.StatusCode == http.StatusForbidden {
-		advice = ": the request that it was led to is not allowed. May the role of whoever made it use the bucket and its key?"
+		advice = ": the request that it was led to is not allowed. May the role of its maker use the bucket and its key?"
 	}
 	err = c.unreachable(fmt.Errorf("the payload store at %s answered %d (%s)%s", r.URL.Host, answer.StatusCode, said.Code, advice))
 	switch status := answer.StatusCode; {

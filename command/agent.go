@@ -28,15 +28,15 @@ func newAgent(agents []agent.Handler) *cobra.Command {
 takes tasks from the agent's queue, works as long as a step may take, and replies. The stack's own function of
 that agent must not poll the queue; docs/long-steps.md says how, and what the credentials must allow.
 
-SIGTERM, or Ctrl-C, lets it take no more tasks; what it has received and not begun is handed back at once, and
-what runs may go on for the grace time. Then it is told to stop. A second signal ends it at once. What is cut
-off, or killed, is silent: the job makes the next attempt when the step's heartbeat has passed.
+SIGTERM, or Ctrl-C, lets it take no more tasks; a task received and not begun is handed back at once, and
+an attempt that runs may go on for the grace time. Then it is told to stop. A second signal ends it at once. An attempt cut
+off, or killed, sends no reply: the job makes the next attempt when the step's heartbeat has passed.
 
 It logs in JSON on standard error. ` + stack.VarTable + ` and ` + stack.VarQueuePrefix + `, where they are set, say where
 the stack's table and queues are, and CloudFormation is not asked.
 
-Exit status: 0 it was asked to stop, and nothing was cut off; 1 bad usage, or no such agent, stack or queue; 3
-it was asked to stop, and some work was cut off.`,
+Exit status: 0 it was asked to stop, and no attempt was cut off; 1 bad usage, or no such agent, stack or queue; 3
+it was asked to stop, and some attempts were cut off.`,
 		Example: `  makegood agent payments --stack shop-prod
   makegood agent render --stack films-prod --concurrency 2 --grace 10m --health :8080`,
 		Args: func(_ *cobra.Command, args []string) error {

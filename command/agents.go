@@ -22,11 +22,11 @@ func newAgents() *cobra.Command {
 		Use:   "agents",
 		Short: "Show how the agents stand",
 		Long: `Show how the agents stand: how many tasks wait for each, for how long, how many it has taken and not ended, how its
-attempts ended in the last minutes, whether it is paused, and which workflows ask it for something. Of an agent outside it says
+attempts ended in the last minutes, whether it is paused, and which workflows use it. Of an agent outside it says
 how many processes have asked for its tasks in the last 30 s, and, where none has, how long ago the last one did.
 
-A dash stands for what is not known: of a stack SQS says about how many tasks there are, and the metrics say the rest; what
-an agent outside has taken is in its own process.
+A dash stands for an unknown figure: of a stack SQS says about how many tasks there are, and the metrics say the rest; the tasks
+that an agent outside has taken are known in its own process alone.
 
 Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`,
 		Example: "  makegood agents\n  makegood agents --json | jq '.agents[] | select(.waiting > 1000).name'",
@@ -93,7 +93,7 @@ func stateOf(a api.Agent, now time.Time) string {
 	case a.Problem != "":
 		return "cannot be asked: " + plain.Line(a.Problem)
 	case a.Hold == nil && absent:
-		return fmt.Sprintf("nobody asks for its tasks, for %s", now.Sub(since).Round(time.Second))
+		return fmt.Sprintf("no process has asked for its tasks for %s", now.Sub(since).Round(time.Second))
 	case a.Hold == nil:
 		return "works"
 	case a.Hold.ReleasedAt != nil:

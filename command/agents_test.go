@@ -19,8 +19,8 @@ func TestAgentsOutsideAreSeenInTheList(t *testing.T) {
 		{Name: "pilot", Place: api.AgentOutside, Polls: &api.AgentPolls{Waiting: 1, Instances: 2, LastAt: &now, Since: last}},
 	}, now)
 	lines := strings.Split(out.String(), "\n")
-	if !strings.Contains(lines[1], " 0  ") || !strings.Contains(lines[1], "nobody asks for its tasks, for 41s") {
-		t.Errorf("got %q, want that nobody asks for the courier's tasks", lines[1])
+	if !strings.Contains(lines[1], " 0  ") || !strings.Contains(lines[1], "no process has asked for its tasks for 41s") {
+		t.Errorf("got %q, want that no process has asked for the courier's tasks", lines[1])
 	}
 	if !strings.Contains(lines[2], " 2  ") || !strings.Contains(lines[2], "works") {
 		t.Errorf("got %q, want two processes", lines[2])

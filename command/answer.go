@@ -33,15 +33,15 @@ func newAnswer() *cobra.Command {
 		Use:   "answer JOB... STEP ANSWER",
 		Short: "Answer what an approval asks, of one job or many",
 		Long: `Answer the question of an approval that waits, with one of its choices. The first answer wins, the same again is the
-same, and another one is refused with what stands. A step that waits and asks nothing is left alone: complete gives it an output.
+same, and another one is refused with the answer that stands. A step that waits without a question is left alone: complete gives it an output.
 
 It takes one job, several, - (their ids on standard input, one a line, or what list --json prints), or the filters of list, which
-find jobs that wait at STEP unless they say something else. What a filter finds is asked about on a terminal; elsewhere --yes is
-needed. --dry-run shows each question, and what would follow. Cut off, the same command goes on with what is left.
+find jobs that wait at STEP unless they say otherwise. On a terminal the command asks before it acts on jobs of a filter; elsewhere --yes is
+needed. --dry-run shows each question, and what would follow. Cut off, the same command goes on with the jobs that are left.
 
 Exit status of one job: 0 it is stored, or was so already; 1 bad usage, refused, or no such job or stack; 3 the API
 or AWS cannot be reached, and it is not known whether it was taken: ask again. Of many: 0 all are stored, or were so
-already; 1 bad usage, nothing was done; 2 some were refused; 3 it was cut off, or of some it is not known.`,
+already; 1 bad usage, no job was changed; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 		Example: `  makegood answer trip-7 approve reject --why 'over budget'
   makegood answer --workflow trip approve approve --dry-run
   makegood answer --workflow trip --since 24h approve approve --who ann --yes
@@ -65,7 +65,7 @@ already; 1 bad usage, nothing was done; 2 some were refused; 3 it was cut off, o
 	o.baseFlags(cmd)
 	o.askedBy(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&a.at.Why, "why", "", "what is said of the answer beside it, a `text`; some approvals want it")
+	flags.StringVar(&a.at.Why, "why", "", "the reason for the answer, a `text`; some approvals want it")
 	flags.BoolVar(&a.at.Undo, "undo", false, "the approval is the step's undo")
 	flags.IntVar(&a.at.Round, "round", 0, "refuse it in another round of the job than this `number`")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ func (a answering) asks(offers makegood.Offers) (makegood.StepOffers, makegood.O
 	step, _ := domain.OffersOfStep(offers, a.at.Step, a.at.Undo)
 	complete, there := domain.StepOffer(step, domain.AskComplete)
 	if !there {
-		complete = makegood.Offer{Effect: limits.OfferRefused, Reason: "step " + a.at.Step + " asks nothing now"}
+		complete = makegood.Offer{Effect: limits.OfferRefused, Reason: "step " + a.at.Step + " asks no question now"}
 	}
 	return step, complete
 }
@@ -118,7 +118,7 @@ func (a answering) asks(offers makegood.Offers) (makegood.StepOffers, makegood.O
 func (a answering) misfit(step makegood.StepOffers) string {
 	switch {
 	case len(step.Choices) == 0:
-		return "step " + a.at.Step + " is no approval and asks nothing: complete gives it an output"
+		return "step " + a.at.Step + " is no approval and asks no question: complete gives it an output"
 	case !slices.Contains(step.Choices, a.answer):
 		return fmt.Sprintf("%q is none of its answers, which are %s", a.answer, strings.Join(step.Choices, ", "))
 	}

@@ -70,7 +70,7 @@ func TestManyQuestionsAreAnsweredByOneCommand(t *testing.T) {
 	wants(t, 0, "completed by ann (it is spring)", "get", "approvals-3", "--addr", c.url)
 	// The step that waits and asks nothing waits still.
 	wants(t, 0, "approve  waiting", "get", "cooling-0", "--addr", c.url)
-	wants(t, codeUsage, "is no approval and asks nothing", "answer", "cooling-0", "approve", "approve", "--addr", c.url)
+	wants(t, codeUsage, "is no approval and asks no question", "answer", "cooling-0", "approve", "approve", "--addr", c.url)
 	c.submit(t, "more", 1)
 	wants(t, 0, "more-0  Pending: Is it so? ends the step, with this output; onAnswer: stop\n", "answer", "--workflow", "more", "approve", "reject", "--dry-run", "--addr", c.url)
 	wants(t, 0, "more-0  Pending: Is it so? ends the step, with this output\n", "answer", "--workflow", "more", "approve", "approve", "--dry-run", "--addr", c.url)

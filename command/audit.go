@@ -23,10 +23,10 @@ func newAudit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Look for jobs that the index has lost",
-		Long: `Look at all jobs for those with a wrong index entry, or none: unfinished jobs that no sweep
-would find, entries that lead to no job, and jobs that stand still, though every step of them is consistent,
+		Long: `Look through all jobs for a wrong index entry, or none: unfinished jobs that no sweep
+would find, entries that lead to no job, and jobs that stand still, though each of their steps is consistent,
 until a sweep that comes too late. There should be none. The Supervisor looks for them too, a page at a time,
-and puts them back; this looks at all of them at once: at the process at --addr, at a deployed stack, or in the
+and puts them back; this looks at all jobs at once: at the process at --addr, at a deployed stack, or in the
 folder that --data names, where it does not see jobs that stand still.
 
 --mend puts the jobs back: their due work is done, and they are in the index again. It needs a
@@ -45,7 +45,7 @@ not; 3 the API or AWS cannot be reached, or the walk was cut off.`,
 	}
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
-	cmd.Flags().BoolVar(&o.mend, "mend", false, "put back what was found")
+	cmd.Flags().BoolVar(&o.mend, "mend", false, "put the found jobs back")
 	cmd.MarkFlagsMutuallyExclusive("mend", "data")
 	return cmd
 }

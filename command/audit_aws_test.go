@@ -61,7 +61,7 @@ func TestAnAuditOfAStackFindsAJobThatStandsStill(t *testing.T) {
 	if err := s.store.Save(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
-	if out, _ := s.run(t, codeOtherwise, "audit", "--mend"); !strings.Contains(out, "still  Pending  unfinished, and nothing is under way or waited for  put back\n1 job looked at, 1 found astray, 1 put back") {
+	if out, _ := s.run(t, codeOtherwise, "audit", "--mend"); !strings.Contains(out, "still  Pending  unfinished, without an attempt under way or a wait  put back\n1 job looked at, 1 found astray, 1 put back") {
 		t.Errorf("audit --mend: got %q", out)
 	}
 	if out, _ := s.run(t, 0, "audit"); !strings.Contains(out, "1 job looked at, 0 found astray") {

@@ -22,7 +22,7 @@ integrity check, and the number of jobs counted two ways.
 
 The copy holds what jobs hold, inputs and outputs, and the key of the payloads: keep it as you keep the folder.
 
-Exit status: 0 it is copied and checked; 1 bad usage, nothing was written; 3 it failed, and FOLDER is no backup.`,
+Exit status: 0 it is copied and checked; 1 bad usage, no file was written; 3 it failed, and FOLDER is no backup.`,
 		Example: "  makegood backup --data ./data ./backups/monday\n  makegood backup --data ./data ./backups/monday --json",
 		Args:    one("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,14 +43,14 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP",
 		Short: "Make a data folder of a backup",
-		Long: `Make a data folder of a backup. It writes nothing over: --data must name a folder that is not there, or is empty, and none on
+		Long: `Make a data folder of a backup. It overwrites no file: --data must name a folder that is not there, or is empty, and none on
 which an engine runs. Every file is compared with the list of the backup, and the jobs are counted, before the folder has a store.
 
-An engine on it goes on from the moment of the backup: what was done since is done again, under the same idempotency keys, and
-what was submitted since is not there. End the engine that ran before, and the agents outside of it, before you begin; docs/production.md
+An engine on it goes on from the moment of the backup: work done since is done again, under the same idempotency keys, and
+jobs submitted since are not there. End the engine that ran before, and the agents outside its process, before you begin; docs/production.md
 says what else to look at.
 
-Exit status: 0 it is restored; 1 bad usage, nothing was written; 3 it failed, and no engine begins on the folder.`,
+Exit status: 0 it is restored; 1 bad usage, no file was written; 3 it failed, and no engine begins on the folder.`,
 		Example: "  makegood restore ./backups/monday --data ./data",
 		Args:    one("BACKUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -29,8 +29,7 @@ const (
 	maxChangeLine = 64 << 10
 )
 
-// checkChanges refuses a --changes that is neither stderr, live nor a URL. It may hold a secret, and is in no
-// message.
+// checkChanges refuses a --changes that is neither stderr, live nor a URL. It may hold a secret, and is in no message.
 func checkChanges(to string) error {
 	if to == "" || to == changesToStderr || to == changesLive || webhook.IsAddress(to) {
 		return nil
@@ -169,7 +168,7 @@ func printChanges(cmd *cobra.Command, stream io.Reader, asJSON bool) error {
 			makegood.Change
 		}
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
-			return fmt.Errorf("what came is no change: %w", err)
+			return fmt.Errorf("the line received is no change: %w", err)
 		}
 		var err error
 		switch {

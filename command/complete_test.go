@@ -84,9 +84,9 @@ func TestAWorkflowThatNobodyKnowsIsSaidToBeUnknown(t *testing.T) {
 		code       int
 	}{
 		{"--addr " + url + " --workflow x", "no jobs\n", 0},
-		{"--addr " + url + " --workflow y", "nobody knows a workflow y; known are [x]\n", codeUsage},
+		{"--addr " + url + " --workflow y", "there is no workflow y; there are [x]\n", codeUsage},
 		{"--data " + dir + " --workflow x --state error", "no jobs\n", 0},
-		{"--data " + dir + " --workflow y", "nobody knows a workflow y: no engine on " + dir + " had one\n", codeUsage},
+		{"--data " + dir + " --workflow y", "there is no workflow y: no engine on " + dir + " had one\n", codeUsage},
 	} {
 		code, stdout, stderr := ask(t, append([]string{"list"}, strings.Fields(c.args)...)...)
 		if code != c.code || stdout+stderr != c.want {

@@ -35,7 +35,7 @@ func parseConcurrency(given []string, here []agent.Handler, outside []embedded.O
 	}
 	for name := range limits.Agents {
 		if slices.ContainsFunc(outside, func(o embedded.Outside) bool { return o.Name == name }) {
-			wrong = append(wrong, fmt.Errorf("--concurrency %s: the agent runs in processes outside, and each of them says how many of its attempts run at once (docs/limit-an-agent.md)", name))
+			wrong = append(wrong, fmt.Errorf("--concurrency %s: the agent runs in processes outside, and each process says how many of its attempts run at once (docs/limit-an-agent.md)", name))
 		} else if !slices.Contains(names, name) {
 			wrong = append(wrong, fmt.Errorf("--concurrency %s: no such agent runs here; there are %s", name, strings.Join(names, ", ")))
 		}

@@ -66,7 +66,7 @@ file. Costs that belong to no job are not in the sum (polling, sweeps, logs, sto
 a count: those that were born before their stack counted, and all of an engine in a process, which does not use AWS.
 Their number is printed.
 
-Of a stack no index leads to jobs at their end: a sum reads the whole table, half a read unit for each 4 KB of it. It asks
+Of a stack no index leads to jobs at their end: a sum reads the whole table, half a read unit for each 4 KB. It asks
 first, or needs --scan. What changes while it reads is counted as it was or as it is.
 
 Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`, makegood.ListPrices().Region, makegood.ListPrices().Date),
@@ -81,7 +81,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
 	o.found.add(cmd, &o.remote)
-	cmd.Flags().StringVar(&o.by, "by", costByWorkflow, fmt.Sprintf("what is summed up `by`: %v", costBy()))
+	cmd.Flags().StringVar(&o.by, "by", costByWorkflow, fmt.Sprintf("the group of each sum, `by`: %v", costBy()))
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "show at most this `many`; the rest is in the total")
 	cmd.Flags().StringVar(&o.prices, "prices", "", "price by this `file`")
 	cmd.Flags().StringVar(&o.region, "region", "", "refuse prices that are not of this `region`")
@@ -275,7 +275,7 @@ func (c *costs) each(ctx context.Context, jobs api.Reader, filter api.Filter, li
 }
 
 // errNoDetails: a folder does not list jobs with their steps, so its jobs cannot be counted by agent.
-var errNoDetails = errors.New("--by agent: ask a process or a stack: nothing is counted of the jobs of a folder")
+var errNoDetails = errors.New("--by agent: ask a process or a stack: the jobs of a folder have no count")
 
 // split splits what each job has cost among its agents.
 func (c *costs) split(ctx context.Context, jobs api.Reader, filter api.Filter, told func(n int)) error {
@@ -339,7 +339,7 @@ func (c *costs) print(w io.Writer) {
 	_ = table.Flush() // a closed standard output is no error
 	fmt.Fprintf(w, "prices of %s, %s; polling, sweeps, logs and storage belong to no job\n", c.Prices.Region, c.Prices.Date)
 	if unknown := c.All.Jobs - c.All.Counted; unknown > 0 {
-		fmt.Fprintf(w, "of %s it is not known what they have cost: nothing was counted\n", thousands(unknown, "job"))
+		fmt.Fprintf(w, "of %s the cost is unknown: their use was not counted\n", thousands(unknown, "job"))
 	}
 }
 

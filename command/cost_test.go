@@ -75,7 +75,7 @@ func TestCostsAreSummedUpByWorkflowTheDearestFirst(t *testing.T) {
 	if c.All.Jobs != 4 || c.All.Counted != 3 || c.All.Spent.WriteUnits != 40 || c.All.Dollars != makegood.ListPrices().Dollars(c.All.Spent) {
 		t.Errorf("all: got %+v", c.All)
 	}
-	wants(t, 0, "of 1 job it is not known what they have cost", "cost", "--addr", countedStack(t))
+	wants(t, 0, "of 1 job the cost is unknown", "cost", "--addr", countedStack(t))
 }
 
 // What a job has cost is split among its agents, and nothing of it is lost or doubled.
@@ -143,5 +143,5 @@ func TestOfAnEngineInAProcessNothingIsCounted(t *testing.T) {
 		_, err := c.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: fmt.Sprint("o-", i), Input: json.RawMessage(`{"total":1}`)})
 		must(t, err)
 	}
-	wants(t, 0, "of 2 jobs it is not known what they have cost: nothing was counted", "cost", "--addr", url)
+	wants(t, 0, "of 2 jobs the cost is unknown: their use was not counted", "cost", "--addr", url)
 }

@@ -26,7 +26,7 @@ func newCount() *cobra.Command {
 	var o countOptions
 	cmd := &cobra.Command{
 		Use:   "count",
-		Short: "Count jobs by what they are alike in",
+		Short: "Count jobs in groups",
 		Long: fmt.Sprintf(`Count the jobs that the filters of list find, by one or more of %v. A job that stands at several
 steps counts with each of them, and of their agents, so these may add up to more than there are jobs. What changes while
 it counts is counted as it was or as it is.
@@ -44,7 +44,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
 	o.found.add(cmd, &o.remote)
-	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(api.ByState)}, fmt.Sprintf("what they are counted `by`: %v", protocol.Facets()))
+	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(api.ByState)}, fmt.Sprintf("the groups to count `by`: %v", protocol.Facets()))
 	scanFlag(cmd, &o.scan)
 	completeFlag(cmd, "by", completeFacets)
 	return cmd
@@ -115,8 +115,8 @@ func newErrors() *cobra.Command {
 	var o errorsOptions
 	cmd := &cobra.Command{
 		Use:   "errors",
-		Short: "Show what waits for a person, by workflow, step and kind of reason",
-		Long: `Count the jobs in Error and the paused ones: what waits for a person. Those in Error are counted by their
+		Short: "Show the jobs that wait for a person, by workflow, step and kind of reason",
+		Long: `Count the jobs in Error and the paused ones, which wait for a person. Those in Error are counted by their
 workflow, the step at which they stopped, and the kind of its error, each with the one that waits longest, since when, and
 the command that lists them. A job that stopped for another reason than a step (its own timeout, a definition that is
 broken) has no step, and an error without a kind none.

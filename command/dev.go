@@ -64,17 +64,17 @@ and http. The other verbs find it at --addr; GET /api/openapi.json describes the
 
 With --data everything is kept in that folder: killed and started again, it goes on where it was cut
 off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
-Without --data nothing is kept. A workflow file of the folder that changes is read again: new jobs go by it,
-those that are there keep theirs; one that is wrong changes nothing, and says why. Files that are linked are
+Without --data no job outlives the process. A workflow file of the folder that changes is read again: new jobs go by it,
+those that are there keep theirs; one that is wrong is refused, and says why. Files that are linked are
 as they were built. The API has no login, so it listens on loopback unless --addr says otherwise.
 
-With --sample it serves a shop's orders instead, in a folder that is new, beside a shop whose services fail now and then, and
+With --sample it serves a shop's orders instead, in a folder that is new, beside a shop with services that fail now and then, and
 names three commands to go on with. On a terminal it offers that where there is no workflow file of yours.
 
 SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent that does not stop within %s
 is given up and named. A second signal ends it at once.
 
-Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
+Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, no engine was started;
 3 it failed; 130 it was told to stop twice.`, agentrun.StopPatience),
 		Example: `  makegood dev --sample --open
   makegood dev --data ./data
@@ -86,7 +86,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 		RunE: func(cmd *cobra.Command, _ []string) error { return devOrSample(cmd, o, linked, agents) },
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
+	cmd.Flags().StringVar(&o.data, "data", "", "`folder` that keeps everything; without it no job outlives the process")
 	addSample(cmd, &o.sampleOptions)
 	completeFolder(cmd, "data")
 	return cmd
@@ -97,13 +97,13 @@ func (o *devOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	addRetention(cmd, &o.retention, devRetention)
 	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
-	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml and *.yml files, also in folders below, are served; where there is none of that name, those that are linked")
-	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name does nothing then; may be repeated")
+	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` of the *.yaml and *.yml files to serve, also in folders below; where there is none of that name, the linked ones are served")
+	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name gets no tasks then; may be repeated")
 	addConcurrency(cmd, &o.concurrency)
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
-	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which people who are asked to complete a step reach this process; it begins their links. Default: http:// and --addr")
-	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims nothing")
-	flags.StringVar(&o.changes, "changes", "", "publish every change of every job and of its steps: a `URL` to which they are posted, stderr, or live, for the command changes alone, which goes with each of them")
+	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which the people asked to complete a step reach this process; it begins their links. Default: http:// and --addr")
+	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims no tasks")
+	flags.StringVar(&o.changes, "changes", "", "publish every change of every job and of its steps: a `URL` to which they are posted, stderr, or live, for the command changes alone, which goes with each")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	completeFolder(cmd, "workflows")
 }
@@ -178,8 +178,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	return nil
 }
 
-// getting returns the command that shows a job of this process. url points to the URL of its page, once that is
-// known.
+// getting returns the command that shows a job of this process. url points to the URL of its page, once that is known.
 func (o devOptions) getting(cmd *cobra.Command, url *string) func(id string) string {
 	return func(id string) string {
 		return strings.TrimSpace(cmd.Root().Name() + " get " + id + " " + o.where(*url).Flags)
@@ -188,7 +187,7 @@ func (o devOptions) getting(cmd *cobra.Command, url *string) func(id string) str
 
 // where names this process for its page and for alerts; url is the page's.
 func (o devOptions) where(url string) notify.Where {
-	where := notify.Where{Name: "on this machine, nothing is kept", Page: url}
+	where := notify.Where{Name: "on this machine, not stored", Page: url}
 	if o.data != "" {
 		where.Name = "on this machine, folder " + filepath.Base(o.data)
 	}
@@ -347,7 +346,7 @@ func withAdvice(err error, data string) error {
 		return err
 	}
 	if data == "" {
-		return fmt.Errorf("%w; nothing was kept: look at the disk of the temporary folder and start again", err)
+		return fmt.Errorf("%w; no job was kept: look at the disk of the temporary folder and start again", err)
 	}
 	return fmt.Errorf("%w; look at the disk of %s and start again with the same --data: jobs go on where they were cut off", err, data)
 }
@@ -375,7 +374,7 @@ func (o devOptions) warnOpen(a net.Addr, guarded bool, logger *slog.Logger) {
 	switch {
 	case isLoopback(a):
 	case !guarded:
-		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", a.String())
+		logger.Warn("the API has no login, and is open to every caller that reaches this address", "addr", a.String())
 	case o.production.scheme() == "http" && !strings.HasPrefix(o.publicURL, "https:"):
 		logger.Warn("tokens come to this address in the clear: want --tls-cert and --tls-key, or a proxy with TLS before it and --public-url https://...", "addr", a.String())
 	}
@@ -400,7 +399,7 @@ func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.Fi
 	case o.running != nil:
 		printSample(&text, o, addr)
 	case o.data == "":
-		text.WriteString("  nothing is kept: --data names a folder that keeps everything\n")
+		text.WriteString("  no job outlives this process: --data names a folder that keeps everything\n")
 	case o.retention == 0:
 		fmt.Fprintf(&text, "  everything is kept in %s\n", o.data)
 	default:

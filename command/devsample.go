@@ -107,7 +107,7 @@ func printSample(w io.Writer, o devOptions, addr string) {
 	if s.Temporary {
 		kept = "in " + s.Folder + ", and gone when this ends"
 	}
-	fmt.Fprintf(w, "  this is the sample: a shop at %s whose services fail now and then; all is %s\n", s.ShopURL(), kept)
+	fmt.Fprintf(w, "  this is the sample: a shop at %s with services that fail now and then; all is %s\n", s.ShopURL(), kept)
 	fmt.Fprintln(w, "next, in another terminal:")
 	for _, next := range o.next(addr) {
 		fmt.Fprintf(w, "  # %s\n  %s\n", next.Why, next.Line)
@@ -136,7 +136,7 @@ func (o devOptions) tour(addr string) *page.Tour {
 		return nil
 	}
 	tour := &page.Tour{
-		Workflow: sample.Workflow, About: "the sample, beside a shop whose services fail now and then. Each step has what undoes it.",
+		Workflow: sample.Workflow, About: "the sample, beside a shop with services that fail now and then. Each step has an undo.",
 		First: sample.First(), Many: sample.Many(),
 	}
 	for _, next := range o.next(addr) {

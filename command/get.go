@@ -36,8 +36,8 @@ from the folder that --data names, whether an engine runs on it or not. Its hist
 the trouble (attempts that failed, fell silent, or were given up; that it turned round or stopped, and why) and
 the requests of people, with their names; a job that goes well has none.
 
-What each step was asked is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
-secret, and said to be "now" where something that it reads has changed since it was sent.
+The input of each step is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
+secret, and marked "now" where a value that it reads has changed since it was sent.
 
 Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood get order-17
@@ -100,8 +100,7 @@ func getJob(cmd *cobra.Command, jobs api.Reader, id string) (makegood.Job, error
 	return job, failed(cmd, err)
 }
 
-// offering is a source of jobs that knows the allowed actions: a process does, and a folder that is only read does
-// not.
+// offering is a source of jobs that knows the allowed actions: a process does, and a folder that is only read does not.
 type offering interface {
 	Offers(ctx context.Context, id string) (makegood.Offers, error)
 }

@@ -66,7 +66,7 @@ func TestAHistorySaysWhoAskedAndWhy(t *testing.T) {
 	at := func(args ...string) []string { return append(args, "--addr", url) }
 	wants(t, 0, "paused", at("pause", "a", "--who", "anna", "--reason", "the bank is closed")...)
 	wants(t, 0, "approvals", at("resume", "a")...)
-	wants(t, codeUsage, "who asks: has 129 bytes, the limit is 128", at("pause", "a", "--who", strings.Repeat("x", 129))...)
+	wants(t, codeUsage, "name of the caller: has 129 bytes, the limit is 128", at("pause", "a", "--who", strings.Repeat("x", 129))...)
 	wants(t, codeUsage, "is no text in one line", at("pause", "a", "--who", "a\nb")...)
 	wants(t, 0, "request      pause   by anna: the bank is closed", at("get", "a")...)
 	_, stdout, _ := ask(t, at("get", "a", "--json")...)

@@ -28,9 +28,9 @@ var asAWhole = []string{"agent", "workflow", "addr", "token-file", "stack", "jso
 const wholeHelp = `
 
 With --whole-agent NAME, or --whole-workflow NAME, it is asked of the agent or the workflow as a whole, which is what an
-outage asks for: nothing new is sent to the agent, or for a job of the workflow; jobs that come to it stand still with
-their times, and are not counted as failed; what is being worked on is finished; submissions are taken. Resumed, new work
-flows at once, and the jobs that stood still go on little by little. makegood holds shows what is paused. (--agent NAME or
+outage asks for: no new task is sent to the agent, or for a job of the workflow; jobs that come to it stand still with
+their times, and are not counted as failed; attempts under way are finished; submissions are taken. Resumed, new work
+flows at once, and the jobs that stood still go on little by little. makegood holds shows the pauses. (--agent NAME or
 --workflow NAME, alone, is the same: beside any other filter they are filters of jobs.)`
 
 // wholeFlag is the flag that names an agent or a workflow as a whole.
@@ -138,8 +138,8 @@ func newHolds() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "holds",
 		Short: "Show the agents and workflows that are paused",
-		Long: `Show the agents and workflows that are paused as a whole: since when, by whom and why, and how many jobs stand still
-because of it. One that was resumed is shown until the last of its jobs has gone on.
+		Long: `Show the agents and workflows that are paused as a whole: since when, who paused each and why, and how many jobs stand still
+for it. One that was resumed is shown until the last of its jobs has gone on.
 
 Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`,
 		Example: "  makegood holds\n  makegood holds --json | jq '.holds[].jobs'",
@@ -170,7 +170,7 @@ var _ api.Holds = (*client.Client)(nil)
 
 func printHolds(w io.Writer, all []makegood.Hold) {
 	if len(all) == 0 {
-		fmt.Fprintln(w, "nothing is paused")
+		fmt.Fprintln(w, "no agent and no workflow is paused")
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

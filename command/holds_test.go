@@ -90,9 +90,9 @@ func TestPauseOfAnAgentOrAWorkflowAsAWhole(t *testing.T) {
 		code int
 		says string
 	}{
-		{"holds", 0, "nothing is paused"},
+		{"holds", 0, "no agent and no workflow is paused"},
 		{"pause --agent deff", codeUsage, `there is no agent "deff"; there are [deaf]`},
-		{"pause --whole-agent approval", codeUsage, "nothing is ever sent to it"},
+		{"pause --whole-agent approval", codeUsage, "no task is ever sent to it"},
 		{"pause --whole-agent deaf --state Processing", codeUsage, "neither ids nor a filter"},
 		{"pause order-1 --whole-agent deaf", codeUsage, "neither ids nor a filter"},
 		{"pause --whole-agent deaf --whole-workflow order", codeUsage, "want one"},

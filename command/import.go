@@ -23,7 +23,7 @@ func newImport() *cobra.Command {
 		Long: `Say how to take over a state machine of AWS Step Functions. The translation is a command of its own,
 makegood-import, in the folder importer of a clone of Makegood; its --help has the flags that this verb had.
 
-Exit status: 1, since nothing was taken over.`,
+Exit status: 1, since no state machine was taken over.`,
 		Example: `  makegood import order.asl.json
   go run github.com/makegood-dev/makegood/importer/cmd/makegood-import --help`,
 		// The flags of the importer are let through, so that a command line of an earlier release gets the same answer.

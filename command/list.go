@@ -37,9 +37,9 @@ func newList() *cobra.Command {
 --data names. A job must be all that the filters say. Where there are more than --limit, it says so, and in JSON
 as "more".
 
-Words are what the page's search box takes: NAME:VALUE is the filter of that name, such as state:Error. Another word
-is the beginning of an id; several, or one with which no id begins, are words that the job's reason must have, all of
-them, in any case. What was searched stands on standard error.
+Words are those of the page's search box: NAME:VALUE is the filter of that name, such as state:Error. Another word
+is the beginning of an id; several, or one with which no id begins, are words that must all be in the job's reason,
+in any case. The search that was made stands on standard error.
 
 Of a stack, jobs in Error and paused ones are found by an index, the newest first, and other unfinished
 jobs, and those that are late or have a step due, by another, in no order. Any other list reads the table
@@ -178,7 +178,7 @@ func (o *remote) mayScan(cmd *cobra.Command, data string, f api.Filter, scan boo
 	if scan || !o.readsAll(cmd, data, f) {
 		return nil
 	}
-	return agreed(cmd, "no index leads to these jobs: read the whole table, half a read unit for each 4 KB of it", "--scan does it")
+	return agreed(cmd, "no index leads to these jobs: read the whole table, half a read unit for each 4 KB", "--scan does it")
 }
 
 // checkKnown refuses an unknown workflow, which tells more than an empty list. A stack names only the workflows that
@@ -196,9 +196,9 @@ func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs api.Rea
 		fmt.Fprintf(cmd.ErrOrStderr(), "the stack was not deployed with a workflow %s, but with %v; it may have been published since\n", workflow, known)
 		return nil
 	case o.data != "":
-		return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s: no engine on %s had one", workflow, o.data))
+		return exit(codeUsage, fmt.Errorf("there is no workflow %s: no engine on %s had one", workflow, o.data))
 	}
-	return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s; known are %v", workflow, known))
+	return exit(codeUsage, fmt.Errorf("there is no workflow %s; there are %v", workflow, known))
 }
 
 // readList reads as many jobs of a list as are asked for, whether there are more, and whether others were read to
@@ -250,8 +250,7 @@ func printList(w io.Writer, jobs []api.Listed) {
 // maxReportBytes is how much a list shows of what an attempt has reported.
 const maxReportBytes = 60
 
-// reportOf is the last progress report of the first attempt of a job that has one; empty: none has, or it is not
-// known.
+// reportOf is the last progress report of the first attempt of a job that has one; empty: none has, or it is not known.
 func reportOf(j api.Listed) string {
 	if j.Job == nil {
 		return ""

@@ -249,7 +249,7 @@ func TestWhatManyCannotMeanIsRefusedBeforeAnythingIsDone(t *testing.T) {
 // A dry run says of each what would be done, by the table of verbs, and changes nothing.
 func TestADryRunSaysWhatWouldBeDone(t *testing.T) {
 	c := newCrowd(t, 1, 1)
-	wants(t, 0, "broken-0  Error: goes on from what failed, forwards\nresubmit --dry-run, nothing was changed: 1 job in ", "resubmit", "--state", "Error", "--dry-run", "--addr", c.url)
+	wants(t, 0, "broken-0  Error: goes on from what failed, forwards\nresubmit --dry-run, no job was changed: 1 job in ", "resubmit", "--state", "Error", "--dry-run", "--addr", c.url)
 	wants(t, codeOtherwise, "1  it has not stopped (approvals-0)", "resubmit", "approvals-0", "--dry-run", "--addr", c.url)
 	wants(t, codeOtherwise, "1  there is no such job (nobody)", "cancel", "nobody", "--dry-run", "--addr", c.url)
 	wants(t, 0, ": settles step approve, which is waiting", "settle", "--workflow", "approvals", "approve", "--done", "--dry-run", "--addr", c.url)

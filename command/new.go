@@ -27,12 +27,12 @@ Makefile and a README. All of it is yours to change; makegood template --check s
 wants of the template.
 
 With --local it is for a process of its own, outside AWS: there are no functions, no template and no deployment, and its command
-is built without what runs agents of a stack.
+is built without the code that runs agents of a stack.
 
 NAME is that of the Go package, of the command and of the stacks: lower-case letters and digits. No file that is
 there is overwritten. In the end it runs go mod tidy in the project, which may have to download modules.
 
-Exit status: 0 it is written; 1 bad usage, or something is in the way, and nothing was written; 3 it could not be
+Exit status: 0 it is written; 1 bad usage, or a file is in the way, and no file was written; 3 it could not be
 written whole, or go mod tidy failed.`,
 		Example: `  makegood new trips
   makegood new trips --module example.com/team/trips --dir ~/src/trips

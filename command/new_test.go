@@ -43,7 +43,7 @@ func TestTheTemplateIsForTheAgentsThatAreLinked(t *testing.T) {
 		agents, want string
 		code         int
 	}{
-		{"http", "nothing is lacking, for the agents http\n", 0},
+		{"http", "it is complete, for the agents http\n", 0},
 		{"http,trains", "lacks Metadata.Agents: the agent trains\n", codeUsage},
 		{"car-hire", `"car-hire" cannot be the name of an agent with a function`, codeUsage},
 	} {

@@ -92,11 +92,11 @@ func newPayloadPut() *cobra.Command {
 		Short: "Write a payload for a job that is to be submitted, and print its reference",
 		Long: `Write a payload for a job that is to be submitted, or is there, and print the reference that goes into the
 job's input. A payload that no job refers to goes after some weeks. On a stack it goes past the API into its
-bucket: a file is read twice, and what comes through a pipe is kept in a temporary file until it was sent. The
+bucket: a file is read twice, and bytes from a pipe are kept in a temporary file until they were sent. The
 same again is not sent again.
 
 Exit status: 0; 1 bad usage, it is too large, or the stack has no payload store; 3 the API or the bucket cannot be
-reached or refuses: nothing, or the whole, was written, and it can be written again.`,
+reached or refuses: the whole was written or none, and it can be written again.`,
 		Example: `  REPORT=$(makegood payload put report-7 report.pdf)
   makegood submit check --id report-7 --input "{\"report\":$REPORT}"
   pg_dump shop | makegood payload put import-9 - --type application/sql --stack shop-prod`,
@@ -349,7 +349,7 @@ func checkJSON(file string) error {
 		}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: something follows the JSON value", file)
+		return fmt.Errorf("%s: more text follows the JSON value", file)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func TestGetOffersThePayloads(t *testing.T) {
 func TestALargeFileIsCheckedToBeOneValue(t *testing.T) {
 	for text, wrong := range map[string]string{
 		`{"a":[1,2,{"b":null}]}` + "\n": "", `[]`: "", `7`: "", ` "x" `: "",
-		``: "not JSON", `{"a":`: "not JSON", `[1,2`: "not JSON", `{} {}`: "something follows", `%PDF`: "makegood payload put takes anything",
+		``: "not JSON", `{"a":`: "not JSON", `[1,2`: "not JSON", `{} {}`: "more text follows", `%PDF`: "makegood payload put takes anything",
 	} {
 		file := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

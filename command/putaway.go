@@ -49,7 +49,7 @@ func deadLetters() box {
 }
 
 // noDeadLetters says what there is in one process instead of dead letters.
-const noDeadLetters = `An engine in one process has no dead letters: its queues are in its memory, what they lose is made again from the jobs in its
+const noDeadLetters = `An engine in one process has no dead letters: its queues are in its memory, a lost message is made again from the jobs in its
 store, and messages that were not understood are in quarantine.`
 
 // putAwayOptions are the flags of the verbs of a box.
@@ -67,7 +67,7 @@ type putAwayOptions struct {
 
 const putAwayStatus = `
 
-Exit status: 0 done; 1 bad usage, no such message or stack, or nothing was done; 2 some were refused, and are there still;
+Exit status: 0 done; 1 bad usage, no such message or stack, or no message was touched; 2 some were refused, and are there still;
 3 the API or AWS cannot be reached, or it was cut off: the same command goes on.`
 
 const putAwayRights = `
@@ -81,7 +81,7 @@ func newPutAway(b box) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   b.name,
 		Short: b.short,
-		Long: fmt.Sprintf(`Show, replay or drop what is in %s of a deployed stack: %s. They lie there for fourteen
+		Long: fmt.Sprintf(`Show, replay or drop the messages in %s of a deployed stack: %s. They lie there for fourteen
 days. To look takes them out for a moment and gives them back, which raises their counts of deliveries, and moves them nowhere.
 
 %s`, b.name, b.what, b.embedded) + putAwayRights,
@@ -100,7 +100,7 @@ days. To look takes them out for a moment and gives them back, which raises thei
 
 func (o *putAwayOptions) filters(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.wanted.Reason, "reason", "", "only those whose reason begins with this `text`")
+	flags.StringVar(&o.wanted.Reason, "reason", "", "only messages with a reason that begins with this `text`")
 	flags.StringVar(&o.wanted.Source, "queue", "", "only those that came from this `queue`: events, submissions, tasks-AGENT, sweeps")
 	flags.StringVar(&o.wanted.Job, "job", "", "only those of the job with this `id`")
 }
@@ -108,8 +108,8 @@ func (o *putAwayOptions) filters(cmd *cobra.Command) {
 func (o *putAwayOptions) newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List what is there, and why",
-		Long:    "List what is in " + o.name + ", with the reason, in no order: SQS has none." + putAwayStatus,
+		Short:   "List the messages, and why each is there",
+		Long:    "List the messages in " + o.name + ", with the reason, in no order: SQS has none." + putAwayStatus,
 		Example: fmt.Sprintf("  makegood %[1]s list --stack shop-prod\n  makegood %[1]s list --stack shop-prod --queue submissions --json | jq -r .reason", o.name),
 		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -152,11 +152,11 @@ func (o *putAwayOptions) reads(cmd *cobra.Command) {
 func (o *putAwayOptions) newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay ID...",
-		Short: "Let messages do what they were sent for",
-		Long: `Let messages of ` + o.name + ` do what they were sent for. A reply, a deadline or a submission that is understood now goes
+		Short: "Let messages do their work",
+		Long: `Let messages of ` + o.name + ` do their work. A reply, a deadline or a submission that is understood now goes
 to its own queue again. A task is never put back: its Scheduler is told to look at the job, and sends the current attempt when
-it is due; a task whose attempt is over is deleted. What would be refused again stays, with the reason. A message is deleted
-only when what it led to was sent, so nothing is lost when this is cut off, and what is sent twice changes nothing.` + putAwayStatus,
+it is due; a task of an attempt that is over is deleted. A message that would be refused again stays, with the reason. A message is deleted
+only when its successor was sent, so none is lost when this is cut off, and one sent twice has no further effect.` + putAwayStatus,
 		Example: fmt.Sprintf("  makegood %[1]s replay --all --dry-run --stack shop-prod\n  makegood %[1]s replay --queue submissions --submissions --yes --stack shop-prod", o.name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.each(cmd, args, func(ctx context.Context, b *opened, l putaway.Message) (putaway.Outcome, error) {
@@ -175,8 +175,8 @@ only when what it led to was sent, so nothing is lost when this is cut off, and 
 func (o *putAwayOptions) newDrop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop ID...",
-		Short: "Delete messages, and say what they were",
-		Long: `Delete messages of ` + o.name + `, and say what they were. With --keep each is written to a file before it is deleted, a
+		Short: "Delete messages, and print them",
+		Long: `Delete messages of ` + o.name + `, and print them. With --keep each is written to a file before it is deleted, a
 JSON object a line.` + putAwayStatus,
 		Example: fmt.Sprintf("  makegood %[1]s drop 9f1c2d1e-6a0b-4c55-8f6e-6f3f0c7a1b2d --stack shop-prod\n  makegood %[1]s drop --reason 'not UTF-8' --keep dropped.jsonl --yes --stack shop-prod", o.name),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -212,7 +212,7 @@ func (o *putAwayOptions) choosing(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "all that are there")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would become of each, and change nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would become of each, and change none")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		filter := o.wanted.Reason != "" || o.wanted.Source != "" || o.wanted.Job != ""
 		switch {
@@ -379,7 +379,7 @@ func (o *putAwayOptions) each(cmd *cobra.Command, ids []string, do func(context.
 	o.wanted.IDs, o.limit = ids, putaway.Max
 	return o.with(cmd, func(b *opened) error {
 		if missing := len(ids) - len(b.messages); missing > 0 {
-			return exit(codeUsage, fmt.Errorf("%d of %d are not in %s, and nothing was done", missing, len(ids), o.name))
+			return exit(codeUsage, fmt.Errorf("%d of %d are not in %s, and no message was touched", missing, len(ids), o.name))
 		}
 		if err := o.confirm(cmd, len(b.messages), len(ids) > 0); err != nil {
 			return err
@@ -428,7 +428,7 @@ func (o *putAwayOptions) summary(counts map[putaway.Result]int, more bool) strin
 	}
 	text := strings.Join(parts, ", ")
 	if text == "" {
-		text = "nothing is there"
+		text = "there is no message"
 	}
 	if o.dryRun {
 		text = "it would be: " + text

@@ -124,7 +124,7 @@ func TestTheQuarantineOfAProcessIsShownReplayedAndDropped(t *testing.T) {
 	if code, folder, stderr := ask(t, "quarantine", "list", "--data", o.dir); code != 0 || folder != out {
 		t.Errorf("of the folder: got %d, %s%swant\n%s", code, folder, stderr, out)
 	}
-	for id, want := range map[string]string{"1": "replay: sent, to events", "2": "replay: refused, nobody would understand it", "3": "replay: over, there is no job gone", "4": "replay: asked, attempt 1 of step a is out"} {
+	for id, want := range map[string]string{"1": "replay: sent, to events", "2": "replay: refused, it would not be understood", "3": "replay: over, there is no job gone", "4": "replay: asked, attempt 1 of step a is out"} {
 		if out, _ := o.ask(0, "get", id); !strings.Contains(out, want) {
 			t.Errorf("get %s: got\n%swant %q", id, out, want)
 		}
@@ -148,7 +148,7 @@ func TestTheQuarantineOfAProcessIsShownReplayedAndDropped(t *testing.T) {
 	if _, err := o.engine.Job(t.Context(), "j"); err != nil {
 		t.Errorf("what was submitted is not stored: %v", err)
 	}
-	if _, stderr := o.ask(codeUsage, "drop", "2", "9"); !strings.Contains(stderr, "1 of 2 are not in quarantine, and nothing was done") {
+	if _, stderr := o.ask(codeUsage, "drop", "2", "9"); !strings.Contains(stderr, "1 of 2 are not in quarantine, and no message was touched") {
 		t.Errorf("one is missing: got %s", stderr)
 	}
 	keep := filepath.Join(t.TempDir(), "dropped.jsonl")

@@ -102,7 +102,7 @@ func (r *reloader) reload(ctx context.Context) {
 	if err != nil {
 		fmt.Fprintln(r.stderr, err)
 		if !errors.Is(err, embedded.ErrHalfDefined) {
-			fmt.Fprintln(r.stderr, "where a file is wrong, what was current before stays current")
+			fmt.Fprintln(r.stderr, "where a file is wrong, the definitions that were current stay current")
 		}
 		return
 	}

@@ -105,7 +105,7 @@ func TestDevReadsAChangedFileAndRunningJobsKeepTheirs(t *testing.T) {
 
 	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: daef}]\n")
 	waitFor(t, s.stderr, `x.yaml:2: no agent "daef": did you mean "deaf"?`)
-	waitFor(t, s.stderr, "what was current before stays current")
+	waitFor(t, s.stderr, "the definitions that were current stay current")
 	if still := s.submit("after-a-mistake"); still != second {
 		t.Errorf("after a mistake a new job has %s, want %s still", still, second)
 	}
@@ -163,7 +163,7 @@ func TestDevSaysThatWhatWasCurrentStaysWhereThatIsSo(t *testing.T) {
 	waitFor(t, s.stdout, "workflow y, 1 step")
 	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: deaf}, {name: b, agent: deaf}]\nschedules: [{name: nightly, cron: \"@weekly\"}]\n")
 	waitFor(t, s.stderr, "the file of workflow y has it")
-	waitFor(t, s.stderr, "what was current before stays current")
+	waitFor(t, s.stderr, "the definitions that were current stay current")
 	if still := s.submit("after"); still != first {
 		t.Errorf("a new job has the definition %s, want %s still", still, first)
 	}
@@ -186,7 +186,7 @@ func TestDevDoesNotSayThatWhatWasCurrentStaysWhereItDoesNot(t *testing.T) {
 		r := &reloader{folder: dir, stdout: io.Discard, stderr: &stderr, current: map[string]loaded{}}
 		r.define = func(context.Context, *workflowfile.Compiled) error { return c.err }
 		r.reload(t.Context())
-		if said := stderr.String(); !strings.Contains(said, c.err.Error()) || strings.Contains(said, "stays current") != c.stays {
+		if said := stderr.String(); !strings.Contains(said, c.err.Error()) || strings.Contains(said, "stay current") != c.stays {
 			t.Errorf("%v: got %q, want stays current: %v", c.err, said, c.stays)
 		}
 	}

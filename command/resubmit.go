@@ -27,8 +27,8 @@ func newResubmit() *cobra.Command {
 		Short: short,
 		Long: short + `.
 
-With --definition the job is moved to another definition of its workflow first. What is done, skipped, waiting or under way
-must be there unchanged, and so must an undo that has begun; what has failed or has not begun may be another, be missing or be
+With --definition the job is moved to another definition of its workflow first. Steps done, skipped, waiting or under way
+must be there unchanged, and so must an undo that has begun; steps that failed or have not begun may be changed, be missing or be
 new. With --input it has another input from then on; steps that are done have seen the one before. --dry-run shows what
 would become of each step. Of the filters of list, --definition is called --from here.
 

@@ -35,13 +35,13 @@ func newRun(agents []agent.Handler) *cobra.Command {
 
 The id of a job is .id of its line, or what --id gives; a line without one gets an id made of its
 number and its content. With --data everything is kept in that folder: killed and run again, it goes
-on where it was cut off and repeats no job that ended. Without --data nothing is kept.
-What --retention has deleted counts as new when its line comes again.
+on where it was cut off and repeats no job that ended. Without --data no job outlives the process.
+A job deleted by --retention counts as new when its line comes again.
 
 At its end it says how many jobs ended how, and why; --json prints one object: {"jobs":N,"processed":N,
 "undone":N,"cancelled":N,"error":N,"seconds":S}, and undoneIds, cancelledIds and errorIds where there are any.
 
-Exit status: 0 all jobs are Processed; 1 bad usage or input, nothing was started; 2 some job ended
+Exit status: 0 all jobs are Processed; 1 bad usage or input, no job was started; 2 some job ended
 otherwise; 3 it was interrupted or failed, 130 it was interrupted twice and ended at once; after either
 it goes on when run again with the same --data.`,
 		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
@@ -55,7 +55,7 @@ it goes on when run again with the same --data.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.input, "input", "", "`file` with one JSON value a line; - is standard input (required)")
 	flags.StringVar(&o.id, "id", "", "`jq` expression that gives a line's job id (default: .id)")
-	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
+	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it no job outlives the process")
 	addRetention(cmd, &o.retention, 0)
 	flags.BoolVar(&o.json, "json", false, "print the summary as one JSON object")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")

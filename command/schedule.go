@@ -71,7 +71,7 @@ func newScheduleCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a schedule, or change one with --replace",
-		Long: `Create a schedule, whose first fire is the next one from now on. The same again is the same schedule; another of
+		Long: `Create a schedule. Its first fire is the next one from now on. The same again is the same schedule; another of
 its name is refused, but for --replace, which puts this one in its place: it stays paused if it was.` + scheduleExit,
 		Example: `  makegood schedule create nightly --workflow report --cron '30 2 * * *' --zone Europe/Berlin
   makegood schedule create quarters --workflow poll --every 15m --overlap skip

@@ -44,14 +44,14 @@ func newServe(looks pace, linked fs.FS, agents []agent.Handler) *cobra.Command {
 everything, which must be named. docs/production.md says how to run, back up and upgrade it.
 
 Callers show a token of the file --tokens, which "serve token new" makes; browsers sign in with it by a form. Or a reverse proxy
-knows its callers and names them in --trust-header, which is believed from the addresses --trust-proxy alone. A reader sees
-everything and changes nothing; an operator may do everything; an agent takes the tasks of its name. Without a login it listens on
+knows its callers and names them in --trust-header, which is believed from the addresses --trust-proxy alone. A reader has
+read access to everything; an operator may do everything; an agent takes the tasks of its name. Without a login it listens on
 loopback alone. With --tls-cert and --tls-key it speaks https; both files are read again when they change.
 
 SIGTERM and SIGINT stop it: requests that run are answered, attempts that run are made again by the next engine on the folder, and
 an agent that does not stop within %s is given up and named. A second signal ends it at once.
 
-Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
+Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, no engine was started;
 3 it failed; 130 it was told to stop twice.`, agentrun.StopPatience),
 		Example: `  makegood serve token new anna --role operator --tokens ./tokens
   makegood serve --data ./data --tokens ./tokens
@@ -91,14 +91,14 @@ func (p *production) open(o devOptions, host string, outside []embedded.Outside)
 	}
 	guarded := config.Tokens != nil || config.Proxy.Header != ""
 	if !guarded && err == nil && !loopbackHost(host) {
-		errs = append(errs, fmt.Errorf("--addr %s can be reached by others, who would be asked nothing: want a login (--tokens, or --trust-header and --trust-proxy), or a loopback address", o.addr))
+		errs = append(errs, fmt.Errorf("--addr %s can be reached from other machines, without a login: want one (--tokens, or --trust-header and --trust-proxy), or a loopback address", o.addr))
 	}
 	for _, a := range outside {
 		switch {
 		case config.Tokens != nil && a.Token != "":
 			errs = append(errs, fmt.Errorf("--outside %s has a token in a file of its own, and --tokens is there: `makegood serve token new %s --role agent` makes it one, and --outside %s names it", a.Name, a.Name, a.Name))
 		case guarded && config.Tokens == nil && a.Token == "":
-			errs = append(errs, fmt.Errorf("--outside %s may be anybody: want --outside %s=FILE with its token, or --tokens", a.Name, a.Name))
+			errs = append(errs, fmt.Errorf("--outside %s lets every process take its tasks: want --outside %s=FILE with its token, or --tokens", a.Name, a.Name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil || !guarded {

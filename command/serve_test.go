@@ -86,7 +86,7 @@ func (s *inProduction) wants(code int, text, who string, args ...string) {
 func TestServeKnowsItsCallers(t *testing.T) {
 	s := startServe(t)
 	wants(t, codeUsage, "MAKEGOOD_TOKEN has the token", "list", "--addr", s.url)
-	s.wants(codeUsage, "rob may read, and change nothing: this needs the role operator", "rob", "submit", "paid", "--id", "p-1", "--input", "{}")
+	s.wants(codeUsage, "rob may read, and make no changes: this needs the role operator", "rob", "submit", "paid", "--id", "p-1", "--input", "{}")
 	s.wants(0, "p-1", "anna", "submit", "paid", "--id", "p-1", "--input", "{}")
 	work, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -226,18 +226,18 @@ func TestServeThatWouldBeOpenIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, flags := range map[string][]string{
-		"--addr 0.0.0.0:4777 can be reached by others": {"--addr", "0.0.0.0:4777"},
-		"--addr :4777 can be reached by others":        {"--addr", ":4777"},
-		"--addr [::]:4777 can be reached by others":    {"--addr", "[::]:4777"},
-		"--addr shop.example:1 can be reached":         {"--addr", "shop.example:1"},
-		"--trust-proxy is missing":                     {"--trust-header", "X-User"},
-		"--trust-header is missing":                    {"--trust-proxy", "127.0.0.1/32"},
-		"want addresses such as":                       {"--trust-header", "X-User", "--trust-proxy", "127.0.0.1"},
-		"go together":                                  {"--tls-cert", "x"},
-		"want text or json":                            {"--log", "xml"},
-		"the file of tokens":                           {"--tokens", filepath.Join(dir, "none")},
-		"--outside pay may be anybody":                 {"--trust-header", "X-User", "--trust-proxy", "127.0.0.1/32", "--outside", "pay"},
-		"serve token new pay --role agent":             {"--tokens", tokens, "--outside", "pay=" + tokens},
+		"--addr 0.0.0.0:4777 can be reached from other machines": {"--addr", "0.0.0.0:4777"},
+		"--addr :4777 can be reached from other machines":        {"--addr", ":4777"},
+		"--addr [::]:4777 can be reached from other machines":    {"--addr", "[::]:4777"},
+		"--addr shop.example:1 can be reached":                   {"--addr", "shop.example:1"},
+		"--trust-proxy is missing":                               {"--trust-header", "X-User"},
+		"--trust-header is missing":                              {"--trust-proxy", "127.0.0.1/32"},
+		"want addresses such as":                                 {"--trust-header", "X-User", "--trust-proxy", "127.0.0.1"},
+		"go together":                                            {"--tls-cert", "x"},
+		"want text or json":                                      {"--log", "xml"},
+		"the file of tokens":                                     {"--tokens", filepath.Join(dir, "none")},
+		"--outside pay lets every process":                       {"--trust-header", "X-User", "--trust-proxy", "127.0.0.1/32", "--outside", "pay"},
+		"serve token new pay --role agent":                       {"--tokens", tokens, "--outside", "pay=" + tokens},
 	} {
 		wants(t, codeUsage, says, append(data, flags...)...)
 	}

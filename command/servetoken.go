@@ -40,7 +40,7 @@ func newTokenNew() *cobra.Command {
 agent is the agent's name in workflows. A second token of a name lets the first go on until it is revoked. A server that runs
 with the file reads it again by itself.
 
-Exit status: 0; 1 bad usage, or the file is wrong: nothing was written.`,
+Exit status: 0; 1 bad usage, or the file is wrong: it is unchanged.`,
 		Example: "  makegood serve token new anna --role operator --tokens ./tokens\n  makegood serve token new payments --role agent --tokens ./tokens",
 		Args:    one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -104,10 +104,10 @@ func newTokenRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Take the tokens of a name out of the file",
-		Long: `Take the tokens of a name out of the file: all of them, or the one with the id that list shows. A server that runs with the file
+		Long: `Take the tokens of a name out of the file: all, or the one with the id that list shows. A server that runs with the file
 lets them in no more, and browsers that have signed in with them neither.
 
-Exit status: 0; 1 bad usage, or there is no such token: nothing was written.`,
+Exit status: 0; 1 bad usage, or there is no such token: the file is unchanged.`,
 		Example: "  makegood serve token revoke anna --tokens ./tokens\n  makegood serve token revoke anna --id 1f2e3d4c --tokens ./tokens",
 		Args:    one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {

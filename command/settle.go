@@ -29,8 +29,8 @@ func (s *settling) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&s.attempt, "attempt", 0, "refuse it if another attempt than this `number` is the latest")
 	flags.BoolVar(&s.done, "done", false, "it was done, by other means")
 	flags.BoolVar(&s.skipped, "skipped", false, "it is left out; needs a --reason")
-	flags.BoolVar(&s.notDone, "not-done", false, "nothing of it stands, and it is not to be undone; needs a --reason")
-	flags.StringVar(&s.output, "output", "null", "what it gave, if it was done: `JSON`, @FILE, or - for standard input")
+	flags.BoolVar(&s.notDone, "not-done", false, "it had no effect that stands, and is not to be undone; needs a --reason")
+	flags.StringVar(&s.output, "output", "null", "its output, if it was done: `JSON`, @FILE, or - for standard input")
 	flags.StringVar(&s.reason, "reason", "", "`why`; it is kept with the step for ever")
 	cmd.MarkFlagsOneRequired("done", "skipped", "not-done")
 	cmd.MarkFlagsMutuallyExclusive("done", "skipped", "not-done")
@@ -48,7 +48,7 @@ func (s *settling) read(cmd *cobra.Command) (api.SettleOptions, error) {
 	case s.skipped && s.reason == "":
 		return api.SettleOptions{}, errors.New("--skipped needs a --reason: it is kept with the step for ever")
 	case s.notDone && s.reason == "":
-		return api.SettleOptions{}, errors.New("--not-done needs a --reason: say how you know that nothing of it stands")
+		return api.SettleOptions{}, errors.New("--not-done needs a --reason: say how you know that no effect of the step stands")
 	}
 	var output json.RawMessage
 	if s.done {
@@ -69,11 +69,11 @@ func newSettle() *cobra.Command {
 		Use:   "settle JOB... STEP --done|--skipped|--not-done",
 		Short: "Say that you have dealt with a step, or its undo, yourself",
 		Long: `Say that you have dealt with a step, or with its undo, outside the job: the refund was made by bank transfer, the
-parcel went by courier. It counts as done, with an output, or as skipped, and the job goes on, if nothing else of it has
-failed. The step shows for ever by whom, when and why it was settled. A step that is skipped and may have had an effect is
+parcel went by courier. It counts as done, with an output, or as skipped, and the job goes on, if none of its other steps has
+failed. The step shows for ever who settled it, when and why. A step that is skipped and may have had an effect is
 undone when the job is.
 
-Of a step that failed and may have had an effect say --not-done when nothing of it stands: it did nothing, or you have
+Of a step that failed and may have had an effect say --not-done when no effect of it stands: it had none, or you have
 taken it back. --attempt says which attempt you speak of. Then it is not undone, and may be tried again, also by another definition or with another input. The job
 stays where it is.
 

@@ -359,7 +359,7 @@ func TestAPublishedDefinitionIsForNewJobs(t *testing.T) {
 	if _, stderr := s.run(t, 0, "cancel", "o-3"); stderr != "" {
 		t.Errorf("cancelled: got %q, want nothing", stderr)
 	}
-	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), "what is due waits"); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), "the due work waits"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("submitted without a queue: the doors say %s, want that tasks wait", s.said())
 		}

@@ -77,7 +77,7 @@ func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
 			codeUsage, "stack shop in eu-central-1: ", // and the advice below
 		},
 		"no such stack, advice":         {400, xml, queryError("ValidationError", "Stack with id shop does not exist"), nil, codeUsage, "is the name right? AWS_REGION"},
-		"no access to CloudFormation":   {403, xml, queryError("AccessDenied", "not authorized to perform: cloudformation:DescribeStacks"), nil, codeFailed, "docs/doors.md lists what"},
+		"no access to CloudFormation":   {403, xml, queryError("AccessDenied", "not authorized to perform: cloudformation:DescribeStacks"), nil, codeFailed, "docs/doors.md lists the permissions"},
 		"credentials that have run out": {403, xml, queryError("ExpiredToken", "The security token included in the request is expired"), nil, codeFailed, "log in again"},
 		"credentials of nobody":         {403, xml, queryError("InvalidClientTokenId", "invalid"), nil, codeUsage, "AWS does not know the credentials"},
 		"a stack of somebody else": {

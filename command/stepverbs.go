@@ -155,7 +155,7 @@ func (o *saying) doByToken(cmd *cobra.Command, s says) error {
 // sayingStatus is the exit status of these verbs.
 const sayingStatus = `
 
-Exit status: 0 it is stored, or was so already; 1 bad usage, refused (it says what stands), or no such job, token
+Exit status: 0 it is stored, or was so already; 1 bad usage, refused (it shows the answer that stands), or no such job, token
 or stack; 3 the API or AWS cannot be reached, and it is not known whether it was taken: say it again.`
 
 func newComplete() *cobra.Command {
@@ -165,7 +165,7 @@ func newComplete() *cobra.Command {
 		Use:   "complete JOB STEP",
 		Short: "Complete a step that waits, with its output",
 		Long: `Complete a step that waits: its agent has left it waiting, or it is an approval or a wait. The first answer wins,
-the same again is the same, and another one is refused with what stands. Whoever holds the completion token of the step
+the same again is the same, and another one is refused with the one that stands. The holder of the step's completion token
 needs neither JOB nor STEP.` + sayingStatus,
 		Example: `  makegood complete order-17 charge --output '{"charge":"c-1"}'
   makegood complete order-17 approve --output '"reject"' --why 'too dear'
@@ -191,7 +191,7 @@ needs neither JOB nor STEP.` + sayingStatus,
 	}
 	o.addFlags(cmd)
 	o.addEarly(cmd)
-	cmd.Flags().StringVar(&o.at.Why, "why", "", "what is said of the answer beside it, a `text`; some approvals want it. Not with --token")
+	cmd.Flags().StringVar(&o.at.Why, "why", "", "the reason for the answer, a `text`; some approvals want it. Not with --token")
 	cmd.Flags().StringVar(&output, "output", "null", "what the step gave: `JSON`, @FILE, or - for standard input")
 	return cmd
 }
@@ -275,7 +275,7 @@ to wait. Its deadline is never moved back.` + sayingStatus,
 func readDeadline(cmd *cobra.Command, until string, extra time.Duration, now time.Time) (time.Time, error) {
 	if cmd.Flags().Changed("for") {
 		if extra <= 0 || extra > makegood.MaxWait {
-			return time.Time{}, fmt.Errorf("--for %s: want more than nothing, and at most %s", extra, makegood.MaxWait)
+			return time.Time{}, fmt.Errorf("--for %s: want more than 0s, and at most %s", extra, makegood.MaxWait)
 		}
 		return now.Add(extra), nil
 	}

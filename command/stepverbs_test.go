@@ -148,7 +148,7 @@ func TestWhatIsSaidOfAStepIsCheckedBeforeAnybodyIsAsked(t *testing.T) {
 		"--round -1: want 1 or more":                                   {"heartbeat", "a", "b", "--round", "-1"},
 		"fail needs a --reason":                                        {"fail", "a", "b"},
 		"--output is not JSON":                                         {"complete", "a", "b", "--output", "{"},
-		"--for -1h0m0s: want more than nothing":                        {"heartbeat", "a", "b", "--for", "-1h"},
+		"--for -1h0m0s: want more than 0s":                             {"heartbeat", "a", "b", "--for", "-1h"},
 		"none of the others can be":                                    {"heartbeat", "a", "b", "--for", "1h", "--until", "2026-01-01T00:00:00Z"},
 		"--until tomorrow: want a time as in RFC 3339":                 {"heartbeat", "a", "b", "--until", "tomorrow"},
 	} {

@@ -30,7 +30,7 @@ func newSubmit() *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "submit WORKFLOW, or submit --input FILE.jsonl",
-		Short: "Submit a job, or a file of them, to a running makegood dev, or to a deployed stack",
+		Short: "Submit a job, or a file of jobs, to a running makegood dev, or to a deployed stack",
 		Long: `Submit a job to a running makegood dev or a deployed stack, and print its id. It is stored when
 this returns. The same id with the same workflow and input is the same job; with other content it is
 refused.
@@ -38,13 +38,13 @@ refused.
 Without a WORKFLOW, --input names a file of many, or - for standard input: one submission a line, as
 {"workflow":"order","id":"order-17","input":{...}}, with startAt, replyTo, tenant and labels where they
 are wanted. All lines
-are checked before the first is submitted, and what is wrong is said by line. A line without an id gets one
-of the file's name, its number and its content; so the same command again, after it was cut off, submits
-nothing twice.
+are checked before the first is submitted, and each mistake is named by its line. A line without an id gets one
+of the file's name, its number and its content; so the same command again, after it was cut off, submits no job
+twice.
 
 Exit status: 0 it is stored, and with --wait it ended Processed; 1 bad usage or refused; 2 with --wait:
 it ended otherwise; 3 the API or AWS cannot be reached, and it is not known whether it is stored: submit it
-again with the same --id. Of a file: 0 all are stored, or were already; 1 a line is wrong, nothing was
+again with the same --id. Of a file: 0 all are stored, or were already; 1 a line is wrong, none was
 submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 		Example: `  makegood submit order --id order-17 --input '{"id":"order-17","customer":"c-1","total":9.5}'
   makegood submit order --input @order.json --wait
@@ -79,7 +79,7 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 	flags.StringArrayVar(&o.labels, "label", nil, fmt.Sprintf("`NAME=VALUE` by which it is found, too; several times, at most %d", limits.MaxLabels))
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
 	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("of a file at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
-	flags.BoolVar(&o.dryRun, "dry-run", false, "check a file, and submit nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "check a file, and submit none of its jobs")
 	cmd.ValidArgsFunction = completeWorkflows(&o.remote)
 	return cmd
 }

@@ -42,7 +42,7 @@ func submitMany(cmd *cobra.Command, o submitOptions) error {
 		return err
 	}
 	if o.dryRun {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s of %s, all as they must be; nothing was submitted\n", thousands(checked.Lines, "submission"), strings.Join(slices.Sorted(maps.Keys(checked.Workflows)), ", "))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s of %s, all as they must be; none was submitted\n", thousands(checked.Lines, "submission"), strings.Join(slices.Sorted(maps.Keys(checked.Workflows)), ", "))
 		return nil
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -88,7 +88,7 @@ func openSubmissions(stdin io.Reader, given string) (*os.File, string, error) {
 func (o *submitOptions) check(cmd *cobra.Command, c *client.Client, file io.Reader, name string) (batch.Submissions, error) {
 	checked, err := batch.CheckSubmissions(name, file)
 	if err != nil {
-		return checked, exit(codeUsage, fmt.Errorf("%w\nnothing was submitted", err))
+		return checked, exit(codeUsage, fmt.Errorf("%w\nno job was submitted", err))
 	}
 	if o.stackName(cmd) != "" {
 		return checked, nil
@@ -101,11 +101,11 @@ func (o *submitOptions) check(cmd *cobra.Command, c *client.Client, file io.Read
 	var unknown batch.Errors
 	for _, workflow := range slices.Sorted(maps.Keys(checked.Workflows)) {
 		if !slices.Contains(known, workflow) {
-			unknown.Add(name, checked.Workflows[workflow], "nobody knows a workflow %s; known are %v", workflow, known)
+			unknown.Add(name, checked.Workflows[workflow], "there is no workflow %s; there are %v", workflow, known)
 		}
 	}
 	if len(unknown.First) > 0 {
-		return checked, exit(codeUsage, fmt.Errorf("%w\nnothing was submitted", &unknown))
+		return checked, exit(codeUsage, fmt.Errorf("%w\nno job was submitted", &unknown))
 	}
 	return checked, nil
 }

@@ -30,7 +30,7 @@ func approvalLine(id string) string {
 func TestAFileOfManyIsSubmittedOnce(t *testing.T) {
 	c := newCrowd(t, 0, 0)
 	path := fileOf(t, "today.jsonl", approvalLine("a"), "", approvalLine("b"), `{"workflow":"approvals","input":7,"tenant":"acme","labels":{"shop":"north"}}`)
-	wants(t, 0, "3 submissions of approvals, all as they must be; nothing was submitted", "submit", "--input", path, "--dry-run", "--addr", c.url)
+	wants(t, 0, "3 submissions of approvals, all as they must be; none was submitted", "submit", "--input", path, "--dry-run", "--addr", c.url)
 	if _, err := c.engine.Job(t.Context(), "a"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("after a dry run: got %v, want no job", err)
 	}
@@ -57,9 +57,9 @@ func TestAFileThatIsWrongIsRefusedAsAWhole(t *testing.T) {
 	c := newCrowd(t, 0, 0)
 	path := fileOf(t, "today.jsonl", approvalLine("a"), `{"workflow":"approvals"}`, `{"workflow":"letter","id":"b","input":1}`)
 	at := func(args ...string) []string { return append(args, "--addr", c.url) }
-	wants(t, codeUsage, path+":2: input is missing; null is an input\nnothing was submitted", at("submit", "--input", path)...)
+	wants(t, codeUsage, path+":2: input is missing; null is an input\nno job was submitted", at("submit", "--input", path)...)
 	unknown := fileOf(t, "unknown.jsonl", approvalLine("a"), `{"workflow":"letter","id":"b","input":1}`)
-	wants(t, codeUsage, unknown+":2: nobody knows a workflow letter; known are [approvals broken]\nnothing was submitted", at("submit", "--input", unknown, "--dry-run")...)
+	wants(t, codeUsage, unknown+":2: there is no workflow letter; there are [approvals broken]\nno job was submitted", at("submit", "--input", unknown, "--dry-run")...)
 	wants(t, codeUsage, "no such file", at("submit", "--input", path+".gone")...)
 	wants(t, codeUsage, "are for one job", at("submit", "--input", path, "--id", "a")...)
 	wants(t, codeUsage, "--rate x: want N/s", at("submit", "--input", path, "--rate", "x")...)

@@ -24,7 +24,7 @@ func stopped(err error, s batch.Summary, o runOptions) error {
 	if !errors.Is(err, context.Canceled) {
 		why = ": " + err.Error()
 	}
-	next := "Nothing was kept; with --data FOLDER a run can be gone on with."
+	next := "No job was kept; with --data FOLDER a run can be gone on with."
 	if o.data != "" {
 		next = fmt.Sprintf("The same command goes on with them: everything is kept in %s.", o.data)
 	}

@@ -160,7 +160,7 @@ func (t *tally) close(seconds float64) {
 func (t *tally) print(w io.Writer) {
 	verb := t.Verb
 	if t.DryRun {
-		verb += " --dry-run, nothing was changed"
+		verb += " --dry-run, no job was changed"
 	}
 	fmt.Fprintf(w, "%s: %s in %.1f s\n", verb, thousands(t.Jobs, "job"), t.Seconds)
 	for _, row := range []struct {

@@ -31,7 +31,7 @@ or for those that --agents names.
 With --check it says what a template of yours lacks: parameters, resources, statements, properties and agents. What
 yours has beside that is your own matter. Values that differ are named too, and are no mistake: they may be meant.
 
-Exit status: 0 it is printed, or nothing is lacking; 1 bad usage, or something is lacking.`,
+Exit status: 0 it is printed, or the template is complete; 1 bad usage, or a part is lacking.`,
 		Example: `  makegood template > template.yaml
   makegood template --agents flights,hotels,http
   makegood template --check template.yaml`,
@@ -84,8 +84,8 @@ func checkTemplate(stdout io.Writer, file string, agents []string) error {
 		fmt.Fprintf(stdout, "%s: lacks %s\n", file, path)
 	}
 	if len(found.Lacks) > 0 {
-		return exit(codeUsage, errors.New(file+" is not up to date: take over what it lacks from what the verb template prints"))
+		return exit(codeUsage, errors.New(file+" is not up to date: copy the parts that it lacks from the output of the verb template"))
 	}
-	fmt.Fprintf(stdout, "%s: nothing is lacking, for the agents %s\n", file, strings.Join(agents, ", "))
+	fmt.Fprintf(stdout, "%s: it is complete, for the agents %s\n", file, strings.Join(agents, ", "))
 	return nil
 }

@@ -55,7 +55,7 @@ func ui(cmd *cobra.Command, name, addr string) error {
 		return exit(codeUsage, fmt.Errorf("%w; --addr names another address", err))
 	}
 	if !isLoopback(listener.Addr()) {
-		return exit(codeUsage, errors.Join(fmt.Errorf("--addr %s: want a loopback address: whoever reaches it acts with your credentials", addr), listener.Close()))
+		return exit(codeUsage, errors.Join(fmt.Errorf("--addr %s: want a loopback address: every caller that reaches it acts with your credentials", addr), listener.Close()))
 	}
 	asks, err := stack.Open(cmd.Context(), name, os.Getenv)
 	if err != nil {

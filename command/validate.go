@@ -22,7 +22,7 @@ func newValidate(agents []agent.Handler) *cobra.Command {
 		Use:   "validate FILE...",
 		Short: "Check workflow files",
 		Long: `Check workflow files, expressions included, and print everything that is wrong, or
-probably not what was meant: that is a warning, and changes nothing. With --strict a file with a warning is not right.
+probably a mistake: that is a warning, and the file is right all the same. With --strict a file with a warning is wrong.
 Of the agents that are linked into this command, and http, it knows the names and the actions;
 of those that run elsewhere, and --outside names, only the names. With --addr, or MAKEGOOD_ADDR, the agents of the engine
 there are known, too, by their names.

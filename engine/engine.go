@@ -251,7 +251,7 @@ func (o Options) page(handler http.Handler, jobs *control.Service) (*page.Page, 
 // where describes the place of the jobs, for people.
 func (o Options) where() string {
 	if o.Dir == "" {
-		return "in this process, nothing is kept"
+		return "in this process, not stored"
 	}
 	return "in this process, folder " + filepath.Base(o.Dir)
 }

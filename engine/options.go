@@ -55,7 +55,7 @@ func (o Options) link() func(token string) string {
 
 func checkDir(dir string) error {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("Options.Dir: %s is a file, want a folder, or what can become one", dir)
+		return fmt.Errorf("Options.Dir: %s is a file, want a folder, or a path where one can be made", dir)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (l listeners) Announce(ctx context.Context, n notify.Notice) error {
 	case n.ReplyTo == "":
 		return nil
 	case !ok:
-		return fmt.Errorf("nobody is registered as %q in this engine", n.ReplyTo)
+		return fmt.Errorf("no receiver is registered as %q in this engine", n.ReplyTo)
 	}
 	return tell(ctx, noticeOf(n))
 }
@@ -99,7 +99,7 @@ type askers map[string]func(context.Context, Question) error
 func (a askers) Ask(ctx context.Context, name string, q notify.Question) error {
 	tell, ok := a[name]
 	if !ok {
-		return fmt.Errorf("nobody is registered as %q in this engine", name)
+		return fmt.Errorf("no receiver is registered as %q in this engine", name)
 	}
 	return tell(ctx, Question(q))
 }

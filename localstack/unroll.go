@@ -14,9 +14,10 @@ const (
 	loopTransform = "AWS::LanguageExtensions"
 )
 
-// Unroll writes the loops of a template out, so that it can be deployed where the transform AWS::LanguageExtensions
-// is not known. It knows of that transform what template.yaml uses: loops over a list that is written there, or repeated
-// by an alias, with the variable in keys, !Ref and !Sub, and the DefaultValue of !FindInMap. A loop within a loop is an error.
+// Unroll writes the loops of a template out, so that it can be deployed where the transform AWS::LanguageExtensions is
+// not known. It knows the part that template.yaml uses: loops over a list that is written there, or repeated by an
+// alias, with the variable in keys, !Ref and !Sub, and the DefaultValue of !FindInMap. A loop within a loop is an
+// error.
 func Unroll(template []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(template, &document); err != nil {

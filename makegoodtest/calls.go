@@ -213,7 +213,7 @@ func (s *watchedStore) Overrule(ctx context.Context, slot store.Slot, attempt in
 }
 
 func (s *watchedStore) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) (due []store.Entry, err error) {
-	err = s.life.do("Due", "the Supervisor looked for what is overdue", func() (err error) {
+	err = s.life.do("Due", "the Supervisor looked for overdue jobs", func() (err error) {
 		due, err = s.Store.Due(ctx, shard, now, after, limit)
 		return err
 	})

@@ -100,7 +100,7 @@ func allStrikes(t *testing.T, c Case) []strike {
 				calls[name] = max(calls[name], n)
 			}
 			if _, err := w.verdict(); err != nil {
-				t.Fatalf("when nothing goes wrong: %s", w.report(err))
+				t.Fatalf("without any crash: %s", w.report(err))
 			}
 		})
 	}
@@ -115,8 +115,7 @@ func allStrikes(t *testing.T, c Case) []strike {
 	return all
 }
 
-// tellingFirst sorts the names of calls: those first that tell most about a job, since one violation is
-// told in full.
+// tellingFirst sorts the names of calls: those first that tell most about a job, since one violation is told in full.
 func tellingFirst(a, b string) int {
 	return cmp.Or(cmp.Compare(telling(a), telling(b)), cmp.Compare(a, b))
 }

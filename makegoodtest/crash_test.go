@@ -145,8 +145,8 @@ func TestChaosFindsAServiceThatIgnoresKeys(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		if report := chaosRun(t, payment(forgetful, nil), seed); report != "" {
 			found++
-			if !strings.Contains(report, "what went wrong:\n") || !strings.Contains(report, "DONE AGAIN") {
-				t.Errorf("seed %d does not say what went wrong:\n%s", seed, report)
+			if !strings.Contains(report, "faults:\n") || !strings.Contains(report, "DONE AGAIN") {
+				t.Errorf("seed %d does not name the faults:\n%s", seed, report)
 			}
 		}
 		good := payment(nil, func(job Job) error {

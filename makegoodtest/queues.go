@@ -42,7 +42,7 @@ func (q *watchedQueues) Send(ctx context.Context, name string, messages ...queue
 }
 
 func (q *watchedQueues) Depth(ctx context.Context, name string) (depth queue.Depth, err error) {
-	err = q.life.do("Depth."+name, "it was counted what waits in queue "+name, func() (err error) {
+	err = q.life.do("Depth."+name, "messages were counted in queue "+name, func() (err error) {
 		depth, err = q.Queues.Depth(ctx, name)
 		return err
 	})
@@ -50,7 +50,7 @@ func (q *watchedQueues) Depth(ctx context.Context, name string) (depth queue.Dep
 }
 
 func (q *watchedQueues) Receive(ctx context.Context, name string, limit int) (records []events.SQSMessage, err error) {
-	err = q.life.do("Receive."+name, "something was received from queue "+name, func() (err error) {
+	err = q.life.do("Receive."+name, "a message was received from queue "+name, func() (err error) {
 		records, err = q.Queues.Receive(ctx, name, limit)
 		return err
 	})
@@ -61,13 +61,13 @@ func (q *watchedQueues) Receive(ctx context.Context, name string, limit int) (re
 }
 
 func (q *watchedQueues) Delete(ctx context.Context, name string, receipts ...string) error {
-	return q.life.do("Delete."+name, "what was dealt with was deleted from queue "+name, func() error {
+	return q.life.do("Delete."+name, "a handled message was deleted from queue "+name, func() error {
 		return q.Queues.Delete(ctx, name, receipts...)
 	})
 }
 
 func (q *watchedQueues) Return(ctx context.Context, name string, after time.Duration, receipts ...string) error {
-	return q.life.do("Return."+name, "what could not be dealt with went back to queue "+name, func() error {
+	return q.life.do("Return."+name, "a message that could not be handled went back to queue "+name, func() error {
 		return q.Queues.Return(ctx, name, after, receipts...)
 	})
 }
@@ -96,7 +96,7 @@ func message(body string) string {
 	case job.StepFailed:
 		return fmt.Sprintf("the reply \"failed: %s\" of attempt %d of step %s", e.Error.Message, e.Attempt, e.Step)
 	case job.DeadlinePassed:
-		return "the Supervisor's word that something is overdue"
+		return "the Supervisor's word that a job is overdue"
 	case job.Interrupted:
 		return "the word that the engine was started again"
 	default:

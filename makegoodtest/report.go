@@ -18,13 +18,13 @@ func (w *world) report(violation error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v\n", violation)
 	if len(w.suffered) > 0 {
-		fmt.Fprintf(&b, "\nwhat went wrong:\n%s\n", indent(strings.Join(w.suffered, "\n")))
+		fmt.Fprintf(&b, "\nfaults:\n%s\n", indent(strings.Join(w.suffered, "\n")))
 	}
 	fmt.Fprintf(&b, "\nthe job of workflow %s: %s", w.compiled.Workflow.Name, w.stored.ProcessState)
 	if w.stored.Reason != "" {
 		fmt.Fprintf(&b, ", because %s", w.stored.Reason)
 	}
-	fmt.Fprintf(&b, "\n\nwhat came to the agents:\n%s", w.sequence())
+	fmt.Fprintf(&b, "\n\ntasks that reached the agents:\n%s", w.sequence())
 	if w.services.Ledger != nil {
 		fmt.Fprintf(&b, "\nthe ledger:\n%s\n", indent(w.services.Ledger()))
 	}

@@ -206,7 +206,7 @@ func TestWhatIsWrongWithAPayloadIsFinal(t *testing.T) {
 		}},
 		"the payload is not there":        {write(small), opens(func(p *makegood.Payload) { p.SHA256 = strings.Repeat("ab", 32) })},
 		"not there, for this job and by":  {write(small), opens(func(p *makegood.Payload) { p.By = "" })},
-		"the payload is not what was":     {write(small), opens(func(p *makegood.Payload) { p.Bytes = 3 })},
+		"the bytes of the payload are":    {write(small), opens(func(p *makegood.Payload) { p.Bytes = 3 })},
 		"sha256 is \"ab\": want 64 hex":   {write(small), opens(func(p *makegood.Payload) { p.SHA256 = "ab" })},
 		"bytes 0 to 0 of a payload of -1": {write(small), opens(func(p *makegood.Payload) { p.Bytes = -1 })},
 	} {
@@ -241,7 +241,7 @@ func TestAlteredBytesAreFinal(t *testing.T) {
 				p.alter(ref, at)
 				return same(text)(ctx, ref)
 			})
-			if step := job.Steps[1]; step.Attempt != 1 || step.Error == nil || step.Error.Retryable || !strings.Contains(step.Error.Message, "the payload is not what was written") {
+			if step := job.Steps[1]; step.Attempt != 1 || step.Error == nil || step.Error.Retryable || !strings.Contains(step.Error.Message, "the bytes of the payload are not those written") {
 				t.Errorf("got %+v after %d attempts", step.Error, step.Attempt)
 			}
 		})

@@ -123,7 +123,7 @@ func (t *taker) ask(ctx, work context.Context, most int) []agentrun.Held {
 	defer cancel()
 	taken, err := t.door.take(last, request, most, 0)
 	if err != nil {
-		t.options.Logger.WarnContext(ctx, "what was on its way at the end, if anything was, ends in silence", "agent", t.options.Agent.Name(), "error", err)
+		t.options.Logger.WarnContext(ctx, "tasks that the last request was given, if any, get no reply", "agent", t.options.Agent.Name(), "error", err)
 	}
 	return taken
 }

@@ -139,11 +139,11 @@ func TestADatabaseThatFailsIsToldOf(t *testing.T) {
 		"store effect j/pay/2: ": {func(l *ledger) {
 			l.exec(`CREATE TRIGGER full BEFORE INSERT ON makegood_effects BEGIN SELECT RAISE(ABORT, 'full'); END`)
 		}, func(l *ledger) error { _, err := l.pay(other(2)); return err }},
-		"delete what has expired: ": {func(l *ledger) {
+		"delete expired rows: ": {func(l *ledger) {
 			l.exec(`CREATE TRIGGER held BEFORE DELETE ON makegood_attempts BEGIN SELECT RAISE(ABORT, 'held'); END`)
 			l.now = l.now.Add(3 * limits.MinKeepEffect)
 		}, func(l *ledger) error { _, err := l.pay(other(2)); return err }},
-		"delete what has expired: SQL": {func(l *ledger) {
+		"delete expired rows: SQL": {func(l *ledger) {
 			l.exec(`CREATE TRIGGER held BEFORE DELETE ON makegood_effects BEGIN SELECT RAISE(ABORT, 'held'); END`)
 			l.now = l.now.Add(3 * limits.MinKeepEffect)
 		}, func(l *ledger) error { _, err := l.pay(other(2)); return err }},

@@ -133,7 +133,7 @@ func sweep(ctx context.Context, tx *sql.Tx, before time.Time) error {
 		`DELETE FROM makegood_attempts WHERE (job, birth, step) IN (SELECT job, birth, step FROM makegood_attempts WHERE at < ? ORDER BY at LIMIT ?)`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, before.UnixMilli(), swept); err != nil {
-			return fmt.Errorf("delete what has expired: %w", err)
+			return fmt.Errorf("delete expired rows: %w", err)
 		}
 	}
 	return nil

@@ -188,7 +188,7 @@ func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 	if _, err := gone.client(t, account("ADA", "secret"), client.WithPatience(0)).Get(t.Context(), "j"); err == nil || !strings.Contains(err.Error(), "door read of stack shop: dial") {
 		t.Errorf("nobody listens: got %v", err)
 	}
-	if _, err := gone.client(t, account("ADA", "secret")).Submit(t.Context(), makegood.Submission{}); err == nil || !strings.Contains(err.Error(), "nobody has said where its door submit is") {
+	if _, err := gone.client(t, account("ADA", "secret")).Submit(t.Context(), makegood.Submission{}); err == nil || !strings.Contains(err.Error(), "the address of its door submit is unknown") {
 		t.Errorf("no address: got %v", err)
 	}
 }

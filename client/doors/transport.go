@@ -101,7 +101,7 @@ func (t *transport) nowhere(name string) string {
 	if name == complete {
 		return fmt.Sprintf("stack %s has no door for completion tokens: its parameter CompletionLinks makes one", t.config.Stack)
 	}
-	return fmt.Sprintf("stack %s: nobody has said where its door %s is", t.config.Stack, name)
+	return fmt.Sprintf("stack %s: the address of its door %s is unknown", t.config.Stack, name)
 }
 
 // sign signs a request, with the credentials that stand now.

@@ -8,7 +8,8 @@ import (
 )
 
 // Agents do the steps of the workflow order. They were made by makegood-import: what answers as it was asked is a stub,
-// and wants a call of yours in its place, with agent.TaskOf(ctx).Key, so that the same call that comes twice does one thing.
+// and wants a call of yours in its place, with agent.TaskOf(ctx).Key, so that the same call that comes twice does one
+// thing.
 var Agents = []agent.Handler{
 	functions,
 	sns,

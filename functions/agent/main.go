@@ -1,4 +1,4 @@
-// Command agent is a Lambda function that runs one agent, named by MAKEGOOD_AGENT: one of package workflows, or the built-in http.
+// Command agent is a Lambda function that runs one agent, named by MAKEGOOD_AGENT: of package workflows, or http.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Command door is a Lambda function behind a URL that asks IAM who knocks. MAKEGOOD_DOOR says what it lets them do:
-// submit, read or operate. Or it is complete, behind a URL that asks nobody: there a completion token says what one may do.
+// submit, read or operate. Or it is complete, behind a URL without a login: there a completion token is the right.
 package main
 
 import (

@@ -153,19 +153,18 @@ func (a *attempt) do() error {
 	worked, returned := a.work()
 	switch {
 	case !returned && a.batch.Err() != nil:
-		// As if the process had died under it: the attempt is interrupted at the next start, or ends at
-		// its CompleteBy.
+		// As if the process had died under it: the attempt is interrupted at the next start, or ends at its CompleteBy.
 		a.note(slog.LevelError, "the agent did not stop, and was given up", "stuck", "agent", a.task.Agent, "patience", StopPatience)
 		return context.Cause(a.batch)
 	case !returned || a.lease.silent():
 		// Law 8: not even an error. The Supervisor has seen the silence, or will.
 		a.tell(func(t *Stats) { t.Late++ })
-		a.note(slog.LevelWarn, "said nothing past CompleteBy", "late", "returned", returned)
+		a.note(slog.LevelWarn, "sent no reply past CompleteBy", "late", "returned", returned)
 		return nil
 	case errors.Is(worked.err, agent.ErrOver) && a.lease.lost():
 		// The agent was the first to find out: a write of its own that rests on the claim was refused.
 		a.tell(func(t *Stats) { t.Late++ })
-		a.note(slog.LevelInfo, "said nothing of an attempt that is over", "over")
+		a.note(slog.LevelInfo, "sent no reply for an attempt that is over", "over")
 		return nil
 	case worked.err != nil && a.batch.Err() != nil && stopped(worked.err):
 		// We were told to stop, which is no failure of the step. The embedded engine ends the attempt
@@ -206,7 +205,7 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 		return false, nil
 	case errors.Is(err, store.ErrWithdrawn):
 		a.tell(func(t *Stats) { t.Withdrawn++ })
-		a.note(slog.LevelInfo, "nobody wants the attempt", "withdrawn")
+		a.note(slog.LevelInfo, "the attempt is not wanted any more", "withdrawn")
 		return false, nil
 	case errors.Is(a.batch.Err(), context.Canceled):
 		// The process is being stopped. The claim may have been written all the same, as below.
@@ -235,8 +234,8 @@ func (a *attempt) claim() error {
 	return nil
 }
 
-// tryAgain goes on with a first try that has failed, until one succeeds or its error is settled. It is made for that alone: the
-// first try is nearly always the only one.
+// tryAgain goes on with a first try that has failed, until one succeeds or its error is settled. It is made for that
+// alone: the first try is nearly always the only one.
 func (a *attempt) tryAgain(ctx context.Context, failed error, try func() error, settled func(error) bool, limit backoff.RetryOption) error {
 	first := true
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {

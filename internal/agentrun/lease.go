@@ -18,7 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-var errShared = errors.New("the step is not exclusive, so nobody claims its attempts, and their CompleteBy cannot move")
+var errShared = errors.New("the step is not exclusive, so its attempts are not claimed, and their CompleteBy cannot move")
 
 // lease is the right of one attempt to run, and the context in which it does: unlike any context of
 // the standard library its deadline moves, with every heartbeat.

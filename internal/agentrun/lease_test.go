@@ -405,6 +405,6 @@ func TestASharedAttemptHasNoHeartbeat(t *testing.T) {
 	})
 	w.handle(t.Context(), w.task("pay", shared))
 	w.wantFailure("pay", job.StepError{
-		Message: "the step is not exclusive, so nobody claims its attempts, and their CompleteBy cannot move", Applied: makegood.AppliedUnknown,
+		Message: "the step is not exclusive, so its attempts are not claimed, and their CompleteBy cannot move", Applied: makegood.AppliedUnknown,
 	})
 }

@@ -1,8 +1,8 @@
-// Package backup copies the folder of an embedded engine while the engine works, and makes a folder of such a copy again. A copy is a
-// folder with the store, the large payloads, the journals of repairs, and a list of all files with their hashes.
+// Package backup copies the folder of an embedded engine while the engine works, and restores such a copy. A copy is a
+// folder with the store, the large payloads, the journals of repairs, and a list of all files and hashes.
 //
-// The store is copied first, as a snapshot of one moment. A payload is written before a job refers to it, so the payloads that are copied
-// after it are all that its jobs refer to, but for jobs that expired meanwhile.
+// The store is copied first, as a snapshot of one moment. A payload is written before a job refers to it, so the
+// payloads that are copied after it are all that its jobs refer to, but for jobs that expired meanwhile.
 package backup
 
 import (
@@ -32,7 +32,7 @@ const (
 	unreadable = "incoming"
 )
 
-// UsageError says why the named folders cannot be used. Nothing was written.
+// UsageError says why the named folders cannot be used. No file was written.
 type UsageError struct{ err error }
 
 func (e *UsageError) Error() string { return e.err.Error() }
@@ -55,7 +55,7 @@ func usage(format string, args ...any) error {
 	return &UsageError{fmt.Errorf(format, args...)}
 }
 
-// Make copies the folder dir of an engine, which may work on it, to the folder to, which must not be there, or be empty.
+// Make copies the folder dir of an engine, which may work on it, to the folder to: a missing or an empty one.
 func Make(ctx context.Context, dir, to string, now time.Time) (List, error) {
 	if _, err := os.Stat(filepath.Join(dir, embedded.DataFile)); err != nil {
 		return List{}, usage("%s is no folder of an engine: %w", dir, err)
@@ -94,7 +94,8 @@ func (l *List) note(folder, name string) error {
 	return err
 }
 
-// copyFolder copies a folder that stands beside the store, if it is there. A file that goes meanwhile is of a job that expired.
+// copyFolder copies a folder that stands beside the store, if it is there. A file that goes meanwhile is an expired
+// job's.
 func (l *List) copyFolder(ctx context.Context, from, to, folder string) error {
 	err := filepath.WalkDir(filepath.Join(from, folder), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
@@ -123,8 +124,8 @@ func (l *List) copyFolder(ctx context.Context, from, to, folder string) error {
 	return err
 }
 
-// Restore makes of the copy from the folder dir of an engine. dir must not be there, or be empty: nothing is written over. Every file
-// is compared with the list, and the store is checked, before an engine could begin on it.
+// Restore makes of the copy from the folder dir of an engine. dir must not be there, or be empty: no file is
+// overwritten. Every file is compared with the list, and the store is checked, before an engine could begin on it.
 func Restore(ctx context.Context, from, dir string) (List, error) {
 	l, err := Read(from)
 	if err != nil {
@@ -162,7 +163,7 @@ func Restore(ctx context.Context, from, dir string) (List, error) {
 	return l, os.Rename(path, filepath.Join(dir, embedded.DataFile))
 }
 
-// hold takes the lock of the folder, as an engine does, and makes the folder if needed. The error names an engine that has the lock.
+// hold takes the lock of the folder, as an engine does, and makes the folder if needed. The error names the holder.
 func hold(dir string) (release func(), err error) {
 	if err := mustBeEmpty(dir); err != nil {
 		if lock, locked := sqlitestore.Lock(dir); locked == nil {
@@ -189,11 +190,11 @@ func Read(from string) (l List, err error) {
 		return List{}, usage("%s: %s cannot be read: %w", from, listFile, err)
 	}
 	if l.Format > format {
-		return List{}, usage("%s was made by a newer release, whose backups this one cannot read", from)
+		return List{}, usage("%s was made by a newer release, and this one cannot read its backups: restore with that release", from)
 	}
 	for name := range l.Files {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) {
-			return List{}, usage("%s: %s names a file outside of it: %q", from, listFile, name)
+			return List{}, usage("%s: %s names a file outside the backup: %q", from, listFile, name)
 		}
 	}
 	if l.Files[embedded.DataFile] == "" {
@@ -213,7 +214,7 @@ func (l *List) bring(from, to, name, as string) error {
 	}
 	sum, _, err := sumOf(target)
 	if err == nil && sum != l.Files[name] {
-		err = fmt.Errorf("%s of %s is not what was backed up: it was changed since", name, from)
+		err = fmt.Errorf("%s of %s differs from its entry in the list: it was changed since the backup", name, from)
 	}
 	return err
 }
@@ -229,7 +230,7 @@ func mustBeEmpty(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != embedded.LockFile {
-			return usage("%s is not empty (%s is in it), and nothing is written over: name a folder that is not there", dir, e.Name())
+			return usage("%s is not empty (%s is in it), and no file is overwritten: name a folder that is not there", dir, e.Name())
 		}
 	}
 	return nil

@@ -117,7 +117,7 @@ func (r *reader) document() error {
 		return err
 	}
 	if r.next() != 0 || r.at < len(r.in) {
-		return r.fail("something follows the value")
+		return r.fail("more text follows the value")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func theirs(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the value")
+		return nil, errors.New("more text follows the value")
 	}
 	return value, nil
 }

@@ -94,7 +94,7 @@ func settled(p job.Place, s api.SettleOptions) (job.Settled, error) {
 	case s.Skipped && s.Reason == "":
 		return e, invalid("reason is missing: say why the step is skipped")
 	case s.NotDone && s.Reason == "":
-		return e, invalid("reason is missing: say how it is known that nothing of the step stands")
+		return e, invalid("reason is missing: say how it is known that no effect of the step stands")
 	case !e.Done && output.Bytes > 0:
 		return e, invalid("output: only a step that is settled as done has one")
 	}

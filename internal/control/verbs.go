@@ -168,7 +168,7 @@ func (s *Service) SentInputs(ctx context.Context, id, step string) (makegood.Sen
 	}
 	all, err := s.sentInputs(ctx, id, step)
 	if err == nil && step != "" && len(all.Inputs) == 0 {
-		err = notHere(fmt.Sprintf("job %s has asked nobody for a step %s", id, step))
+		err = notHere(fmt.Sprintf("job %s has sent no task for a step %s", id, step))
 	}
 	if err != nil {
 		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, s.failed(ctx, id, err))

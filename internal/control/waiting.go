@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// firstLook and longestLook are the pauses between two looks of Wait and Watch at a job of which they hear no save, at first and at
-// last: they hear of every save, but for one whose own answer was lost.
+// firstLook and longestLook are the pauses between two looks of Wait and Watch at a job of which they hear no save, at
+// first and at last: they hear of every save, but for one whose own answer was lost.
 const firstLook, longestLook = time.Second, 30 * time.Second
 
 // Waiting are the callers of Wait and Watch, by the ids of their jobs. The engine tells them of saves.
@@ -85,7 +85,7 @@ func (w *waiter) rouse() {
 	}
 }
 
-// nextLook waits until a job is to be looked at again: a save came, or none for the pause. It returns the pause after that look.
+// nextLook waits until a job is to be looked at again: a save came, or none for the pause. It returns the next pause.
 func nextLook(ctx context.Context, id string, came <-chan struct{}, pause time.Duration) (time.Duration, error) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -69,7 +69,7 @@ func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (e
 	by := callerOf(e)
 	if by == "" && d.name != httpapi.Complete {
 		d.log.WarnContext(ctx, "a request without an identity", "door", d.name, "path", e.RawPath)
-		return problem(http.StatusForbidden, "the request has no identity: this door is a function URL whose AuthType must be AWS_IAM"), nil
+		return problem(http.StatusForbidden, "the request has no identity: this door is a function URL, and its AuthType must be AWS_IAM"), nil
 	}
 	within, cancel := shorten(context.WithValue(ctx, callerKey{}, by))
 	defer cancel()

@@ -31,7 +31,7 @@ func (s *stack) release(ctx context.Context, key time.Time) {
 	}
 	if err != nil {
 		// It spares a wait, and no more: the Supervisor comes anyway.
-		s.log.WarnContext(ctx, "what was paused goes on when the Supervisor comes", "error", err)
+		s.log.WarnContext(ctx, "the jobs of the resumed pause go on at the Supervisor's next run", "error", err)
 	}
 }
 

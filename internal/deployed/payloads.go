@@ -65,7 +65,7 @@ func TooFewPayloadDays(days, retention int) string {
 	case days == 0:
 		return ""
 	case retention == 0:
-		return "and jobs are kept for ever: 0 keeps what they refer to"
+		return "and jobs are kept for ever: 0 keeps their payloads as long"
 	case days < least:
 		return fmt.Sprintf("want %d at least: a job is kept for %d days after its end", least, retention)
 	}

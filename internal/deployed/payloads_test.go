@@ -35,7 +35,7 @@ func TestABucketKeepsLongerThanJobs(t *testing.T) {
 		{"b/s", "59", "30", 0, "MAKEGOOD_PAYLOAD_DAYS is 59, want 60 at least: a job is kept for 30 days"},
 		{"b/s", "381", "365", 0, "want 382 at least"},
 		{"b/s", "382", "365", 7 * day, ""},
-		{"b/s", "60", "0", 0, "is 60, and jobs are kept for ever: 0 keeps what they refer to (MAKEGOOD_RETENTION_DAYS)"},
+		{"b/s", "60", "0", 0, "is 60, and jobs are kept for ever: 0 keeps their payloads as long (MAKEGOOD_RETENTION_DAYS)"},
 		{"b/s", "0", "0", 0, ""},
 		{"b/s", "", "30", 0, ""},
 		{"b", "60", "30", 0, `MAKEGOOD_PAYLOADS is "b", want BUCKET/STACK`},

@@ -34,7 +34,7 @@ func (e *environment) secrets(name string) secretsPlace {
 	case store == "secretsmanager" && prefix != "" && !strings.HasPrefix(prefix, "/"):
 		return secretsPlace(fromSecretsManager + prefix)
 	default:
-		e.refuse(name, "is %q, want ssm:/PATH/, secretsmanager:PREFIX, or nothing for the environment", text)
+		e.refuse(name, "is %q, want ssm:/PATH/, secretsmanager:PREFIX, or an empty text for the environment", text)
 		return ""
 	}
 }

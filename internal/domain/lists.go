@@ -17,7 +17,7 @@ func CheckHold(k makegood.HoldKind, name string) error {
 	switch k {
 	case makegood.HoldAgent:
 		if WaitsByItself(name) {
-			return fmt.Errorf("agent %s cannot be paused: nothing is ever sent to it; pause the workflow", name)
+			return fmt.Errorf("agent %s cannot be paused: no task is ever sent to it; pause the workflow", name)
 		}
 		return limits.AgentName.Check(name)
 	case makegood.HoldWorkflow:

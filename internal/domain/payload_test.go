@@ -36,7 +36,7 @@ func TestNothingIsTakenForAPayloadThatIsNone(t *testing.T) {
 		}
 	}
 	for value, want := range map[string]string{
-		`{"a":[{"$payload":1}]}`:                   "at .a[0]: $payload: it is a JSON number; a reference is",
+		`{"a":[{"$payload":1}]}`:                   "at .a[0]: $payload: it is a JSON number; want the reference",
 		`{"\u0024payload":{}}`:                     "sha256 is",
 		`{"$payload":null}`:                        "sha256 is",
 		`{"b":{"$payload":{"bytes":1},"other":1}}`: "at .b: a payload is an object with the one member $payload, and this has 2",

@@ -133,7 +133,7 @@ func TestAJobThatStandsStillIsFoundAndFinishes(t *testing.T) {
 		for _, a := range page {
 			found[a.Job] = a.Stray()
 		}
-		if want := map[string]store.Stray{"still": "unfinished, and nothing is under way or waited for", "later": ""}; err != nil || !maps.Equal(found, want) {
+		if want := map[string]store.Stray{"still": "unfinished, without an attempt under way or a wait", "later": ""}; err != nil || !maps.Equal(found, want) {
 			t.Errorf("an audit found %q, %v, want %q", found, err, want)
 		}
 		time.Sleep(2 * time.Hour)

@@ -200,7 +200,7 @@ func TestPoisonGoesIntoQuarantineAndItsNeighboursProceed(t *testing.T) {
 				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":"1"}`:               "cannot unmarshal",
 				`{"v":1,"type":"StepFailed","job":"job-1","step":"charge","attempt":1}`:                    "without an error",
 				`{"v":1,"type":"Interrupted","job":"job-1","attempt":1}`:                                   `type "Interrupted" never crosses a queue`,
-				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1} {"and":"so on"}`: "something follows",
+				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1} {"and":"so on"}`: "more text follows",
 			},
 			"tasks-a": {
 				`[]`: "cannot unmarshal",

@@ -322,7 +322,7 @@ func TestTwentyInterruptionsOfAStepAreSurvivedTheNextIsAnError(t *testing.T) {
 		}
 		if run == limits.MaxInterruptions+2 {
 			j := w.ends("j", makegood.JobError)
-			if want := "cut off 21 times by the death of the engine, 18 of them while nothing else ran"; !strings.Contains(j.Reason, want) || j.FailureCount != 0 {
+			if want := "cut off 21 times by the death of the engine, 18 times while no other attempt ran"; !strings.Contains(j.Reason, want) || j.FailureCount != 0 {
 				t.Errorf("got %q, %d failures, want it to say %q, 0", j.Reason, j.FailureCount, want)
 			}
 			w.stop()

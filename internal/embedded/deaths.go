@@ -17,8 +17,8 @@ func (e *Engine) warnOfDeaths(ctx context.Context, run store.Incarnation) {
 	if run.Deaths < deathsOfALoop {
 		return
 	}
-	quiet.Loud(e.config.Logger).ErrorContext(ctx, "the engine dies again and again before any attempt has ended: what was under way each time runs alone now, "+
-		"and a job is stopped for it only if the engine dies while nothing else runs", "deaths", run.Deaths, "since", run.Since)
+	quiet.Loud(e.config.Logger).ErrorContext(ctx, "the engine dies again and again before any attempt has ended: the attempts under way each time run alone now, "+
+		"and a job is stopped for it only if the engine dies while no other attempt runs", "deaths", run.Deaths, "since", run.Since)
 }
 
 // stoppedRun is the number of the run before, if that was told to stop; 0: it died, or there was none.

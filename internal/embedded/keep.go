@@ -40,7 +40,7 @@ func (e *Engine) expire(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := e.expireAll(ctx); err != nil && ctx.Err() == nil {
-			e.config.Logger.WarnContext(ctx, "jobs whose retention is over stay for now", "error", err)
+			e.config.Logger.WarnContext(ctx, "jobs past their retention stay for now", "error", err)
 		}
 		select {
 		case <-ctx.Done():

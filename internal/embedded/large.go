@@ -82,7 +82,7 @@ func (e *Engine) collect(ctx context.Context) error {
 	for {
 		for more, err := true, error(nil); more && ctx.Err() == nil; {
 			if more, err = e.large.Collect(ctx, e.has); err != nil && ctx.Err() == nil {
-				e.config.Logger.WarnContext(ctx, "payloads that are nobody's stay for now", "error", err)
+				e.config.Logger.WarnContext(ctx, "payloads that no job refers to stay for now", "error", err)
 			}
 		}
 		select {

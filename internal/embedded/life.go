@@ -79,7 +79,7 @@ func (e *Engine) unlock() {
 	slices.Sort(zombies)
 	why := "it was closed, and waits for what did not stop: " + strings.Join(zombies, "; ")
 	if err := e.lock.Say(why); err != nil {
-		e.config.Logger.Warn("whoever finds the folder locked is not told why", "error", err)
+		e.config.Logger.Warn("the lock of the folder cannot say why it is held", "error", err)
 	}
 	e.config.Logger.Warn("the folder is not free yet, unless this process ends", "folder", e.config.Dir, "why", why)
 	go func() {

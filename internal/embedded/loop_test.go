@@ -60,7 +60,7 @@ func TestWhatKillsTheEngineIsToBlameAndNoneThatRanBesideIt(t *testing.T) {
 					w.stored(fmt.Sprint("boat-", i), inState(makegood.JobProcessed))
 				}
 				j := w.stored("bomb", inState(makegood.JobError))
-				if want := "18 of them while nothing else ran"; !strings.Contains(j.Reason, want) {
+				if want := "18 times while no other attempt ran"; !strings.Contains(j.Reason, want) {
 					t.Errorf("got %q, want it to say %q", j.Reason, want)
 				}
 				w.stop()

@@ -327,7 +327,7 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 	for verb, reason := range map[makegood.Verb]string{
 		makegood.VerbCancel:   "it is Processed; undo takes it back",
 		makegood.VerbResubmit: "it is Processed; submit a new job to do it again",
-		makegood.VerbPause:    "it is Processed; nothing is left to pause",
+		makegood.VerbPause:    "it is Processed; no step is left to pause",
 	} {
 		if got := ask(verb, "r1"); got.Kind != machine.Refused || got.Reason != reason {
 			t.Errorf("%s: got %s %q, want refused: %q", verb, got.Kind, got.Reason, reason)

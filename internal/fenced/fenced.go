@@ -32,8 +32,8 @@ const (
 
 // The refusals of a fence, which it exports and explains.
 var (
-	ErrLost    = fmt.Errorf("nothing was written: %w", agent.ErrOver)
-	ErrUndone  = fmt.Errorf("the step was undone, and nothing was written: %w", agent.ErrOver)
+	ErrLost    = fmt.Errorf("the write did not happen: %w", agent.ErrOver)
+	ErrUndone  = fmt.Errorf("the step was undone, and the write did not happen: %w", agent.ErrOver)
 	ErrMissing = errors.New("the step was done, and its effect is not here")
 	ErrTask    = errors.New("no attempt that could be fenced")
 )
@@ -104,7 +104,7 @@ func Failed(err error) error {
 	if _, waits := agentctx.Waits(err); !waits {
 		return err
 	}
-	return agent.Final(agent.NotApplied(errors.New("what is behind the fence answered agent.Wait, and is rolled back: return Wait when the fence has returned")))
+	return agent.Final(agent.NotApplied(errors.New("the function behind the fence answered agent.Wait, and is rolled back: return Wait when the fence has returned")))
 }
 
 // Write writes an output as the action meant it, and refuses one that is larger, or nested deeper, than an output may

@@ -1,5 +1,5 @@
-// Package filter is the table of what jobs can be found by: the parameters of the API's lists, the flags of the command, and
-// the words of both search boxes are made of it. store.Filter says what each means; this package finds nothing.
+// Package filter is the table of filters: the parameters of the API's lists, the flags of the command, and the words of
+// both search boxes. store.Filter has their meaning; this package finds no job.
 package filter
 
 import (
@@ -40,8 +40,8 @@ type Parameter struct {
 	Values []string
 }
 
-// Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long ago as
-// that time before now, in RFC 3339. Any other text stays as it is, for protocol.ReadFilter to refuse.
+// Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long
+// ago as that time before now, in RFC 3339. Any other text stays as it is, for protocol.ReadFilter to refuse.
 func (p Parameter) Read(text string, now time.Time) string {
 	if p.Kind == Time {
 		if ago, err := makegood.ParseDuration(text); err == nil {
@@ -64,8 +64,8 @@ type Word struct {
 // short are the names that a person may type instead of longer ones.
 var short = map[string]string{"id": "id-prefix", "reason": "reason-prefix"}
 
-// Split parts what a person typed into filters, NAME:VALUE, and free words. An error names a filter that is not known, and
-// the known one that is nearest.
+// Split parts what a person typed into filters, NAME:VALUE, and free words. An error names a filter that is not known,
+// and the known one that is nearest.
 func Split(text string) (filters []Word, free []string, err error) {
 	for word := range strings.FieldsSeq(text) {
 		name, value, isFilter := strings.Cut(word, ":")
@@ -114,17 +114,17 @@ func Parameters() []Parameter {
 		{Name: "definition", Value: "hash", Says: "only jobs that keep the definition of this hash"},
 		{Name: "paused", Kind: Switch, Says: "only paused jobs, and with no state"},
 		{Name: "tenant", Value: "tenant", Says: "only jobs for this tenant"},
-		{Name: "label", Kind: Label, Value: "NAME=VALUE", Says: fmt.Sprintf("only jobs with this label; several times, at most %d: with all of them", limits.MaxLabels)},
+		{Name: "label", Kind: Label, Value: "NAME=VALUE", Says: fmt.Sprintf("only jobs with this label; several times, at most %d: with all", limits.MaxLabels)},
 		{Name: "step", Value: "step", Says: "only jobs that stand at this step: it failed (Error), or it or its undo is under way, waits, or is to be tried again"},
 		{Name: "agent", Value: "agent", Says: "only jobs that stand at a step, or the undo of one, of this agent"},
-		{Name: "reason-prefix", Value: "prefix", Says: "only jobs whose reason, or the first of its round, begins with this prefix"},
+		{Name: "reason-prefix", Value: "prefix", Says: "only jobs with a reason, or a first one of the round, that begins with this prefix"},
 		{Name: "reason-kind", Value: "kind", Says: "only jobs in Error at a step that failed with an error of this kind, such as timeout"},
-		{Name: "id-prefix", Value: "prefix", Says: "only jobs whose id begins with this prefix"},
-		{Name: "words", Value: "words", Says: "only jobs whose reason, or the first of its round, has all of these words, in any case and order"},
+		{Name: "id-prefix", Value: "prefix", Says: "only jobs with an id that begins with this prefix"},
+		{Name: "words", Value: "words", Says: "only jobs with a reason, or a first one of the round, that has all of these words, in any case and order"},
 		{Name: "since", Kind: Time, Value: "time", Says: "only jobs that were created then or later"},
 		{Name: "until", Kind: Time, Value: "time", Says: "only jobs that were created before that"},
-		{Name: "late", Kind: Switch, Says: "only unfinished jobs of which something is overdue: the Supervisor should have looked two minutes ago, or their own timeout, or the time by which they are expected, has passed"},
-		{Name: "late-within", Kind: Duration, Value: "duration", Says: "only jobs whose own timeout, or the time by which they are expected, passes within this time, or has passed"},
-		{Name: "due-within", Kind: Duration, Value: "duration", Says: "only unfinished jobs of which something begins or is due within this time"},
+		{Name: "late", Kind: Switch, Says: "only unfinished jobs that are overdue: the Supervisor should have looked two minutes ago, or their own timeout, or the time by which they are expected, has passed"},
+		{Name: "late-within", Kind: Duration, Value: "duration", Says: "only jobs with a timeout of their own, or a time by which they are expected, that passes within this time, or has passed"},
+		{Name: "due-within", Kind: Duration, Value: "duration", Says: "only unfinished jobs with a step or deadline that begins or is due within this time"},
 	}
 }

@@ -355,7 +355,7 @@ func TestWhatCannotBePausedIsRefused(t *testing.T) {
 		want   string
 	}{
 		{makegood.HoldAgent, "payment", "", `there is no agent "payment"; there are [payments]`},
-		{makegood.HoldAgent, makegood.AgentApproval, "", "nothing is ever sent to it"},
+		{makegood.HoldAgent, makegood.AgentApproval, "", "no task is ever sent to it"},
 		{makegood.HoldAgent, "no name", "", "no name"},
 		{makegood.HoldWorkflow, "orders", "", `there is no workflow "orders"`},
 		{"tenant", "acme", "", `"tenant" cannot be paused`},

@@ -81,7 +81,7 @@ func (r *Reader) read(ctx context.Context, sure bool) (job.Holds, error) {
 	from := r.now()
 	held, err := r.source.Holds(ctx, sure)
 	if err != nil {
-		return nil, fmt.Errorf("what is paused: %w", err)
+		return nil, fmt.Errorf("read the pauses: %w", err)
 	}
 	r.known, r.until = held.Holds, from.Add(limits.HoldsFresh)
 	return r.known, nil

@@ -37,13 +37,13 @@ func agentPayloadRoutes() []route {
 	return []route{
 		{
 			method: "PUT", path: agentPayloadsPattern, name: "writeAgentPayload", door: Agents, stream: (*handlers).writeAgentPayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
-			summary:    fmt.Sprintf("Write a payload for the job of an attempt, under the agent's name: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. What breaks off, or comes to its end when the attempt has, leaves nothing. "+over, makegood.MaxLargePayloadBytes),
+			summary:    fmt.Sprintf("Write a payload for the job of an attempt, under the agent's name: at most %d bytes of the type in Content-Type. It is stored when this is answered, with its reference. A body that breaks off, or ends after the attempt, is not stored. "+over, makegood.MaxLargePayloadBytes),
 			parameters: []parameter{holder},
 			answers:    refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests),
 		},
 		{
 			method: "GET", path: agentPayloadPattern, name: "readAgentPayload", door: Agents, stream: (*handlers).readAgentPayload,
-			summary:    "Read a payload of the job of an attempt, whoever wrote it, or with the header Range: bytes=FIRST-LAST a part of it. " + over,
+			summary:    "Read a payload of the job of an attempt, of any writer, or with the header Range: bytes=FIRST-LAST a part. " + over,
 			parameters: append(referenceParameters(), holder),
 			answers:    refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}}, http.StatusRequestedRangeNotSatisfiable),
 		},

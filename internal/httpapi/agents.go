@@ -35,18 +35,18 @@ func agentRoutes() []route {
 	return []route{
 		{
 			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*handlers).takeTasks, body: agentdoor.TasksAsked{}, limit: maxOverhead,
-			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last and nobody has answered them.",
+			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last and are not answered.",
 				limits.MaxBatch, int(limits.MaxTaskWait.Seconds())),
 			answers: tasks,
 		},
 		{
 			method: "POST", path: "/api/agents/{agent}/replies", name: "reply", door: Agents, handle: (*handlers).reply, body: json.RawMessage{}, limit: maxReply,
-			summary: "Reply to a task: the message that would go to the events queue (docs/messages.md). It is saved before this is answered. One that changes nothing is answered with stale, and why.",
+			summary: "Reply to a task: the message that would go to the events queue (docs/messages.md). It is saved before this is answered. One without an effect is answered with stale, and why.",
 			answers: answers(agentdoor.ReplyTaken{}),
 		},
 		{
 			method: "POST", path: "/api/agents/{agent}/heartbeats", name: "heartbeat", door: Agents, handle: (*handlers).heartbeat, body: agentdoor.Heartbeat{}, limit: maxOverhead,
-			summary: "Say that work on a task goes on: its CompleteBy moves to as long from now as the step may be silent, and that is flushed before this is answered. withdrawn: nobody wants the result any more, stop soon. over: the attempt has ended, stop and say nothing.",
+			summary: "Say that work on a task goes on: its CompleteBy moves to as long from now as the step may be silent, and that is flushed before this is answered. withdrawn: the result is not wanted any more, stop soon. over: the attempt has ended, stop without a reply.",
 			answers: answers(agentdoor.HeartbeatTaken{}),
 		},
 	}

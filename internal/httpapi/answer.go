@@ -112,7 +112,7 @@ func about(r *http.Request) subject {
 	case "definitions":
 		return subject{"definition", r.PathValue("hash"), func(p *Problem) *string { return &p.Definition }, asked}
 	case "holds":
-		return subject{"what is paused", "", nil, asked}
+		return subject{"pause", "", nil, asked}
 	}
 	if sha := r.PathValue("sha256"); sha != "" {
 		return subject{"payload", sha, func(p *Problem) *string { return &p.Payload }, asked}
@@ -171,7 +171,7 @@ func (s subject) refused(p Problem) string {
 	switch {
 	case p.Schedule != "":
 		return fmt.Sprintf("schedule %s: %s", p.Schedule, p.Reason)
-	case s.what == "what is paused":
+	case s.what == "pause":
 		return fmt.Sprintf("%s is refused: %s", s.asked, p.Reason)
 	case p.Job == "":
 		return "refused: " + p.Reason

@@ -71,7 +71,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		`{"Workflow":"order","input":1}`:       `there is no field "Workflow"`,
 		`{"workflow":"order","input":1,"workflow":"stop"}`:                         `the key "workflow" twice in one object (byte 31)`,
 		`{"workflow":"order","input":{"a":1,"a":2}}`:                               `the key "a" twice in one object`,
-		`{"workflow":"order","input":1} {}`:                                        "something follows the value",
+		`{"workflow":"order","input":1} {}`:                                        "more text follows the value",
 		`{"workflow":"order","input":` + deep + `}`:                                "nested deeper than 500",
 		`{"workflow":"order","input":"` + "\xff" + `"}`:                            "not UTF-8",
 		`{"workflow":7,"input":1}`:                                                 "workflow: want a string",

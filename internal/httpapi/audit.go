@@ -16,13 +16,13 @@ func auditRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/api/audit", name: "audit", door: Read, handle: (*handlers).audit,
-			summary:    "Look at a page of all jobs, and give those of which the index does not say what it should. It reads all that is stored, page by page. The cursor is empty at the end.",
+			summary:    "Look at a page of all jobs, and return those with a wrong index entry, or none. It reads all that is stored, page by page. The cursor is empty at the end.",
 			parameters: []parameter{{name: "cursor", says: "the cursor of the page before"}},
 			answers:    everywhere(map[int]any{http.StatusOK: api.AuditPage{}, http.StatusBadRequest: none}),
 		},
 		{
 			method: "POST", path: "/api/jobs/{id}/wake", name: "wake", door: Operate, handle: (*handlers).wake, body: Waking{},
-			summary: "Put a job back that an audit found: what is due of it is done, and it is in the index again. A job that is as it should be is left alone. The answer has no payloads.",
+			summary: "Put a job back that an audit found: its due work is done, and it is in the index again. A job in order is left alone. The answer has no payloads.",
 			answers: everywhere(map[int]any{
 				http.StatusOK: job, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
 				http.StatusRequestEntityTooLarge: none, http.StatusUnsupportedMediaType: none, http.StatusInternalServerError: none,

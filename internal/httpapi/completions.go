@@ -98,8 +98,8 @@ func completionRoutes() []route {
 		return posted(map[int]any{http.StatusOK: api.Standing{}, http.StatusNotFound: Problem{}})
 	}
 	const at = "/api/jobs/{id}/steps/{step}/"
-	const address = " why: what is said of it beside, which some approvals want. undo: its undo. round: refused in another round than this; without it, the round that the job is in. early: keep, an answer that comes before the step waits is kept for when it does; else it is refused."
-	const token = " Whoever holds the completion token may do nothing else, and is told nothing else of the job. 404: no job that is here has made this token."
+	const address = " why: the reason for the answer, which some approvals want. undo: its undo. round: refused in another round than this; without it, the round that the job is in. early: keep, an answer that comes before the step waits is kept for when it does; else it is refused."
+	const token = " The completion token allows this alone, and shows no more of the job. 404: no job that is here has made this token."
 	const once = " The same again is the same, under the same request at any rate; another answer is refused (409, with the reason)."
 	return []route{
 		{
@@ -117,7 +117,7 @@ func completionRoutes() []route {
 		},
 		{
 			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*handlers).settleStep, body: StepSettlement{}, limit: maxBody,
-			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step whose outcome is unknown: nothing of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if nothing else has failed; by notDone nothing goes on. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. attempt: refused if another than this is the latest. The same again is the same. The answer has no payloads.",
+			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step of unknown outcome: no effect of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if no other step has failed; by notDone it does not go on. An attempt that is out is closed first; refused while an agent holds it (409, with its name and until when), of a side that the job does not go, and of a step or undo that is done or settled already. undo: its undo. round: refused in another round than this. attempt: refused if another than this is the latest. The same again is the same. The answer has no payloads.",
 			answers: settled,
 		},
 		{
@@ -138,7 +138,7 @@ func completionRoutes() []route {
 // address is the step in a request's path, as its body narrows it.
 func address(r *http.Request, at api.StepRef, early string) (api.StepRef, error) {
 	if early != "" && early != keep {
-		return at, bad("early is %.40q: want %s, or nothing", early, keep)
+		return at, bad("early is %.40q: want %s, or no value", early, keep)
 	}
 	at.Step, at.Early = r.PathValue("step"), early == keep
 	return at, nil

@@ -171,7 +171,7 @@ func TestWhatIsSaidOfAStepIsReadStrictly(t *testing.T) {
 	w.until("j", waits)
 	long := strings.Repeat("x", limits.MaxReasonBytes+1)
 	for _, c := range []struct{ verb, body, want string }{
-		{"complete", `{"output":"yes","early":"please"}`, `early is "please": want keep, or nothing`},
+		{"complete", `{"output":"yes","early":"please"}`, `early is "please": want keep, or no value`},
 		{"complete", `{"output":"yes","round":-1}`, "round is -1: want 1 or more"},
 		{"complete", `{"output":"yes","request":"a b"}`, "request: want"},
 		{"complete", `{"output":"yes","by":"me"}`, `there is no field "by"; there are output, undo, round, early, why, request`},

@@ -44,7 +44,7 @@ func (a *handlers) strangers(mux *http.ServeMux) http.Handler {
 			a.refuse(w, newProblem(http.StatusMethodNotAllowed, "%s is not allowed here; allowed are %s", r.Method, allow))
 			return
 		}
-		a.refuse(w, newProblem(http.StatusNotFound, "there is nothing at this path; GET /api/openapi.json says what there is"))
+		a.refuse(w, newProblem(http.StatusNotFound, "no route has this path; GET /api/openapi.json lists the routes"))
 	})
 }
 

@@ -26,7 +26,7 @@ type HoldList struct {
 func holdRoutes() []route {
 	all := []route{{
 		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: (*handlers).listHolds,
-		summary: "What is paused as a whole, since when, by whom and why, how many jobs stand still because of it, and how far a release is.",
+		summary: "The agents and workflows that are paused as a whole, since when, who paused each and why, how many jobs stand still for it, and how far a release is.",
 		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
 	}}
 	for _, kind := range domain.HoldKinds() {
@@ -34,7 +34,7 @@ func holdRoutes() []route {
 			all,
 			route{
 				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/pause", kind), name: "pause" + titled(kind), door: Operate, body: HoldAsking{},
-				summary: fmt.Sprintf("Pause %s as a whole: nothing new is sent, the jobs that come to it stand still, and submissions are taken. It is stored before this is answered, and known everywhere %s later. One that is paused already stays so, for the reason that it is.", aKind(kind), limits.HoldsFresh),
+				summary: fmt.Sprintf("Pause %s as a whole: no new task is sent, the jobs that come to it stand still, and submissions are taken. It is stored before this is answered, and known everywhere %s later. One that is paused already stays so, for the reason that it is.", aKind(kind), limits.HoldsFresh),
 				answers: holdAnswers(),
 				handle:  func(a *handlers, r *http.Request) (answer, error) { return a.pauseAll(r, kind) },
 			},

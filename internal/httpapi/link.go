@@ -146,7 +146,7 @@ func readForm(r *http.Request) (said control.Answer, err error) {
 	said.By, said.Why = strings.TrimSpace(form.Get("name")), strings.TrimSpace(form.Get("why"))
 	switch does := form.Get("do"); {
 	case form.Has("answer") && said.By == "":
-		return said, bad("say who you are: your name is kept with your answer")
+		return said, bad("your name is missing: it is kept with your answer")
 	case form.Has("answer"):
 		if said.Output, err = json.Marshal(form.Get("answer")); err != nil {
 			return said, bad("answer: %v", err)

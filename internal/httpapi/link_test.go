@@ -135,7 +135,7 @@ func TestALinkShowsOnGetAndAnswersOnPost(t *testing.T) {
 	if j, err := w.client.Get(t.Context(), "contract-7"); err != nil || j.Steps[0].State != makegood.StepWaiting {
 		t.Errorf("got %s, %v, want it to wait: it was only looked at", j.Steps[0].State, err)
 	}
-	if p := w.press(path, shown, "answer=yes", "name= "); p.status != http.StatusBadRequest || !strings.Contains(p.text, "say who you are") || len(p.buttons) != 2 {
+	if p := w.press(path, shown, "answer=yes", "name= "); p.status != http.StatusBadRequest || !strings.Contains(p.text, "your name is missing") || len(p.buttons) != 2 {
 		t.Errorf("an answer of nobody: got %d %s, want it refused, and the form again", p.status, p.text)
 	}
 	var asks []string

@@ -48,18 +48,18 @@ func countRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/api/counts", name: "count", door: Read, handle: (*handlers).counts,
-			summary:    "Count jobs by what they are alike in, for some seconds; where the cursor is not empty, it goes on there, and the groups of all answers add up. The values of a group are in the order of by; a job that stands at several steps counts with each. since is when the first of them stopped, and example its id.",
+			summary:    "Count jobs in groups, for some seconds; where the cursor is not empty, it goes on there, and the groups of all answers add up. The values of a group are in the order of by; a job that stands at several steps counts with each. since is the time when its first job stopped, and example the id of that job.",
 			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", protocol.Facets())}, cursor),
 			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 		{
 			method: "GET", path: "/api/totals", name: "totals", door: Read, handle: (*handlers).totals,
-			summary: "How many jobs there are in each state, without reading them. 404 where nobody knows: on a deployed stack.",
+			summary: "How many jobs there are in each state, without reading them. 404 where it is unknown: on a deployed stack.",
 			answers: everywhere(map[int]any{http.StatusOK: TotalList{}, http.StatusNotFound: Problem{}}),
 		},
 		{
 			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: (*handlers).errors,
-			summary:    fmt.Sprintf("Count the jobs in Error, by %v: what waits for a person. It goes on as a count does.", view.ErrorFacets()),
+			summary:    fmt.Sprintf("Count the jobs in Error, which wait for a person, by %v. It goes on as a count does.", view.ErrorFacets()),
 			parameters: []parameter{cursor},
 			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
 		},

@@ -41,7 +41,7 @@ func Document() []byte {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Makegood", "version": documentVersion,
-			"description": "Jobs: submit, look, list, and ask for cancel, undo, resubmit, pause and resume. Whatever is answered was stored first.",
+			"description": "Jobs: submit, look, list, and ask for cancel, undo, resubmit, pause and resume. Each change is stored before its answer.",
 		},
 		"paths": paths, "components": object{"schemas": d.schemas},
 	}
@@ -89,7 +89,7 @@ func (d drawing) operation(r route) object {
 	if r.body != nil {
 		o["requestBody"] = object{"content": d.content(r.body), "required": r.limit > 0 && !r.optional}
 		if r.limit == 0 || r.optional {
-			o["requestBody"].(object)["description"] = "Need not be there where there is nothing to say; then it needs no Content-Type either."
+			o["requestBody"].(object)["description"] = "May be left out where every field has its default; then it needs no Content-Type either."
 		}
 	}
 	answers := object{}
@@ -129,7 +129,7 @@ func (d drawing) schema(t reflect.Type) object {
 	case reflect.TypeFor[makegood.Duration]():
 		return object{"type": "string", "description": "such as 15m or 1h30m"}
 	case reflect.TypeFor[makegood.Workflow]():
-		return object{"type": "object", "description": "a workflow, complete: nothing in it is left to be guessed. Its fields are those of a workflow file, but for needs, any, shared and undo.none, which a file says shorter."}
+		return object{"type": "object", "description": "a workflow, complete, with every default written out. Its fields are those of a workflow file, but for needs, any, shared and undo.none, which a file says shorter."}
 	case reflect.TypeFor[makegood.Payload]():
 		return d.payload()
 	case reflect.TypeFor[json.RawMessage]():

@@ -66,7 +66,7 @@ func payloadRoutes() []route {
 	return []route{
 		{
 			method: "POST", path: payloadsPattern, name: "payloadDoor", door: Submit, handle: (*handlers).writeDoor, body: Upload{},
-			summary: "Ask where a payload of a job is written that is there or will be submitted. The answer is a request to make, without credentials: where url is empty, to this very URL; where method is empty there is nothing to do, since the bytes are there. The URL is a secret, and lasts a while. On a stack sha256 and bytes must be said (411), and no other bytes are taken there.",
+			summary: "Ask where a payload of a job is written that is there or will be submitted. The answer is a request to make, without credentials: where url is empty, to this very URL; where method is empty no request is needed, since the bytes are there. The URL is a secret, and lasts a while. On a stack sha256 and bytes must be said (411), and no other bytes are taken there.",
 			answers: refused(map[int]any{http.StatusOK: PayloadDoor{}}, http.StatusLengthRequired, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType),
 		},
 		{
@@ -76,7 +76,7 @@ func payloadRoutes() []route {
 		},
 		{
 			method: "GET", path: payloadPattern, name: "readPayload", door: Read, stream: (*handlers).readPayload,
-			summary:    "Read a payload of a job, or with the header Range: bytes=FIRST-LAST a part of it. A stack answers with a request to make, without credentials, and leads there (303); its URL is a secret, and lasts a while.",
+			summary:    "Read a payload of a job, or with the header Range: bytes=FIRST-LAST a part. A stack answers with a request to make, without credentials, and leads there (303); its URL is a secret, and lasts a while.",
 			parameters: referenceParameters(),
 			answers:    refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}, http.StatusSeeOther: PayloadDoor{}}, http.StatusRequestedRangeNotSatisfiable),
 		},
@@ -202,7 +202,7 @@ func tooManyUploads(of string) *problem {
 }
 
 // errBrokeOff: a body did not come to its end. That is no trouble of the store's.
-var errBrokeOff = errors.New("the body broke off, and nothing is stored")
+var errBrokeOff = errors.New("the body broke off, and the payload is not stored")
 
 // sent is the body of a request.
 type sent struct{ io.Reader }
@@ -280,7 +280,7 @@ func referenceOf(r *http.Request) (p makegood.Payload, err error) {
 func referenceParameters() []parameter {
 	return []parameter{
 		{name: "bytes", says: "how many bytes its reference says"},
-		{name: "by", says: "the agent that wrote it, as its reference says; left out: whoever submitted the job did"},
+		{name: "by", says: "the agent that wrote it, as its reference says; left out: the submitter of the job wrote it"},
 	}
 }
 
@@ -392,7 +392,7 @@ func (a *handlers) payloadProblem(r *http.Request, err error) *problem {
 	case errors.Is(err, payload.ErrNotFound):
 		return a.problemOf(r, api.ErrNoPayload)
 	case errors.Is(err, payload.ErrAltered):
-		a.Logger.WarnContext(r.Context(), "a payload is not what was written", "job", r.PathValue("id"), "error", err)
+		a.Logger.WarnContext(r.Context(), "the bytes of a payload are not those written", "job", r.PathValue("id"), "error", err)
 		return newProblem(http.StatusInternalServerError, "%v", payload.ErrAltered)
 	case errors.Is(err, payload.ErrDenied):
 		a.Logger.ErrorContext(r.Context(), "the payload store denies access", "job", r.PathValue("id"), "error", err)

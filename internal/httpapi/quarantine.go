@@ -27,7 +27,7 @@ func quarantineRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/api/quarantine", name: "quarantine", door: Read, handle: (*handlers).quarantined,
-			summary: "List the messages that nobody understood, each with the reason and its body, the oldest first. A page may be short before the end; the cursor is empty at the end. A deployed stack has them in a queue: 404 there.",
+			summary: "List the messages that could not be understood, each with the reason and its body, the oldest first. A page may be short before the end; the cursor is empty at the end. A deployed stack has them in a queue: 404 there.",
 			parameters: []parameter{
 				{name: "limit", says: fmt.Sprintf("how many messages a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
 				{name: "cursor", says: "the cursor of the page before"},
@@ -36,12 +36,12 @@ func quarantineRoutes() []route {
 		},
 		{
 			method: "GET", path: "/api/quarantine/{id}", name: "getQuarantined", door: Read, handle: (*handlers).getQuarantined,
-			summary: "Read a message in quarantine, and what a replay would make of it.",
+			summary: "Read a message in quarantine, and the result that a replay would have.",
 			answers: everywhere(map[int]any{http.StatusOK: api.Quarantined{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
 			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: (*handlers).replayQuarantined, body: QuarantineAsking{},
-			summary: "Let a message do what it was sent for: an event that is understood now is dealt with; a task is never put back, its Scheduler looks at the job. It is deleted after what it led to is stored. One that is refused stays; why says the reason.",
+			summary: "Let a message do its work: an event that is understood now is handled; a task is never put back, its Scheduler looks at the job. The message is deleted after its effect is stored. One that is refused stays; why says the reason.",
 			answers: asked(api.Replayed{}),
 		},
 		{

@@ -151,7 +151,7 @@ func routes() []route {
 			parameters: append(filterParameters(),
 				parameter{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
 				parameter{name: "cursor", says: "the cursor of the page before, of the same list"},
-				parameter{name: "detail", says: fmt.Sprintf("true: each with the job itself, without payloads and history; of an engine with who holds its attempts and how far they say that they are, of a stack without. Then a page has at most %d", MaxDetails), values: []string{"true"}},
+				parameter{name: "detail", says: fmt.Sprintf("true: each with the job itself, without payloads and history; of an engine with the holders of its attempts and their progress, of a stack without. Then a page has at most %d", MaxDetails), values: []string{"true"}},
 			),
 			answers: everywhere(map[int]any{http.StatusOK: api.Page{}, http.StatusBadRequest: none}),
 		},
@@ -160,7 +160,7 @@ func routes() []route {
 			summary: "Read a job, with its input and outputs.",
 			parameters: []parameter{{
 				name:   "payloads",
-				says:   fmt.Sprintf("false leaves input, outputs and history out; small leaves out what has more than %d bytes, and what is more than %d bytes together", limits.MaxOutlineBytes, limits.MaxOutline),
+				says:   fmt.Sprintf("false leaves input, outputs and history out; small leaves out payloads of more than %d bytes, and those beyond %d bytes together", limits.MaxOutlineBytes, limits.MaxOutline),
 				values: []string{"true", "false", "small"},
 			}},
 			answers: everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
@@ -216,7 +216,7 @@ func verbRoutes() (all []route) {
 		switch verb {
 		case makegood.VerbResubmit:
 			asks.body, asks.limit, asks.optional, asks.handle = Resubmission{}, maxBody, true, (*handlers).resubmit
-			asks.summary += " definition: the hash of a definition that is known here, or current; what is done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
+			asks.summary += " definition: the hash of a definition that is known here, or current; steps done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, (*handlers).edit
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
@@ -234,7 +234,7 @@ func verbRoutes() (all []route) {
 func planRoute() route {
 	return route{
 		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*handlers).plan,
-		summary: "Say what a resubmit with this definition and input would do: what becomes of each step, and in what the definitions differ. Nothing is changed. Refused where the resubmit would be (409, with the same reason).",
+		summary: "Say what a resubmit with this definition and input would do: what becomes of each step, and how the definitions differ. The job stays unchanged. Refused where the resubmit would be (409, with the same reason).",
 		answers: posted(map[int]any{http.StatusOK: makegood.Plan{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
 	}
 }
@@ -385,7 +385,7 @@ func orError[T any](body T, err error) (answer, error) {
 func offersRoute() route {
 	return route{
 		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: (*handlers).offers,
-		summary: "Say of each verb, and of what may be asked of the steps, what it would do to the job as it stands, or why it would be refused: in the words in which it would be. Nothing is changed, and nothing is promised: the job may have moved on by the time that somebody asks. Where an attempt is out that nobody is known to have claimed, settling its step is offered, and refused if somebody has claimed it by then. A side of a step of which nothing may be asked is left out, unless it is under way or has failed.",
+		summary: "Say of each verb, and of each action on a step, how it would change the job as it stands, or why it would be refused, in the same words. The job stays unchanged, and the answer is no promise: the job may have moved on by the time of the request. Where an attempt is out that is not known to be claimed, settling its step is offered, and refused if an agent has claimed it by then. A side of a step without any action is left out, unless it is under way or has failed.",
 		answers: everywhere(map[int]any{http.StatusOK: makegood.Offers{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
 	}
 }

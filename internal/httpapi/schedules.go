@@ -85,7 +85,7 @@ func scheduleRoutes() []route {
 		},
 		{
 			method: "POST", path: "/api/schedules/{id}", name: "changeSchedule", door: Operate, handle: (*handlers).changeSchedule, body: makegood.Schedule{}, limit: maxSchedule,
-			parameters: []parameter{{name: "rev", says: "the rev of the schedule as it was seen; without it, whatever it is"}},
+			parameters: []parameter{{name: "rev", says: "the rev of the schedule as it was seen; without it, any rev"}},
 			summary:    "Change a schedule, if it has the rev that was seen. Its next fire is the next one from now on; it stays paused if it was. One that comes from a workflow file is changed there (409).",
 			answers:    asked(s, http.StatusConflict),
 		},
@@ -96,7 +96,7 @@ func scheduleRoutes() []route {
 		},
 		{
 			method: "POST", path: "/api/schedules/{id}/resume", name: "resumeSchedule", door: Operate, handle: (*handlers).resumeSchedule, body: ScheduleAsking{},
-			summary: "Let a schedule fire again. What came due while it was paused is not made up for.",
+			summary: "Let a schedule fire again. Fires that came due while it was paused are not made up for.",
 			answers: asked(s),
 		},
 		{

@@ -15,7 +15,7 @@ type AgentList struct {
 func standingRoute() route {
 	return route{
 		method: "GET", path: "/api/agents", name: "agents", door: Read, handle: (*handlers).agents,
-		summary: "How the agents stand: how many tasks wait for each, since when, how many it has taken, how its attempts ended in the last minutes, whether it is paused, and which workflows ask it. What is not known here is null.",
+		summary: "How the agents stand: how many tasks wait for each, since when, how many it has taken, how its attempts ended in the last minutes, whether it is paused, and which workflows ask it. An unknown figure is null.",
 		answers: everywhere(map[int]any{http.StatusOK: AgentList{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}}),
 	}
 }

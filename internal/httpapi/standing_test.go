@@ -81,7 +81,7 @@ func TestTasksThatWaitForAnAgentOutsideAreSeen(t *testing.T) {
 		t.Errorf("got %+v, want that nobody has asked for its tasks since the engine began", a.Polls)
 	}
 	if since, absent := protocol.Absent(a, a.Polls.Since.Add(limits.AbsentAfter+time.Second)); !absent || since != a.Polls.Since {
-		t.Errorf("got %v since %v, want that nobody asks for its tasks since the engine began", absent, since)
+		t.Errorf("got %v since %v, want that no process asks for its tasks since the engine began", absent, since)
 	}
 	if _, absent := protocol.Absent(a, a.Polls.Since.Add(limits.AbsentAfter)); absent {
 		t.Error("it is absent before half a minute has passed")

@@ -20,9 +20,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// MaxLooks bounds the looks at one input: each visit of a value by a schema counts, with its members or its length,
-// and each match of a pattern. A schema that looks at each value once takes half for makegood.MaxPayloadBytes of
-// input.
+// MaxLooks bounds the looks at one input: each visit of a value by a schema counts, with its members or its length, and
+// each match of a pattern. A schema that looks at each value once takes half for makegood.MaxPayloadBytes of input.
 const MaxLooks = 500_000
 
 // Draft is the dialect that a schema may name as its $schema.
@@ -94,7 +93,7 @@ func Compile(text json.RawMessage) (*Schema, error) {
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) {
-	return nil, errors.New("nothing is fetched: a schema is whole in itself")
+	return nil, errors.New("no schema is fetched: it must be whole in itself")
 }
 
 // Check returns the misfits of an input, which is JSON: by place, at most limits.MaxMisfits. None: it fits.

@@ -99,8 +99,8 @@ func TestASchemaThatIsWrongIsRefusedWithItsPlace(t *testing.T) {
 		{`{"pattern": "` + strings.Repeat("x{1,1000}", 11) + `"}`, "pattern: a regular expression of more than 10000 states (patterns are those of Go's package regexp)"},
 		{`{"pattern": "` + strings.Repeat("x", 16<<10+1) + `"}`, "pattern: a regular expression of 16385 bytes, the limit is 16384 (patterns are those of Go's package regexp)"},
 		{`{"patternProperties": {"(": {}}}`, "patternProperties.(: error parsing regexp: missing closing ): `(` (patterns are those of Go's package regexp)"},
-		{`{"$ref": "https://example.com/order.json"}`, `$ref: "https://example.com/order.json" leads out of the schema, and nothing is fetched: copy it to $defs, and refer to it as #/$defs/NAME`},
-		{`{"$ref": "file:///etc/passwd"}`, `$ref: "file:///etc/passwd" leads out of the schema, and nothing is fetched: copy it to $defs, and refer to it as #/$defs/NAME`},
+		{`{"$ref": "https://example.com/order.json"}`, `$ref: "https://example.com/order.json" leads out of the schema, and no schema is fetched: copy it to $defs, and refer to it as #/$defs/NAME`},
+		{`{"$ref": "file:///etc/passwd"}`, `$ref: "file:///etc/passwd" leads out of the schema, and no schema is fetched: copy it to $defs, and refer to it as #/$defs/NAME`},
 		{`{"items": {"$ref": "#/$defs/none"}}`, `items.$ref: there is no schema at "#/$defs/none"`},
 		{`{"$ref": "#"}`, "it refers to itself and goes no deeper, so it would never end"},
 		{`{"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}`, "$defs.a: it refers to itself and goes no deeper, so it would never end"},
@@ -120,8 +120,8 @@ func TestASchemaThatIsWrongIsRefusedWithItsPlace(t *testing.T) {
 func TestWhatASchemaDoesNotCheckIsSaid(t *testing.T) {
 	s := compiled(t, `{"requird": ["a"], "properties": {"a": {"format": "colour", "x-unit": "m"}}}`)
 	want := []Problem{
-		{"properties.a.format", `the format "colour" is not known: nothing is checked by it`},
-		{"requird", `"requird" is no keyword of JSON Schema 2020-12: nothing is checked by it`},
+		{"properties.a.format", `the format "colour" is not known: it is ignored`},
+		{"requird", `"requird" is no keyword of JSON Schema 2020-12: it is ignored`},
 	}
 	if fmt.Sprint(s.Doubts) != fmt.Sprint(want) {
 		t.Errorf("doubts %v, want %v", s.Doubts, want)

@@ -109,7 +109,7 @@ func (w *walk) schema(at string, value any, depth int) (*Node, any) {
 		holds, known := keywords[keyword]
 		switch {
 		case !known && !strings.HasPrefix(keyword, "x-"):
-			w.doubt(place, "%q is no keyword of JSON Schema 2020-12: nothing is checked by it", keyword)
+			w.doubt(place, "%q is no keyword of JSON Schema 2020-12: it is ignored", keyword)
 		case holds == aSchema:
 			value = w.child(n, keyword, place, value, depth)
 		case holds == schemas:
@@ -190,7 +190,7 @@ func (w *walk) value(n *Node, keyword, at string, value any) {
 		w.anchors[text] = n
 	case "format":
 		if text != "" && !slices.Contains(formats, text) {
-			w.doubt(at, "the format %.60q is not known: nothing is checked by it", text)
+			w.doubt(at, "the format %.60q is not known: it is ignored", text)
 		}
 	case "pattern":
 		w.pattern(at, text)
@@ -242,7 +242,7 @@ func (w *walk) refs() {
 func (w *walk) target(at, ref string) *Node {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
-		w.problem(at, "%.200q leads out of the schema, and nothing is fetched: copy it to $defs, and refer to it as #/$defs/NAME", ref)
+		w.problem(at, "%.200q leads out of the schema, and no schema is fetched: copy it to $defs, and refer to it as #/$defs/NAME", ref)
 		return nil
 	}
 	name, err := url.PathUnescape(fragment)

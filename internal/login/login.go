@@ -1,9 +1,9 @@
-// Package login lets known callers in: by a bearer token, by a header that a trusted reverse proxy sets, or by the cookie of a
-// browser that has signed in with a token. It gives each caller a name and a role, and refuses a reader every request that could
-// change something.
+// Package login lets known callers in: by a bearer token, by a header that a trusted reverse proxy sets, or by the
+// cookie of a browser that has signed in with a token. It gives each caller a name and a role, and refuses a reader
+// every request that could make a change.
 //
-// It knows no route by heart: Config says which patterns are open and which are those of agents. Every other request needs a
-// reader or an operator, so a route that nobody thought of is closed. The patterns are matched by http.ServeMux, as they are
+// It knows no route by heart: Config says which patterns are open and which are those of agents. Every other request
+// needs a reader or an operator, so a forgotten route is closed. The patterns are matched by http.ServeMux, as they are
 // matched behind the guard, and a path that is not clean is redirected before anything else is asked of it.
 package login
 
@@ -27,11 +27,11 @@ type Role string
 
 // The roles.
 const (
-	// Reader may see everything, and change nothing.
+	// Reader may see everything, and make no change.
 	Reader Role = "reader"
 	// Operator may do everything but speak as an agent.
 	Operator Role = "operator"
-	// Agent may take the tasks of the agent of its name, reply to them, and do nothing else.
+	// Agent may take the tasks of the agent of its name, and reply to them.
 	Agent Role = "agent"
 )
 
@@ -52,9 +52,9 @@ type Config struct {
 	Tokens *Tokens
 	// Proxy names callers by a header. The zero value trusts no proxy.
 	Proxy Proxy
-	// Open are the patterns of http.ServeMux that need no login: health, and completion links, which carry a token of their own.
+	// Open are the patterns of http.ServeMux that need no login: health, and completion links, which carry a token.
 	Open []string
-	// Agents are the patterns of agents, with {agent} in them. Without Tokens they are open here, and the handler checks the caller.
+	// Agents are the patterns of agents, with {agent} in them. Without Tokens they are open here: the handler checks.
 	Agents []string
 	// Host and Names are those under which browsers may sign in: see origin.Rules.
 	Host  string
@@ -127,12 +127,12 @@ func (g *Guard) person(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errNone), errors.Is(err, errWrong):
 		g.unauthorized(w, r, err)
 	case err != nil:
-		g.Logger.ErrorContext(r.Context(), "nobody can be let in", "error", err)
-		g.refuse(w, r, http.StatusServiceUnavailable, "nobody can be let in just now; the log of the process says why")
+		g.Logger.ErrorContext(r.Context(), "no login is possible", "error", err)
+		g.refuse(w, r, http.StatusServiceUnavailable, "no login is possible just now; the log of the process says why")
 	case caller.Role == Agent:
-		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("this is the token of agent %s, which takes tasks and does nothing else", caller.Name))
+		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("this is the token of agent %s, which may take its tasks and no more", caller.Name))
 	case caller.Role != Operator && r.Method != http.MethodGet && r.Method != http.MethodHead:
-		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("%s may read, and change nothing: this needs the role operator", caller.Name))
+		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("%s may read, and make no changes: this needs the role operator", caller.Name))
 	default:
 		g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 	}
@@ -150,8 +150,8 @@ func (g *Guard) agent(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errNone), errors.Is(err, errWrong):
 		g.unauthorized(w, r, err)
 	case err != nil:
-		g.Logger.ErrorContext(r.Context(), "nobody can be let in", "error", err)
-		g.refuse(w, r, http.StatusServiceUnavailable, "nobody can be let in just now; the log of the process says why")
+		g.Logger.ErrorContext(r.Context(), "no login is possible", "error", err)
+		g.refuse(w, r, http.StatusServiceUnavailable, "no login is possible just now; the log of the process says why")
 	case known.Role != Agent || known.Name != name:
 		g.refuse(w, r, http.StatusForbidden, fmt.Sprintf("this is the token of %s, with the role %s: it does not speak as agent %.70q", known.Name, known.Role, name))
 	default:

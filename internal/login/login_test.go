@@ -122,7 +122,7 @@ func TestEachRoleIsLetInWhereItMayBe(t *testing.T) {
 func TestAReaderIsToldWhyNothingMayBeChanged(t *testing.T) {
 	g := newGuarded(t, nil)
 	status, body, _ := g.ask("POST", "/api/jobs", "{}", bearer(g.reader))
-	if status != 403 || !strings.Contains(body, `"error":"rob may read, and change nothing: this needs the role operator"`) {
+	if status != 403 || !strings.Contains(body, `"error":"rob may read, and make no changes: this needs the role operator"`) {
 		t.Errorf("got %d %s", status, body)
 	}
 	if status, body, _ := g.ask("GET", "/api/jobs", ""); status != 401 || !strings.Contains(body, "MAKEGOOD_TOKEN") {
@@ -392,7 +392,7 @@ func TestAProxyOfWhichAnybodyCouldSpeakIsRefused(t *testing.T) {
 		"--trust-proxy is missing":  {Header: "X-User"},
 		"--trust-header is missing": {From: from},
 		"sets itself":               {Header: "authorization", From: from},
-		"want one of them":          {Header: "X-User", From: from, RoleHeader: "X-Role", Operators: []string{"anna"}},
+		"set one":                   {Header: "X-User", From: from, RoleHeader: "X-Role", Operators: []string{"anna"}},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)

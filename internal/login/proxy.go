@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Proxy lists the reverse proxies that may name callers. A header counts only from their addresses, as the
-// connection has them: no other header (X-Forwarded-For) changes whose request it is.
+// Proxy lists the reverse proxies that may name callers. A header counts only from their addresses, as the connection
+// has them: no other header (X-Forwarded-For) changes the caller of a request.
 type Proxy struct {
 	// Header names the caller, such as X-Forwarded-User. Empty: no proxy is trusted.
 	Header string
@@ -31,7 +31,7 @@ type Proxy struct {
 func (p Proxy) Check() error {
 	switch name := http.CanonicalHeaderKey(p.Header); {
 	case p.Header == "" && (len(p.From) > 0 || p.RoleHeader != "" || len(p.Operators) > 0):
-		return errors.New("--trust-header is missing: it names the header in which the proxy says who asks, such as X-Forwarded-User")
+		return errors.New("--trust-header is missing: it names the header in which the proxy passes the name of the caller, such as X-Forwarded-User")
 	case p.Header == "":
 		return nil
 	case len(p.From) == 0:
@@ -39,7 +39,7 @@ func (p Proxy) Check() error {
 	case slices.Contains([]string{"Authorization", "Cookie", "Host", "Makegood-Who"}, name), strings.ContainsAny(p.Header, " :\r\n\t"):
 		return fmt.Errorf("--trust-header %q: want the name of a header that the proxy sets itself, such as X-Forwarded-User", p.Header)
 	case p.RoleHeader != "" && len(p.Operators) > 0:
-		return errors.New("--trust-role-header and --operators both say who is an operator: want one of them")
+		return errors.New("--trust-role-header and --operators both name the operators: set one")
 	}
 	return nil
 }
@@ -60,8 +60,8 @@ func ReadOperators(file string) ([]string, error) {
 	return names, nil
 }
 
-// callerOf returns the caller that a trusted proxy names; known is false without one. A header that was sent twice is refused: one of
-// the two may be the caller's own.
+// callerOf returns the caller that a trusted proxy names; known is false without one. A header that was sent twice is
+// refused: one of the two may be the caller's own.
 func (p Proxy) callerOf(r *http.Request) (c Caller, known bool, err error) {
 	if p.Header == "" || !p.trusts(r.RemoteAddr) {
 		return Caller{}, false, nil

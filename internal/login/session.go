@@ -21,7 +21,7 @@ const (
 	maxSessions = 10_000
 	// maxLoginForm is how large the form may be, in bytes.
 	maxLoginForm = 8 << 10
-	// cookieName is the name of the cookie over http; over https the prefix __Host- precedes it, which no other host can set.
+	// cookieName is the name of the cookie over http; over https __Host- precedes it, which no other host can set.
 	cookieName = "makegood"
 )
 
@@ -128,15 +128,15 @@ func (g *Guard) signIn(w http.ResponseWriter, r *http.Request) {
 	token, ok, err := g.Tokens.find(hash)
 	switch {
 	case err != nil:
-		g.Logger.ErrorContext(r.Context(), "nobody can be let in", "error", err)
-		g.writeForm(w, http.StatusServiceUnavailable, form{Next: next, Said: "Nobody can be let in just now; the log of the process says why."})
+		g.Logger.ErrorContext(r.Context(), "no login is possible", "error", err)
+		g.writeForm(w, http.StatusServiceUnavailable, form{Next: next, Said: "No login is possible just now; the log of the process says why."})
 		return
 	case !ok:
 		g.Logger.WarnContext(r.Context(), "a caller was not let in", "from", r.RemoteAddr, "why", errWrong)
 		g.writeForm(w, http.StatusUnauthorized, form{Next: next, Said: "This token is not known here, or no longer."})
 		return
 	case token.Role == Agent:
-		g.writeForm(w, http.StatusForbidden, form{Next: next, Said: "This is the token of an agent, which takes tasks and does nothing else."})
+		g.writeForm(w, http.StatusForbidden, form{Next: next, Said: "This is the token of an agent, which may take its tasks and no more."})
 		return
 	}
 	now, id := g.Now(), rand.Text()

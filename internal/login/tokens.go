@@ -31,8 +31,8 @@ const (
 	hashPrefix = "sha256:"
 )
 
-// Token is a line of the file: NAME ROLE sha256:HEX. The file has hashes and no token. A token is 128 random bits, too many to
-// guess from a hash, so the hash needs no salt and no cost.
+// Token is a line of the file: NAME ROLE sha256:HEX. The file has hashes and no token. A token is 128 random bits, too
+// many to guess from a hash, so the hash needs no salt and no cost.
 type Token struct {
 	Name string
 	Role Role
@@ -42,8 +42,8 @@ type Token struct {
 // Short distinguishes the tokens of a name: the beginning of the hash.
 func (t Token) Short() string { return hex.EncodeToString(t.hash[:4]) }
 
-// Tokens are the tokens of a file, which is read again when it changes. A malformed file refuses every token: a revoked one
-// must not stay valid because of a slip elsewhere in the file.
+// Tokens are the tokens of a file, which is read again when it changes. A malformed file refuses every token: a revoked
+// one must not stay valid because of a slip elsewhere in the file.
 type Tokens struct {
 	file string
 
@@ -76,7 +76,7 @@ func (t *Tokens) current() ([]Token, error) {
 	return t.all, t.err
 }
 
-// find returns the token with this hash. It compares all hashes, each in constant time, so that the duration leaks nothing.
+// find returns the token with this hash. It compares all hashes, each in constant time, so its duration leaks none.
 func (t *Tokens) find(hash [sha256.Size]byte) (found Token, ok bool, err error) {
 	all, err := t.current()
 	if err != nil {
@@ -99,7 +99,7 @@ func ReadTokens(file string) ([]Token, error) {
 		return nil, fmt.Errorf("the file of tokens: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("%s may be written by others than its owner, who could let themselves in: chmod 600 %s", file, file)
+		return nil, fmt.Errorf("%s may be written by others than its owner, and they could add a token of their own: chmod 600 %s", file, file)
 	}
 	if info.Size() > maxFileBytes {
 		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", file, info.Size(), maxFileBytes)
@@ -168,7 +168,7 @@ func (t Token) check() error {
 	return nil
 }
 
-// fits refuses a token beside others: each person has one role, and the file an end. An agent and a person may share a name.
+// fits refuses a token beside others: each person has one role, and the file an end. Agents and people may share names.
 func fits(all []Token, t Token) error {
 	if len(all) == maxTokens {
 		return fmt.Errorf("these are more than %d tokens", maxTokens)
@@ -181,7 +181,7 @@ func fits(all []Token, t Token) error {
 	return nil
 }
 
-// NewToken makes a token, writes its hash behind the file, which it makes if it is not there, and returns it. It is kept nowhere.
+// NewToken makes a token, appends its hash to the file, which it makes if needed, and returns it. It is not kept.
 func NewToken(file, name string, role Role) (token string, err error) {
 	token = prefix + rand.Text()
 	t := Token{Name: name, Role: role, hash: sha256.Sum256([]byte(token))}
@@ -224,8 +224,8 @@ func (t Token) line() string {
 	return fmt.Sprintf("%s %s %s%s\n", t.Name, t.Role, hashPrefix, hex.EncodeToString(t.hash[:]))
 }
 
-// Revoke takes the tokens of a name out of the file: all of them, or the one with this Short. It returns how many these were. Lines
-// that are not theirs stay as they are, with their comments.
+// Revoke takes the tokens of a name out of the file: all, or the one with this Short. It returns how many these were.
+// Lines that are not theirs stay as they are, with their comments.
 func Revoke(file, name, short string) (int, error) {
 	if _, err := ReadTokens(file); err != nil {
 		return 0, err

@@ -29,7 +29,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	}
 	switch {
 	case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished() && t.job.Told():
-		return Verdict{Kind: Stale, Reason: "the job has ended, and everybody was told"}
+		return Verdict{Kind: Stale, Reason: "the job has ended, and all announcements were made"}
 	case stands != "":
 		// No sweep would come before it is too late.
 	case !e.Key.Equal(t.job.CompleteBy):

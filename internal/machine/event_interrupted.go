@@ -57,7 +57,7 @@ func (t *turn) interrupt(at side, clean bool) {
 	suspect(a, found.Claim)
 	if a.Interruptions > limits.MaxInterruptions && t.active() {
 		a.State = job.Failed
-		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine, %d of them while nothing else ran: it may be the cause",
+		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine, %d times while no other attempt ran: it may be the cause",
 			t.name(at), a.Interruptions, a.Interruptions-suspectAfter))
 	}
 }

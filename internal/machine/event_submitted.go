@@ -82,7 +82,7 @@ func (t *turn) submitted() Verdict {
 		return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
 	}
 	if t.job.ProcessState != makegood.JobPending || t.job.Paused() || t.early() {
-		return Verdict{Kind: Duplicate, Reason: "nothing is to be started"}
+		return Verdict{Kind: Duplicate, Reason: "no step is to be started"}
 	}
 	return Verdict{Kind: Applied}
 }

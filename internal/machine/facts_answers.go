@@ -203,7 +203,7 @@ func (t *turn) failsBy(e job.StepCompleted) bool {
 // answerOf names the answer, its author and the reason.
 func answerOf(answer string, c *job.Completion) string {
 	if c == nil {
-		return fmt.Sprintf("answered by nobody in time, which counts as %q", answer)
+		return fmt.Sprintf("not answered in time, which counts as %q", answer)
 	}
 	says := fmt.Sprintf("answered %q", answer)
 	if c.By != "" {

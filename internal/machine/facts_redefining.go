@@ -22,7 +22,7 @@ func (t *turn) keepsInput() string {
 			case job.Dispatched:
 				return fmt.Sprintf("attempt %d of %s is under way, with the input that the job has", a.Attempt, named(t.name(at), at.undo))
 			case job.Waiting:
-				return named(t.name(at), at.undo) + " waits, for what it was asked with the input that the job has"
+				return named(t.name(at), at.undo) + " waits, for a task made from the input that the job has"
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (t *turn) undoOver(i int) bool {
 // untilSettled says what settles the outcome of a step.
 func (t *turn) untilSettled() string {
 	if t.forwards() {
-		return "settle it as not done when nothing of it stands, or undo the job"
+		return "settle it as not done when no effect of it stands, or undo the job"
 	}
 	return "settle its undo first"
 }
@@ -113,7 +113,7 @@ func (t *turn) mustStay(i int) string {
 	case s.Forward.Unknown:
 		return "which may have had an effect"
 	case t.fixed(side{i, true}), s.Undo.State == job.Failed:
-		return "whose undo is " + where(s.Undo)
+		return "which has an undo that is " + where(s.Undo)
 	}
 	return ""
 }
@@ -202,7 +202,7 @@ func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
 		needed = needed || t.sawInput(i)
 	}
 	if needed && t.formerly() < 0 && len(t.job.Former) >= limits.MaxFormerInputs {
-		return fmt.Sprintf("it had %d other inputs in this round, with which something was done: that is the limit", limits.MaxFormerInputs)
+		return fmt.Sprintf("it had %d other inputs in this round that steps were done with: that is the limit", limits.MaxFormerInputs)
 	}
 	return ""
 }

@@ -25,13 +25,13 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 	case a.State == job.Done:
 		return name + " is done"
 	case a.State == job.Irreversible && !e.Done:
-		return name + " cannot be done here, and was not; whoever has undone it elsewhere settles it as done"
+		return name + " cannot be done here, and was not; settle it as done if it was undone elsewhere"
 	case a.State == job.Irreversible:
 		return ""
 	case at.undo == t.forwards() && at.undo:
 		return fmt.Sprintf("%s: the job is %s, and not being undone", name, t.stands())
 	case at.undo == t.forwards() || t.job.ProcessState.Finished() && !at.undo:
-		return fmt.Sprintf("%s: the job is %s, and of it only undos can be settled", name, t.stands())
+		return fmt.Sprintf("%s: the job is %s, and only its undos can be settled", name, t.stands())
 	case a.State == job.Skipped || at.undo && t.nothingToUndo(at.step):
 		return t.skippedAlready(at)
 	case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:
@@ -39,7 +39,7 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 	case a.Held():
 		return name + " was completed" + by(a, job.StepCompleted{}) + ", which counts when its attempt has ended"
 	case a.State == job.Dispatched && t.shared(at):
-		return fmt.Sprintf("attempt %d of %s may be running, and nobody can be asked whether it is; without a reply it ends at %s",
+		return fmt.Sprintf("attempt %d of %s may be running, and has no claim to look at; without a reply it ends at %s",
 			a.Attempt, name, a.LookAt.UTC().Format(time.RFC3339))
 	default:
 		return ""
@@ -56,9 +56,9 @@ func (t *turn) notToTakeBack(at side, e job.Settled) string {
 	case at.undo:
 		return name + " can be settled as done or as skipped, and not as not done"
 	case !t.forwards() || t.job.ProcessState.Finished():
-		return fmt.Sprintf("%s: the job is %s, and of it only undos can be settled", name, t.stands())
+		return fmt.Sprintf("%s: the job is %s, and only its undos can be settled", name, t.stands())
 	case a.State == job.Dispatched:
-		return fmt.Sprintf("attempt %d of %s is under way still; whether anything of it stands can be said when that has ended", a.Attempt, name)
+		return fmt.Sprintf("attempt %d of %s is under way still; settle it as not done when that has ended", a.Attempt, name)
 	case a.State == job.Done, a.State == job.Waiting:
 		return fmt.Sprintf("%s is %s", name, a.State)
 	default:
@@ -67,7 +67,7 @@ func (t *turn) notToTakeBack(at side, e job.Settled) string {
 }
 
 func nothingStands(step string) string {
-	return fmt.Sprintf("it is known of step %s that nothing of it stands", step)
+	return fmt.Sprintf("it is known of step %s that no effect stands", step)
 }
 
 // undoStopped reports whether the job is in Error because the undo of this step failed.
@@ -107,7 +107,7 @@ func (t *turn) nothingToUndo(step int) bool {
 
 func (t *turn) skippedAlready(at side) string {
 	if at.undo {
-		return fmt.Sprintf("there is nothing to undo of step %s", t.name(at))
+		return fmt.Sprintf("step %s has no effect to undo", t.name(at))
 	}
 	return named(t.name(at), at.undo) + " is skipped"
 }

@@ -14,8 +14,8 @@ import (
 // The faulty ways in which a job stands still. No save of the engine leaves one; a manual edit of the store, a
 // partial restore or a bug does.
 const (
-	nothingUnderWay = "unfinished, and nothing is under way or waited for"
-	keyTooLate      = "unfinished, and its key is later than what is due"
+	nothingUnderWay = "unfinished, without an attempt under way or a wait"
+	keyTooLate      = "unfinished, and its key is later than its next deadline"
 )
 
 // Standing names the faulty way in which a job stands still at now, though every step may be consistent: it should
@@ -77,7 +77,7 @@ func (t *turn) undoBegan() string {
 		case s.Undo.State == job.Done:
 			return "the undo of " + s.Name + " is done; redo begins again once all is undone"
 		case s.Undo.Completion != nil:
-			return "somebody has said how the undo of " + s.Name + " went; redo begins again once all is undone"
+			return "a person has said how the undo of " + s.Name + " went; redo begins again once all is undone"
 		case s.Undo.Unknown, t.job.Settled(s.Undo) != nil:
 			return "the undo of " + s.Name + " may have had an effect; redo begins again once all is undone"
 		}

@@ -44,18 +44,18 @@ type Effect string
 
 // The effects. A verb that changes the wanted state ends a pause: its caller wants it now.
 const (
-	TurnsRound Effect = "undoes what was done"
+	TurnsRound Effect = "undoes its steps"
 	EndsOther  Effect = "ends Cancelled instead of Undone"
 	EndsUndone Effect = "ends Undone, without another round"
 	GoesOn     Effect = "goes on from what failed"
 	NewRound   Effect = "starts again in a new round"
-	Pauses     Effect = "starts nothing new"
+	Pauses     Effect = "starts no new step"
 	Resumes    Effect = "goes on"
-	MovesStart Effect = "moves its start, while nothing has begun"
+	MovesStart Effect = "moves its start, while no step has begun"
 	MovesEnd   Effect = "has that long from now on, or from its start if that is ahead"
-	TurnsAgain Effect = "undoes what was done, and then starts again in a new round"
+	TurnsAgain Effect = "undoes its steps, and then starts again in a new round"
 	EndsAgain  Effect = "starts again in a new round, once it is undone"
-	TurnsBack  Effect = "goes forward again, if nothing was undone yet"
+	TurnsBack  Effect = "goes forward again, if no step was undone yet"
 	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
 	Already    Effect = limits.OfferAlready
 	Refuses    Effect = limits.OfferRefused
@@ -90,7 +90,7 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 		makegood.JobProcessed:  {Refuses, "it is Processed; undo takes it back"},
 		makegood.JobError:      {Effect: TurnsRound},
 		makegood.JobUndoing:    {Effect: EndsOther},
-		makegood.JobUndone:     {Refuses, "it is Undone; there is nothing to cancel"},
+		makegood.JobUndone:     {Refuses, "it is Undone; there is no step to cancel"},
 		makegood.JobCancelled:  {Effect: Already},
 	},
 	makegood.VerbUndo: {
@@ -114,11 +114,11 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 	makegood.VerbPause: {
 		makegood.JobPending:    {Effect: Pauses},
 		makegood.JobProcessing: {Effect: Pauses},
-		makegood.JobProcessed:  {Refuses, "it is Processed; nothing is left to pause"},
+		makegood.JobProcessed:  {Refuses, "it is Processed; no step is left to pause"},
 		makegood.JobError:      {Refuses, "it is in Error and waits already"},
 		makegood.JobUndoing:    {Effect: Pauses},
-		makegood.JobUndone:     {Refuses, "it is Undone; nothing is left to pause"},
-		makegood.JobCancelled:  {Refuses, "it is Cancelled; nothing is left to pause"},
+		makegood.JobUndone:     {Refuses, "it is Undone; no step is left to pause"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled; no step is left to pause"},
 	},
 	makegood.VerbResume: {
 		makegood.JobPending:    {Effect: Resumes},
@@ -141,11 +141,11 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 	makegood.VerbEdit: {
 		makegood.JobPending:    {Effect: MovesEnd},
 		makegood.JobProcessing: {Effect: MovesEnd},
-		makegood.JobProcessed:  {Refuses, "it is Processed; nothing is left that could take too long"},
+		makegood.JobProcessed:  {Refuses, "it is Processed; no step is left that could take too long"},
 		makegood.JobError:      {Effect: ForLater},
 		makegood.JobUndoing:    {Refuses, backUntimed},
 		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again, with the timeout that it has"},
-		makegood.JobCancelled:  {Refuses, "it is Cancelled; nothing is left that could take too long"},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled; no step is left that could take too long"},
 	},
 	makegood.VerbRedo: {
 		makegood.JobPending:    {Effect: TurnsAgain},

@@ -83,7 +83,7 @@ func (t *turn) waitOver(at side) {
 		t.answeredWith(at, job.Payload{Inline: output, Bytes: len(output)}, nil)
 	default:
 		failure := job.StepError{
-			Message:   "nobody completed it by " + a.Wait.Deadline.UTC().Format(time.RFC3339),
+			Message:   "it was not completed by " + a.Wait.Deadline.UTC().Format(time.RFC3339),
 			Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
 		}
 		if t.waitsByItself(at) {

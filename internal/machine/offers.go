@@ -15,7 +15,7 @@ import (
 
 // The effects of the actions that are no verbs.
 const (
-	putsBack   = "does what is due, and puts it in the index again"
+	putsBack   = "does the due work, and puts it in the index again"
 	endsDone   = "counts as done, settled by hand"
 	endsPassed = "counts as skipped, settled by hand"
 	takesBack  = "counts as not done, settled by hand: it is not undone, and may be tried again"

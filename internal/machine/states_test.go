@@ -92,7 +92,7 @@ func statesDoc() string {
 			fmt.Fprintf(&b, "    %s --> %s\n", from, to)
 		}
 	}
-	b.WriteString("```\n\nOne event may lead through several states at once (a job of one step goes from Pending to Processed), so\nthe arrows are those between what is saved.\n\n")
+	b.WriteString("```\n\nOne event may lead through several states at once (a job of one step goes from Pending to Processed), so\nthe arrows are those between saved states.\n\n")
 	b.WriteString("## What each verb does in each state\n\n| |")
 	for _, s := range domain.ProcessStates() {
 		fmt.Fprintf(&b, " %s |", s)

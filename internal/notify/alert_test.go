@@ -30,7 +30,7 @@ func TestTheTextOfAnAlert(t *testing.T) {
 				Jobs: []notify.AlertedJob{{ID: "o-1", Reason: "step charge failed:\nPage: too dear"}},
 			},
 			"Makegood: a job of order stopped at charge (declined)",
-			`a job of order stopped at charge (declined), and nothing goes on until a person says so.
+			`a job of order stopped at charge (declined), and will not go on until a person says so.
 Where: stack shop
 Since: 2026-11-22 12:01:07 UTC
 Why: step charge failed: Page: too dear
@@ -47,7 +47,7 @@ Runbook: ` + notify.DefaultRunbook + `#stopped
 				Jobs: []notify.AlertedJob{{ID: "o-1", Reason: "too dear"}, {ID: "o-2"}},
 			},
 			"Makegood: 7 jobs of order stopped at charge (it's dear)",
-			`7 jobs of order stopped at charge (it's dear), and nothing goes on until a person says so.
+			`7 jobs of order stopped at charge (it's dear), and will not go on until a person says so.
 Where: stack shop
 Since: 2026-11-22 12:01:07 UTC
 Why: too dear
@@ -65,7 +65,7 @@ Runbook: ` + notify.DefaultRunbook + `#stopped
 				Jobs:  []notify.AlertedJob{{ID: "o-1", Reason: "step charge waits", ExpectBy: at.Add(time.Minute)}, {ID: "o-2", ExpectBy: at}},
 			},
 			"Makegood: 2 jobs of order will be late at charge",
-			`2 jobs of order will be late at charge: expected by 2026-11-22 12:01:07 UTC, and not done by then unless somebody helps.
+			`2 jobs of order will be late at charge: expected by 2026-11-22 12:01:07 UTC, and not done by then unless a person helps.
 Since: 2026-11-22 12:01:07 UTC
 Why: step charge waits
 Jobs: o-1, o-2
@@ -75,8 +75,8 @@ Runbook: https://wiki.example/makegood#late
 		},
 		"an agent": {
 			notify.Alert{Cause: notify.Cause{Kind: notify.AlertAgent, Agent: "payments"}, Where: shop},
-			"Makegood: nobody claims the tasks of agent payments",
-			`nobody claims the tasks of agent payments. They wait, and are sent again; jobs with them stand still.
+			"Makegood: no process claims the tasks of agent payments",
+			`no process claims the tasks of agent payments. They wait, and are sent again; jobs with them stand still.
 Where: stack shop
 Look: makegood list --agent payments --stack shop
 Type: start what runs agent payments, or let its tasks wait: makegood pause --whole-agent payments --reason '...' --stack shop

@@ -60,7 +60,7 @@ func (a Alert) what() string {
 	}
 	switch {
 	case a.Kind == AlertAgent:
-		return "nobody claims the tasks of agent " + a.Agent
+		return "no process claims the tasks of agent " + a.Agent
 	case a.Kind == AlertLate:
 		return jobs + " will be late" + at
 	case a.ErrorKind != "":
@@ -76,9 +76,9 @@ func (a Alert) meaning() string {
 	case AlertAgent:
 		return ". They wait, and are sent again; jobs with them stand still."
 	case AlertLate:
-		return fmt.Sprintf(": expected by %s, and not done by then unless somebody helps.", clock(a.firstExpected()))
+		return fmt.Sprintf(": expected by %s, and not done by then unless a person helps.", clock(a.firstExpected()))
 	default:
-		return ", and nothing goes on until a person says so."
+		return ", and will not go on until a person says so."
 	}
 }
 

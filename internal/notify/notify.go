@@ -96,6 +96,6 @@ func (l Log) Announce(ctx context.Context, n Notice) error {
 
 // AgentSilent writes a warning.
 func (l Log) AgentSilent(ctx context.Context, agent string) error {
-	l.Logger.WarnContext(ctx, "nobody claims the tasks of this agent", "agent", agent)
+	l.Logger.WarnContext(ctx, "no process claims the tasks of this agent", "agent", agent)
 	return nil
 }

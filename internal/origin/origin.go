@@ -1,5 +1,5 @@
-// Package origin lets in only requests that name this host, and no changes that a page of another origin asks for. It knows
-// nothing of what is asked.
+// Package origin lets in only requests that name this host, and no changes by a page of another origin. It knows no
+// route.
 package origin
 
 import (
@@ -13,8 +13,8 @@ import (
 
 // Rules say under which names requests may come, and how others are refused.
 type Rules struct {
-	// Host is the host that was listened on. Loopback is always allowed in the header Host; so is this one; and any address,
-	// if it is the unspecified one (0.0.0.0) or empty.
+	// Host is the host that was listened on. Loopback is always allowed in the header Host; so is this one; and any
+	// address, if it is the unspecified one (0.0.0.0) or empty.
 	Host string
 	// Names are others that are allowed.
 	Names []string

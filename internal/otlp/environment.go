@@ -60,7 +60,7 @@ func Sampling() (func(trace.TraceID) bool, error) {
 			return sampler.ShouldSample(sdktrace.SamplingParameters{ParentContext: context.Background(), TraceID: id}).Decision == sdktrace.RecordAndSample
 		}, nil
 	default:
-		return nil, fmt.Errorf("OTEL_TRACES_SAMPLER is %q: want always_on, always_off or traceidratio, or one of them behind parentbased_", name)
+		return nil, fmt.Errorf("OTEL_TRACES_SAMPLER is %q: want always_on, always_off or traceidratio, or parentbased_ and one of these", name)
 	}
 }
 

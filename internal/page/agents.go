@@ -82,7 +82,7 @@ func (a agentRow) trouble() string {
 	case a.Old():
 		return "its tasks wait long"
 	case a.Ended() >= fewEnded && a.share() >= badShare:
-		return "much of what it does fails"
+		return "many of its attempts fail"
 	}
 	return ""
 }
@@ -94,9 +94,9 @@ func (a agentRow) absent() string {
 	case !absent:
 		return ""
 	case a.Polls.LastAt == nil:
-		return "nobody asks for its tasks; nobody has since the engine began at " + moment(since)
+		return "no process asks for its tasks; none has since the engine began at " + moment(since)
 	}
-	return "nobody asks for its tasks; somebody did last at " + moment(since)
+	return "no process asks for its tasks; the last request came at " + moment(since)
 }
 
 // comes describes the requests for tasks of an agent outside; empty: it is not outside, or has made none.

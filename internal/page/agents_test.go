@@ -12,8 +12,8 @@ import (
 func TestAnAgentIsPausedAndResumedOnThePage(t *testing.T) {
 	w := newWorld(t)
 	w.submit("bad", `{"fail":"charge"}`, true)
-	w.get("agents").wants(t, `id="agent-shop"`, "works", "trip", "1 job waits for a person", "Nothing is paused")
-	w.get("holds/agent/shop/pause").wants(t, "Pause agent shop?", "Nothing is counted as a failure", `name="reason"`)
+	w.get("agents").wants(t, `id="agent-shop"`, "works", "trip", "1 job waits for a person", "No agent and no workflow is paused")
+	w.get("holds/agent/shop/pause").wants(t, "Pause agent shop?", "No job is counted as failed", `name="reason"`)
 	paused := w.post("holds/agent/shop/pause", url.Values{"reason": {"the bank is down"}})
 	paused.wants(t, "1 agent paused", "the bank is down", "Resume")
 	w.submit("held", `{}`, false)

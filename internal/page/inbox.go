@@ -103,9 +103,9 @@ func (g inboxGroup) Advice() string {
 	case g.Step == "":
 		return "It stopped for another reason than a step: look at one, and say how it goes on."
 	case g.Undo && g.Final:
-		return "Refused for good: trying again gives the same answer. When somebody has dealt with it, settle the undo."
+		return "Refused for good: trying again gives the same answer. When a person has dealt with it, settle the undo."
 	case g.Undo:
-		return "It cannot be undone by itself. Resubmitted when the cause is mended, it goes on undoing; or settle the undo when somebody has dealt with it."
+		return "It cannot be undone by itself. Resubmitted when the cause is mended, it goes on undoing; or settle the undo when a person has dealt with it."
 	case g.Final:
 		return "Refused for good: trying again gives the same answer. Mend the cause first, or settle the step."
 	}

@@ -75,17 +75,17 @@ func TestWhatWaitsIsGroupedTriedAndRepaired(t *testing.T) {
 	}
 	w.submit("other", `{"fail":"reserve"}`, true)
 	inbox := w.get("errors")
-	inbox.wants(t, "<b>13 jobs</b> in 2 groups", "trip · charge", "trip · reserve", `<div class="big">12</div>`, "the card was declined", "Refused for good", "Nothing is in quarantine")
+	inbox.wants(t, "<b>13 jobs</b> in 2 groups", "trip · charge", "trip · reserve", `<div class="big">12</div>`, "the card was declined", "Refused for good", "No message is in quarantine")
 	for _, path := range []string{"", "agents", "workflows", "jobs/t-01"} {
 		w.eventually(path, `<span class="badge error" title="13 jobs wait for a person">13</span>`)
 	}
 	w.get("errors?q=step:reserve").wants(t, "<b>13 jobs</b> in 1 group")
-	w.get("errors?q=nothing").wants(t, "Nothing of what waits fits")
+	w.get("errors?q=nothing").wants(t, "No waiting job fits")
 
 	inbox = w.get("errors?q=step:charge")
 	try := inbox.link(t, "repair?ask=resubmit")
 	dry := w.get(try)
-	dry.wants(t, "Resubmit 12 jobs?", "Nothing has changed", "each of them was asked", "t-11", `name="rate"`)
+	dry.wants(t, "Resubmit 12 jobs?", "No job has changed", "each was asked", "t-11", `name="rate"`)
 	w.submit("late", `{"fail":"charge"}`, true)
 	form := dry.form()
 	form.Set("reason", "the bank is back")

@@ -308,7 +308,7 @@ func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 	case step.State == makegood.StepDone:
 		is.Shape, is.Says, is.Stands = "processed", "stands", true
 	case mayBe:
-		is.Shape, is.Says, is.Stands = "error", "may stand: nobody knows what its attempts did", true
+		is.Shape, is.Says, is.Stands = "error", "may stand: the effect of its attempts is unknown", true
 	default:
 		return is, false
 	}

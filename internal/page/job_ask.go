@@ -117,7 +117,7 @@ func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	}
 	o, known := domain.OfferOf(s.offers, ask)
 	if !known {
-		return a, &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a job is called %.40q.", ask)}
+		return a, &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("A job has no action %.40q.", ask)}
 	}
 	a.Head = strings.TrimSuffix(labels[ask], "…") + " " + s.job.ID
 	a.Effect = o.Effect
@@ -155,7 +155,7 @@ func turned(j makegood.Job) makegood.Job {
 func stepAsking(a *asking, s seen) error {
 	o, known := domain.OffersOfStep(s.offers, a.Step, a.Undo)
 	if !known {
-		a.Refused = fmt.Sprintf("nothing can be asked of %s now", a.Step)
+		a.Refused = fmt.Sprintf("%s has no action now", a.Step)
 	}
 	what := a.Step
 	if a.Undo {
@@ -167,7 +167,7 @@ func stepAsking(a *asking, s seen) error {
 	}
 	head, known := heads[a.Ask]
 	if !known {
-		return &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a step is called %.40q.", a.Ask)}
+		return &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("A step has no action %.40q.", a.Ask)}
 	}
 	a.Head = head + " of " + s.job.ID
 	if a.Ask == askSettle {
@@ -206,7 +206,7 @@ func (p *Page) askFor(r *http.Request) (any, error) {
 			_, err = p.Jobs.Request(r.Context(), id, request)
 		}
 	default:
-		err = &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a job is called %.40q.", ask)}
+		err = &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("A job has no action %.40q.", ask)}
 	}
 	if err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func (p *Page) askForStep(r *http.Request, id, ask string) error {
 	case askSettle:
 		return p.settle(r.Context(), r, id, at, output)
 	default:
-		return &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a step is called %.40q.", ask)}
+		return &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("A step has no action %.40q.", ask)}
 	}
 	return err
 }

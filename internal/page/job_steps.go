@@ -342,7 +342,7 @@ func settleOf(s seen, o makegood.StepOffers, label string) verb {
 		v.ID += "-undo"
 	}
 	if notDone.Granted() {
-		v.Says += ", or nothing of it stands"
+		v.Says += ", or it had no effect that stands"
 	}
 	if !done.Granted() && !skipped.Granted() && !notDone.Granted() {
 		v.Refused, v.Says = true, done.Reason

@@ -136,7 +136,7 @@ func TestEveryJobHasItsView(t *testing.T) {
 		"done":   {"It is done: 2 steps of 2.", `aria-label="attempt 1 `, "it went well so far"},
 		"held":   {"Step reserve is at work, attempt 1", "in the queue"},
 		"waits":  {"Step sign waits to be completed", "Does waits sail?", `value="stay"`},
-		"undone": {"What it had done is undone.", "book undone", "Turned round: wanted Undone", "not reached: it comes after sail"},
+		"undone": {"Its steps are undone.", "book undone", "Turned round: wanted Undone", "not reached: it comes after sail"},
 		"stuck":  {"the undo of book was refused for good", "<b>book</b> stands: its undo was given up", "Settle undo of book…", "no wind", "wanted: Cancelled", "goes on undoing, from what failed, and will end Cancelled"},
 	} {
 		t.Run(id, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestAResubmitIsPlannedBeforeItIsDone(t *testing.T) {
 	plan.wants(t, "goes on from what failed, forwards", "is tried again", "stays as it is")
 	unsettled := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
 	unsettled.wants(t, "the outcome of step charge is unknown", "settle it as not done")
-	w.get("jobs/t-2/ask/settle?step=charge").wants(t, `value="notDone"`, "nothing of it stands")
+	w.get("jobs/t-2/ask/settle?step=charge").wants(t, `value="notDone"`, "it had no effect that stands")
 	for _, attempt := range []string{"", "2"} {
 		got := w.post("jobs/t-2/ask/settle", url.Values{"step": {"charge"}, "as": {"notDone"}, "attempt": {attempt}, "reason": {"no"}})
 		if got.status != http.StatusBadRequest && got.status != http.StatusConflict {
@@ -205,7 +205,7 @@ func TestAResubmitIsPlannedBeforeItIsDone(t *testing.T) {
 	settled.wants(t, "settled as notDone", "the bank knows of nothing")
 	changed := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
 	changed.wants(t, "asks for another thing under the same key", "is undone with the input that it had")
-	changed.wants(t, "with another input", "nothing has changed yet", `{&#34;fail&#34;:&#34;&#34;}`)
+	changed.wants(t, "with another input", "the job is unchanged so far", `{&#34;fail&#34;:&#34;&#34;}`)
 	if j, err := w.Look(t.Context(), "t-2"); err != nil || j.ProcessState != makegood.JobError {
 		t.Fatalf("after a plan the job is %s, %v, want it as it was", j.ProcessState, err)
 	}
@@ -233,7 +233,7 @@ func TestVerbsAreAskedForByForms(t *testing.T) {
 	if got := w.post("jobs/held/ask/explode", nil); got.status != http.StatusNotFound {
 		t.Errorf("a verb that is none: got %d, want 404", got.status)
 	}
-	w.get("jobs/held/ask/cancel").wants(t, "undoes what was done")
+	w.get("jobs/held/ask/cancel").wants(t, "undoes its steps")
 	w.post("jobs/held/ask/cancel", url.Values{"reason": {"no wind"}})
 	close(w.hold)
 	w.until("held", in(makegood.JobCancelled))

@@ -41,7 +41,7 @@ func standsWhy(s seen) why {
 	case j.ProcessState.Finished():
 		return ended(s)
 	case j.NextRoundAt != nil:
-		w.Head = fmt.Sprintf("What was done is undone; it begins again %s.", in(*j.NextRoundAt, s.now))
+		w.Head = fmt.Sprintf("Its steps are undone; it begins again %s.", in(*j.NextRoundAt, s.now))
 	case j.StartAt != nil && j.StartAt.After(s.now):
 		w.Head = fmt.Sprintf("It begins %s.", in(*j.StartAt, s.now))
 	default:
@@ -79,7 +79,7 @@ func stopped(s seen) why {
 		}
 		w.Head = fmt.Sprintf("It waits for a person: %s %s.", what, how)
 		w.Alike = "?state=Error&workflow=" + s.job.Workflow + "&step=" + step.Name
-		w.Todo = "Put right what is in its way and resubmit: it goes on from there, with fresh attempts. Or deal with it yourself, and settle " + what + "."
+		w.Todo = "Mend the cause and resubmit: it goes on from there, with fresh attempts. Or deal with it yourself, and settle " + what + "."
 		break
 	}
 	if e, turned := lastTurn(s.job); turned && back(s.job) {
@@ -99,9 +99,9 @@ func lastTurn(j makegood.Job) (found makegood.Entry, any bool) {
 }
 
 func paused(s seen) why {
-	w := why{Tone: "paused", Head: "It is paused: nothing new begins until it is resumed.", Quote: s.job.Reason}
+	w := why{Tone: "paused", Head: "It is paused: no step begins until it is resumed.", Quote: s.job.Reason}
 	if at := s.job.PausedAt; at != nil {
-		w.Head = fmt.Sprintf("It is paused since %s: nothing new begins until it is resumed.", moment(*at))
+		w.Head = fmt.Sprintf("It is paused since %s: no step begins until it is resumed.", moment(*at))
 	}
 	if s.job.HeldBy != "" {
 		w.Head = fmt.Sprintf("It is held: %s is paused as a whole.", s.job.HeldBy)
@@ -123,9 +123,9 @@ func ended(s seen) why {
 	case makegood.JobProcessed:
 		w.Head = fmt.Sprintf("It is done: %s of %d.", many(done, "step"), len(s.job.Steps))
 	case makegood.JobCancelled:
-		w.Head = "It was cancelled, and what it had done is undone."
+		w.Head = "It was cancelled, and its steps are undone."
 	default:
-		w.Head = "What it had done is undone."
+		w.Head = "Its steps are undone."
 	}
 	return w
 }
@@ -143,7 +143,7 @@ func goesOn(s seen) why {
 	}
 	switch {
 	case len(said) == 0:
-		w.Head = "It goes on when what is due of it has come."
+		w.Head = "It goes on at the next time that is due."
 		return w
 	case len(said) > 3:
 		said = append(said[:3], fmt.Sprintf("and %d more", len(said)-3))

@@ -184,7 +184,7 @@ func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
 	}
 	sections := []section{
 		{ID: "errored", Title: "Waits for a person", Says: "the newest", Rows: rowsOf(errored.Jobs, now), All: more(errored, "state=Error")},
-		{ID: "open", Title: "Not ended", Says: "what is late first, then what is due", Rows: rowsOf(due.Jobs, now), All: more(due, template.URL("due-within="+allDue.String()))},
+		{ID: "open", Title: "Not ended", Says: "the late ones first, then those due next", Rows: rowsOf(due.Jobs, now), All: more(due, template.URL("due-within="+allDue.String()))},
 	}
 	// Those in Error have a key, too, but stand above.
 	open := slices.DeleteFunc(sections[1].Rows, func(r row) bool { return r.Mark.Shape == "error" })

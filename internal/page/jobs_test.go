@@ -8,7 +8,7 @@ import (
 
 func TestTheFirstViewSaysWhatNeedsAPersonBeforeAllElse(t *testing.T) {
 	w := newWorld(t)
-	w.eventually("", "Nothing waits for a person")
+	w.eventually("", "No job waits for a person")
 	w.submit("t-1", `{}`, true)
 	w.submit("t-2", `{"fail":"charge"}`, true)
 	// What is counted is counted beside, so it may come a little later than the rows.

@@ -140,7 +140,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		p.refuse(w, r, &problem{status: http.StatusServiceUnavailable, Head: "Too many streams", Text: fmt.Sprintf("%d pages are live already; this one shows what was when it was loaded", maxStreams)})
+		p.refuse(w, r, &problem{status: http.StatusServiceUnavailable, Head: "Too many streams", Text: fmt.Sprintf("%d pages are live already; this one stays as it was loaded", maxStreams)})
 		return
 	}
 	feed, err := p.feeds.join(r.Context(), path)

@@ -62,7 +62,7 @@ func TestErrorsArePages(t *testing.T) {
 		status int
 		text   string
 	}{
-		"nothing/here":       {http.StatusNotFound, "There is nothing here"},
+		"nothing/here":       {http.StatusNotFound, "There is no such page"},
 		"?state=Unheard":     {http.StatusBadRequest, "there is no state &#34;Unheard&#34;"},
 		"?late-within=x":     {http.StatusBadRequest, "late-within"},
 		"?cursor=of-no-page": {http.StatusBadRequest, "of no page of this list"},

@@ -104,7 +104,7 @@ func (p *Page) askedWith(r *http.Request) (any, error) {
 			return payloadOf(id, step+", "+shown.Title+", "+shown.Says, in.Value, in.Bytes), nil
 		}
 	}
-	return nil, &problem{status: http.StatusNotFound, Head: "There is no such input", Text: "Nobody was asked for that."}
+	return nil, &problem{status: http.StatusNotFound, Head: "There is no such input", Text: "No attempt had this input."}
 }
 
 // payload loads the input of a job, or the output of a step or its undo, if it is too large for the view of the job.
@@ -128,5 +128,5 @@ func (p *Page) payload(r *http.Request) (any, error) {
 			return payloadOf(j.ID, "Output of the undo of "+name, s.Undo.Output, s.Undo.OutputBytes), nil
 		}
 	}
-	return nil, &problem{status: http.StatusNotFound, Head: "There is no such output", Text: "Job " + j.ID + " has no step " + strconv.Quote(name) + " of which there is an output."}
+	return nil, &problem{status: http.StatusNotFound, Head: "There is no such output", Text: "Job " + j.ID + " has no step " + strconv.Quote(name) + " with an output."}
 }

@@ -28,7 +28,7 @@ func nothingHere(r *http.Request) *problem {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return &problem{status: http.StatusMethodNotAllowed, Head: "This cannot be done here", Text: "There is no form that sends to this address."}
 	}
-	return &problem{status: http.StatusNotFound, Head: "There is nothing here", Text: "This address is none of the page's. A job is at jobs/ followed by its id."}
+	return &problem{status: http.StatusNotFound, Head: "There is no such page", Text: "This address is none of the page's. A job is at jobs/ followed by its id."}
 }
 
 // problemOf translates the errors of package api, in this one place.
@@ -53,7 +53,7 @@ func (p *Page) problemOf(r *http.Request, err error) *problem {
 	case errors.As(err, &mismatch):
 		return &problem{status: http.StatusConflict, Head: "Refused", Text: mismatch.Error()}
 	case errors.As(err, &tooLarge):
-		return &problem{status: http.StatusRequestEntityTooLarge, Head: "Too large", Text: "What was sent is larger than an input may be."}
+		return &problem{status: http.StatusRequestEntityTooLarge, Head: "Too large", Text: "The request is larger than an input may be."}
 	case errors.As(err, &invalid) && invalid.Status != http.StatusForbidden:
 		return &problem{status: http.StatusBadRequest, Head: "That cannot be asked for", Text: invalid.Message}
 	case errors.As(err, &invalid):
@@ -68,7 +68,7 @@ func (p *Page) problemOf(r *http.Request, err error) *problem {
 		return &problem{status: http.StatusServiceUnavailable, Head: "No answer", Text: unreachable.Err.Error()}
 	}
 	p.Logger.WarnContext(r.Context(), "page could not be shown", "path", r.URL.Path, "error", err)
-	return &problem{status: http.StatusServiceUnavailable, Head: "No answer", Text: "This took too long, or was cut off. It is not known what became of it: ask again, the same twice is once."}
+	return &problem{status: http.StatusServiceUnavailable, Head: "No answer", Text: "This took too long, or was cut off. Its outcome is unknown: ask again, the same twice is once."}
 }
 
 // refuse shows a problem.

@@ -24,7 +24,7 @@ func TestQuestionsAreFirst(t *testing.T) {
 	w.get("errors").wants(t, "voyage · sign asks", "answers: go, stay", "See 2 jobs", "wait for a person")
 	query := "ask=answer&answer=go&at=sign&state=waiting&step=sign&workflow=voyage"
 	dry := w.get("repair?" + query)
-	dry.wants(t, "Answer &#34;go&#34; to 2 jobs?", "Nothing has changed")
+	dry.wants(t, "Answer &#34;go&#34; to 2 jobs?", "No job has changed")
 	refused := w.get("repair?" + strings.Replace(query, "answer=go", "answer=fly", 1))
 	refused.wants(t, "the answers that it takes are go, stay")
 	form, err := url.ParseQuery(query)

@@ -149,7 +149,7 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Settles() {
 		step, stands := domain.OffersOfStep(offers, c.Step, c.Undo)
 		if offer, there = domain.StepOffer(step, c.Ask); !stands || !there {
-			return tried{id: id, says: "there is nothing of this step to settle", refused: true}
+			return tried{id: id, says: "this step cannot be settled", refused: true}
 		}
 	}
 	switch {
@@ -167,7 +167,7 @@ func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
 	offer, there := domain.StepOffer(step, domain.AskComplete)
 	switch {
 	case !there, !offer.Granted():
-		return tried{id: id, says: cmp.Or(offer.Reason, "this step asks nothing now"), refused: true}
+		return tried{id: id, says: cmp.Or(offer.Reason, "this step asks no question now"), refused: true}
 	case !slices.Contains(step.Choices, c.Answer):
 		return tried{id: id, says: "the answers that it takes are " + strings.Join(step.Choices, ", "), refused: true}
 	}
@@ -197,7 +197,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 	}
 	reason := r.PostForm.Get("reason")
 	if c.Ask == domain.AskSettleSkipped && reason == "" {
-		return nil, &api.InvalidError{Message: "What is skipped needs a reason: it is kept with the step."}
+		return nil, &api.InvalidError{Message: "A skip needs a reason: it is kept with the step."}
 	}
 	found, more, err := c.jobs(r.Context(), p.Jobs, seen)
 	if err != nil {
@@ -296,7 +296,7 @@ func (v repairView) Took() time.Duration { return v.EndedAt.Sub(v.BeganAt) }
 func (p *Page) repairing(r *http.Request) (any, error) {
 	progress, err := p.repairs.Get(r.PathValue("name"))
 	if errors.Is(err, repair.ErrNone) {
-		return nil, &problem{status: http.StatusNotFound, Head: "There is no such repair", Text: "No repair of this name is kept here: it was begun elsewhere, or is forgotten by now. What it did is in its jobs."}
+		return nil, &problem{status: http.StatusNotFound, Head: "There is no such repair", Text: "No repair of this name is kept here: it was begun elsewhere, or is forgotten by now. Its effects are in its jobs."}
 	}
 	if err != nil {
 		return nil, err

@@ -144,7 +144,7 @@ func doingOf(l api.Listed, j makegood.Job, now time.Time) doing {
 	case j.Paused && j.HeldBy != "":
 		return doing{Why: j.HeldBy + " is paused", Text: quoted(j.HeldReason)}
 	case j.Paused:
-		return doing{Text: "starts nothing new: paused by " + cmp.Or(deref(j.RequestedBy), "somebody"), Quiet: quoted(j.Reason)}
+		return doing{Text: "starts no new step: paused by " + cmp.Or(deref(j.RequestedBy), "somebody"), Quiet: quoted(j.Reason)}
 	case j.StartAt != nil && now.Before(*j.StartAt):
 		return doing{Text: "starts", Until: j.StartAt}
 	case j.NextRoundAt != nil && len(open) == 0:
@@ -272,7 +272,7 @@ func shapeOf(s makegood.JobStep) (shape, says string) {
 		case makegood.StepDone:
 			return "undone", "undone"
 		case makegood.StepFailed:
-			return "error", "whose undo failed"
+			return "error", "its undo failed"
 		case makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff:
 			return "undoing", "being undone"
 		default:

@@ -32,7 +32,7 @@ func TestSelectedJobsAreAskedAndNoOthers(t *testing.T) {
 	if got := w.post("repairs", form); got.status != http.StatusOK || !strings.Contains(got.at.Path, "/repairs/") {
 		t.Fatalf("got %d at %s, want the progress of a repair", got.status, got.at)
 	}
-	w.eventually("jobs/t-2", "It was cancelled, and what it had done is undone.").wants(t, "the customer called")
+	w.eventually("jobs/t-2", "It was cancelled, and its steps are undone.").wants(t, "the customer called")
 	if j, err := w.Get(t.Context(), "t-3"); err != nil || j.ProcessState != makegood.JobError {
 		t.Errorf("t-3, which was not selected, is %s, %v: want it in Error", j.ProcessState, err)
 	}
@@ -58,7 +58,7 @@ func TestASelectionThatIsNoneIsRefused(t *testing.T) {
 func TestAHealthyJobIsNotCalledLate(t *testing.T) {
 	w := newWorld(t)
 	w.submit("t-1", `{"hold":true}`, false)
-	w.eventually("", "Nothing waits for a person, and nothing is late.")
+	w.eventually("", "No job waits for a person, and none is late.")
 	close(w.hold)
 }
 

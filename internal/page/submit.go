@@ -214,7 +214,7 @@ func (d *submitData) misfit(invalid *api.InvalidError) {
 	if len(invalid.Misfits) == 0 {
 		return
 	}
-	d.Wrong = "the input does not fit what " + d.Workflow.Name + " says of it"
+	d.Wrong = "the input does not fit the schema of " + d.Workflow.Name
 	if d.ByFields {
 		d.Misfits = point(d.Fields, invalid.Misfits)
 	}

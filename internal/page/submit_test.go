@@ -82,7 +82,7 @@ func TestWhatDoesNotFitIsSaidAtItsFieldAndWhatWasWrittenStays(t *testing.T) {
 	sent := url.Values{"id": {"f-1"}, "by": {"fields"}, "in/order": {"X"}, "in/amount": {"900"}, "in/lines": {`[{"n": 1}, {}]`}, "in/to/zip": {"3000"}}
 	got := w.post("workflows/refund/submit", sent)
 	got.wants(t,
-		"the input does not fit what refund says of it",
+		"the input does not fit the schema of refund",
 		`<input id="in/amount" name="in/amount" type="number" value="900" min="0.5" max="500" step="any" autocomplete="off" spellcheck="false" required aria-invalid="true" aria-describedby="in/amount-wrong">`,
 		`<span class="wrong" id="in/amount-wrong">must be at most 500 </span>`,
 		`<span class="wrong" id="in/order-wrong">has 1 characters, and must have at least 2 must match ^[a-z0-9-]&#43;$ </span>`,

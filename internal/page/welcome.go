@@ -100,7 +100,7 @@ func commandsFor(workflows []api.Workflow) []Command {
 	}
 	return []Command{
 		{"Submit a job, and wait for its end. Its input is what its workflow reads.", "makegood submit " + name + " --id first --input '{}' --wait"},
-		{"See what came of it, and why.", "makegood get first"},
+		{"See the result, and why.", "makegood get first"},
 		{"Write a project of your own: a workflow, agents, their undo, and tests.", "makegood new trips"},
 	}
 }

@@ -39,7 +39,7 @@ func TestAnAgentThatNobodyAsksForIsSaidSo(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	last, waiting := now.Add(-31*time.Second), 2
 	row := agentRow{Agent: api.Agent{Name: "courier", Place: api.AgentOutside, Waiting: &waiting, Polls: &api.AgentPolls{LastAt: &last, Since: last}}, Now: now}
-	if says := string(prose(row.Says(), now)); row.Mark().Name != "in trouble" || !strings.Contains(says, "nobody asks for its tasks; somebody did last at <time") || !strings.Contains(says, ">11:59:29<") {
+	if says := string(prose(row.Says(), now)); row.Mark().Name != "in trouble" || !strings.Contains(says, "no process asks for its tasks; the last request came at <time") || !strings.Contains(says, ">11:59:29<") {
 		t.Errorf("got %v, %q", row.Mark(), says)
 	}
 	waiting = 0
@@ -52,10 +52,10 @@ func TestAnAgentThatNobodyAsksForIsSaidSo(t *testing.T) {
 	}
 	step := makegood.JobStep{Name: "ship", Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: 1}}
 	s := seen{
-		job: makegood.Job{ID: "j", Desired: makegood.JobProcessed, Steps: []makegood.JobStep{step}}, now: now, absent: map[string]string{"courier": "nobody asks for its tasks"},
+		job: makegood.Job{ID: "j", Desired: makegood.JobProcessed, Steps: []makegood.JobStep{step}}, now: now, absent: map[string]string{"courier": "no process asks for its tasks"},
 		workflow: &makegood.Workflow{Steps: []makegood.Step{{Name: "ship", Agent: "courier"}}},
 	}
-	if says := does(s, step, step.Activity); says != "step ship is in the queue of courier, attempt 1: nobody asks for its tasks" {
+	if says := does(s, step, step.Activity); says != "step ship is in the queue of courier, attempt 1: no process asks for its tasks" {
 		t.Errorf("got %q", says)
 	}
 }

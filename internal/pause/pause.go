@@ -1,4 +1,4 @@
-// Package pause waits, and no longer than a context lasts: for a while, or for code of others that may hang. How long, its callers say.
+// Package pause waits, no longer than a context lasts: for a while, or for code of others that may hang.
 package pause
 
 import (

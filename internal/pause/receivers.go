@@ -12,7 +12,7 @@ import (
 const (
 	// MaxHanging is how many calls of one receiver may hang before it is called less often.
 	MaxHanging = 16
-	// firstRest and longestRest are how long a receiver with so many is not called; the rest doubles with each call that hangs, too.
+	// firstRest and longestRest are how long a receiver with so many is not called; a further one doubles the rest.
 	firstRest   = time.Minute
 	longestRest = time.Hour
 )
@@ -20,20 +20,20 @@ const (
 // ErrHangs is the error of a receiver that does not come back although the time is over.
 var ErrHangs = errors.New("does not come back, and ignores that the time is over")
 
-// Receivers calls code of others, which may hang, panic, or ignore its context. Calls that hang are counted for each receiver
-// alone, so that one of them costs the others nothing. The log names it as an error.
+// Receivers calls code of others, which may hang, panic, or ignore its context. Calls that hang are counted for each
+// receiver alone, so that one does not hold up the others. The log names it as an error.
 type Receivers struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
-	// hung are the receivers of which calls hang, by name.
+	// hung are the receivers with calls that hang, by name.
 	hung map[string]*hung
 }
 
-// hung is a receiver of which calls hang.
+// hung is a receiver with calls that hang.
 type hung struct {
 	calls int
-	// rest is how long the receiver was left alone when the last call hung, and until the time before which it is not called.
+	// rest is the pause that followed the last call that hung, and until its end: no call is made before.
 	rest  time.Duration
 	until time.Time
 }
@@ -43,8 +43,8 @@ func NewReceivers(logger *slog.Logger) *Receivers {
 	return &Receivers{logger: logger, hung: map[string]*hung{}}
 }
 
-// Call calls a receiver, and gives up on the call when it has not come back a grace after ctx ended; the call goes on then,
-// and what it still says is heard by nobody. The error is the call's, or that it panicked, or ErrHangs. A receiver with
+// Call calls a receiver, and gives up on the call when it has not come back a grace after ctx ended; the call goes on
+// then, and its answer is dropped. The error is the call's, or that it panicked, or ErrHangs. A receiver with
 // MaxHanging calls that hang is called once after each rest, until a call comes back.
 func (r *Receivers) Call(ctx context.Context, receiver string, grace time.Duration, call func() error) error {
 	if err := r.enter(receiver); err != nil {
@@ -85,7 +85,7 @@ func (r *Receivers) Call(ctx context.Context, receiver string, grace time.Durati
 	return fmt.Errorf("%s: %w", receiver, ErrHangs)
 }
 
-// enter refuses the call of a receiver that is left alone. The one that comes first after a rest is let in, and no other beside it.
+// enter refuses the call of a receiver that is left alone. The first call after a rest is let in, alone.
 func (r *Receivers) enter(receiver string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

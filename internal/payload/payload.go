@@ -36,7 +36,7 @@ var (
 	// ErrDenied: the caller lacks the right. Asking again has the same result.
 	ErrDenied = errors.New("access to the payload store is denied")
 	// ErrAltered: the stored bytes differ from the written ones, or are incomplete.
-	ErrAltered = errors.New("the payload is not what was written")
+	ErrAltered = errors.New("the bytes of the payload are not those written")
 	// ErrNone: there is no payload store here.
 	ErrNone = errors.New("there is no payload store here")
 )

@@ -2,7 +2,8 @@ package plain
 
 import "strings"
 
-// maxDistance is how many characters a name may differ by and still be meant; maxName is the longest name, in bytes, that is compared.
+// maxDistance is how many characters a name may differ by and still be meant; maxName the longest one compared, in
+// bytes.
 const maxDistance, maxName = 2, 40
 
 // Nearest returns the one of names that is nearest to name, whatever the case; empty: none is near enough.

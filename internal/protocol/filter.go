@@ -66,7 +66,7 @@ func readInstant(value string) (time.Time, error) {
 func readLength(value string) (time.Duration, error) {
 	d, err := makegood.ParseDuration(value)
 	if err == nil && d <= 0 {
-		err = fmt.Errorf("%.40q: want more than nothing", value)
+		err = fmt.Errorf("%.40q: want more than 0s", value)
 	}
 	return d.Std(), err
 }
@@ -195,7 +195,7 @@ func contradicts(f api.Filter) string {
 	case f.ReasonKind != "" && f.State != "" && f.State != makegood.JobError:
 		return fmt.Sprintf("reason-kind: only a job in Error has one, and not one that is %s", f.State)
 	case f.LateWithin < 0 || f.DueWithin < 0:
-		return "late-within and due-within: want more than nothing"
+		return "late-within and due-within: want more than 0s"
 	case len(f.ReasonPrefix) > limits.MaxReasonBytes:
 		return fmt.Sprintf("reason-prefix has %d bytes, the limit is %d", len(f.ReasonPrefix), limits.MaxReasonBytes)
 	case len(f.Words) > limits.MaxReasonBytes:

@@ -189,7 +189,7 @@ func TestWhatSomebodyElsePutIntoQuarantineIsShownAsItIs(t *testing.T) {
 			w := newWorld(t)
 			w.put(putaway.Quarantine, body)
 			b := w.open([]string{putaway.Quarantine}, putaway.Wanted{}, 10)
-			if l := b.Messages[0]; l.Body != body || l.Source != "" || !strings.Contains(l.Reason, "somebody else put it there") {
+			if l := b.Messages[0]; l.Body != body || l.Source != "" || !strings.Contains(l.Reason, "another program sent it") {
 				t.Errorf("got %+v, want %s, and that it has no envelope", l, body)
 			}
 			check(t, b.Close(t.Context()))

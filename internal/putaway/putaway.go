@@ -4,9 +4,8 @@
 // # Interruptions
 //
 // An interruption loses no message. A message is deleted only when its replay has been sent, and one that was only
-// looked at is given back. Messages held when the process died come back by themselves, Hold later. A message that
-// was sent and not deleted yet is sent once more, without effect: a reply is fenced by its attempt, a submission by
-// its id.
+// looked at is given back. Messages held when the process died come back by themselves, Hold later. A message that was
+// sent and not deleted yet is sent once more, without effect: a reply is fenced by its attempt, a submission by its id.
 //
 // A task is never put back: its Scheduler is told to look at the job, and sends the current attempt when it is due.
 // The package makes no decisions about jobs, and knows no queue's vendor.
@@ -115,9 +114,8 @@ type Bundle struct {
 // place is where a message lies.
 type place struct{ queue, id string }
 
-// Open takes the wanted messages out of these queues, at most limit, and holds them. It receives each message once,
-// and gives the others back at the end. A queue that does not exist is passed over. After an error no message is
-// held.
+// Open takes the wanted messages out of these queues, at most limit, and holds them. It receives each message once, and
+// gives the others back at the end. A queue that does not exist is passed over. After an error no message is held.
 func (o Office) Open(ctx context.Context, queues []string, want Wanted, limit int) (*Bundle, error) {
 	b := &Bundle{office: o, held: map[string][]string{}, receipts: map[place]string{}}
 	for _, name := range queues {
@@ -189,8 +187,7 @@ func (b *Bundle) receive(ctx context.Context, name string) ([]events.SQSMessage,
 	return records, b.office.Queues.Return(ctx, name, Hold, receipts...)
 }
 
-// Close gives back the messages still held, even if ctx has ended; those that it cannot give back come back after
-// Hold.
+// Close gives back the messages still held, even if ctx has ended; those that it cannot give back come back after Hold.
 func (b *Bundle) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
 	defer cancel()
@@ -235,7 +232,7 @@ func (o Office) read(name string, record events.SQSMessage) Message {
 func unwrap(l *Message, prefix string) {
 	var q sqsbatch.Quarantined
 	if err := json.Unmarshal([]byte(l.Body), &q); err != nil || q.Type != sqsbatch.TypeQuarantined {
-		l.Reason = "it is not in the envelope of a message in quarantine: somebody else put it there"
+		l.Reason = "it is not in the envelope of a message in quarantine: another program sent it"
 		return
 	}
 	l.Reason, l.Body, l.CutFrom, l.Deliveries = q.Reason, q.Body, q.CutFrom, q.ReceiveCount

@@ -119,9 +119,9 @@ func again(l Message) plan {
 	case errors.Is(err, wire.ErrNewer):
 		return plan{Outcome: refused("only a newer release understands it: deploy that, and replay it then (%v)", err)}
 	case err != nil:
-		return plan{Outcome: refused("nobody would understand it: %v", err)}
+		return plan{Outcome: refused("it would not be understood: %v", err)}
 	case l.Source == submissionsQueue && in.Submit == nil:
-		return plan{Outcome: refused("a %s is no submission, and that queue takes nothing else", l.Type)}
+		return plan{Outcome: refused("a %s is no submission, and that queue takes no other message", l.Type)}
 	}
 	return plan{Outcome{Result: Sent, Why: "to " + l.Source}, l.Source, queue.Message{Body: l.Body, Group: in.Job}}
 }

@@ -111,7 +111,7 @@ func (r *Router) release(ctx context.Context, due []hint) {
 			continue
 		}
 		if err := r.config.Release(ctx); err != nil {
-			r.config.Logger.WarnContext(ctx, "what was paused goes on when the Supervisor says so again", "error", err)
+			r.config.Logger.WarnContext(ctx, "the jobs of a resumed pause go on at the Supervisor's next run", "error", err)
 		}
 		return
 	}

@@ -10,8 +10,8 @@ type Command struct {
 	Line string
 }
 
-// Next returns the three commands that a newcomer goes on with. program is how they call the command, addr where its engine
-// is (empty: where the command looks by itself); of a version that is not published a project needs the folder of a checkout.
+// Next returns the three commands that a newcomer goes on with. program is how they call the command, addr where its
+// engine is (empty: where the command looks by itself); for an unpublished version a project needs a checkout.
 func Next(program, addr string, published bool) []Command {
 	at, from := "", ""
 	if addr != "" {

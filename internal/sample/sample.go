@@ -1,5 +1,5 @@
-// Package sample is what a newcomer runs first: the workflow order in a folder, and the shop that it asks in this process,
-// with faults by script. It serves nothing but the shop, and knows no engine.
+// Package sample makes the first thing that a newcomer runs: the workflow order in a folder, and its shop in this
+// process, with faults by script. It serves the shop alone, and knows no engine.
 package sample
 
 import (
@@ -26,7 +26,7 @@ const (
 	// Orders is how many submissions the file of orders has.
 	Orders = 100
 
-	// usualAddr is where the shop is unless somebody else is there; the file in workflows/order names it.
+	// usualAddr is the shop's address unless it is taken; the file in workflows/order names it.
 	usualAddr = "127.0.0.1:4790"
 	// seed gives faults in which the charge of the order o-1 goes well at its second try, and of those of the file most go
 	// well, some are undone and one is left to a person.
@@ -42,10 +42,9 @@ type Sample struct {
 	shop      *services.Server
 }
 
-// Open makes the sample in a folder, or takes the one that is there: a file that somebody has changed stays as it is. An empty
-// name makes a folder that is gone after Close. It refuses a folder that holds something else, and fails if the shop's
-// address is taken that the workflow file of the folder names. After an error nothing is open, and a folder of no name is
-// gone.
+// Open makes the sample in a folder, or takes the one that is there: a file that was changed stays as it is. An empty
+// name makes a folder that is gone after Close. It refuses a folder with other files, and fails if the shop's address
+// in the workflow file is taken. After an error the shop is closed, and a folder of no name is gone.
 func Open(folder string) (_ *Sample, err error) {
 	s := &Sample{Folder: folder, Temporary: folder == ""}
 	if s.Temporary {
@@ -80,7 +79,7 @@ func (s *Sample) open() error {
 	return s.write()
 }
 
-// isFree reports by its error whether something else is in the folder.
+// isFree returns an error if the folder has other files.
 func (s *Sample) isFree() error {
 	there, err := os.ReadDir(s.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +98,7 @@ func openShop(addr string) (*services.Server, error) {
 
 func script() services.Script { return services.Script{Profile: services.FaultsSome, Seed: seed} }
 
-// reopenShop opens the shop where a workflow file seeks it: the jobs of the folder go by what it said when they began.
+// reopenShop opens the shop where a workflow file seeks it: the jobs of the folder keep the address of their birth.
 func (s *Sample) reopenShop(source []byte) (*services.Server, error) {
 	named := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/payments/charge`).FindSubmatch(source)
 	if named == nil {
@@ -112,8 +111,7 @@ func (s *Sample) reopenShop(source []byte) (*services.Server, error) {
 	return shop, nil
 }
 
-// write writes the workflow file and the orders. The workflow file comes last: it is what tells a sample from a folder of
-// something else.
+// write writes the workflow file and the orders. The workflow file comes last: it tells a sample from another folder.
 func (s *Sample) write() error {
 	if err := os.MkdirAll(s.Workflows(), 0o755); err != nil {
 		return err
@@ -125,7 +123,7 @@ func (s *Sample) write() error {
 	return os.WriteFile(s.file(), bytes.ReplaceAll(order.YAML, usual, []byte(s.ShopURL())), 0o644)
 }
 
-// First is the order of whoever runs one: its charge fails once, and it goes well.
+// First is a single order: its charge fails once, and it goes well.
 func First() makegood.Submission { return submission("o-1", 1) }
 
 // Many are the orders of the file.
@@ -171,7 +169,7 @@ func (s *Sample) Agents() []agent.Handler {
 	return order.Agents(s.ShopURL(), http.DefaultClient)
 }
 
-// Close closes the shop, whose books are lost, and removes a temporary folder: no engine may be open on it any more.
+// Close closes the shop, loses its books, and removes a temporary folder: no engine may be open on it any more.
 func (s *Sample) Close() error {
 	var err error
 	if s.shop != nil {
@@ -183,7 +181,7 @@ func (s *Sample) Close() error {
 	return err
 }
 
-// IsLinked reports whether workflow files are those of the sample: a program with others has something of its own to serve.
+// IsLinked reports whether workflow files are those of the sample: a program with others serves its own.
 func IsLinked(files fs.FS) bool {
 	if files == nil {
 		return true

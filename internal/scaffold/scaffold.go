@@ -49,7 +49,7 @@ type Project struct {
 }
 
 // ErrThere: a file that would be written is there already, and none was written.
-var ErrThere = errors.New("is there already, and nothing was written")
+var ErrThere = errors.New("is there already, and no file was written")
 
 // ofTrips are the files that only a project has that books trips.
 var ofTrips = []string{

@@ -6,8 +6,7 @@
 // A cron is compared with the clock on the wall of its zone, which is put forward and back. If the hour is fixed (3,
 // 9-17, 0,12), the time on the wall counts: one that is left out fires once, at the first moment that comes after it;
 // one that comes twice fires the first time. If the hour is a wildcard (*, */2), instants count: every moment that
-// shows such a time on the wall fires, so */15 fires four times in every hour that passes. A rate knows no wall at
-// all.
+// shows such a time on the wall fires, so */15 fires four times in every hour that passes. A rate knows no wall at all.
 package schedule
 
 import (
@@ -36,9 +35,9 @@ func New(s makegood.Schedule) (Rule, error) {
 	}
 	switch {
 	case s.Cron == "" && s.Every == 0:
-		return Rule{}, errors.New("neither cron nor every is given: want one of them")
+		return Rule{}, errors.New("neither cron nor every is given: set one")
 	case s.Cron != "" && s.Every != 0:
-		return Rule{}, errors.New("both cron and every are given: want one of them")
+		return Rule{}, errors.New("both cron and every are given: set one")
 	case s.Cron == "":
 		if s.Zone != "" {
 			return Rule{}, errors.New("zone is given beside every: a rate counts from 1970-01-01T00:00:00Z, wherever that is")

@@ -34,7 +34,7 @@ func (s *Scheduler) askAll(ctx context.Context, w *work) (became []job.Event) {
 			continue
 		}
 		if err != nil {
-			s.config.Logger.WarnContext(ctx, "who is asked is told again later", "job", w.job, "step", c.Step, "error", err)
+			s.config.Logger.WarnContext(ctx, "the question is sent again later", "job", w.job, "step", c.Step, "error", err)
 			became = append(became, job.NotAsked{Step: c.Step, Attempt: c.Attempt, N: c.N})
 			continue
 		}
@@ -54,7 +54,7 @@ func (s *Scheduler) askings(ctx context.Context, w *work) (all []*asking) {
 		a := &asking{due: c, errs: make([]error, 1)}
 		all = append(all, a)
 		if s.config.Asker == nil {
-			a.errs[0] = fmt.Errorf("nobody is registered here who could be asked: %v", q.To)
+			a.errs[0] = fmt.Errorf("no receiver of questions is registered here: %v", q.To)
 			continue
 		}
 		text, err := s.questionOf(ctx, w.moved, q.Step, q.Undo)

@@ -141,7 +141,7 @@ func (s *Scheduler) publishLast(ctx context.Context, j job.Job) {
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	if err := s.publish(within, []changes.Run{{Changes: j.After(s.ledger.upTo(j))}})[0]; err != nil && !errors.Is(err, changes.ErrLater) {
-		s.config.Logger.WarnContext(ctx, "changes are published when somebody has to do with the job again", "job", j.ID, "error", err)
+		s.config.Logger.WarnContext(ctx, "changes are published at the next event of the job", "job", j.ID, "error", err)
 	}
 }
 

@@ -19,14 +19,13 @@ var (
 )
 
 // errMisplaced: a submission came by the queue of replies, or another message by that of submissions.
-var errMisplaced = fmt.Errorf("%w: submissions, and nothing else, come by the submissions queue", wire.ErrPoison)
+var errMisplaced = fmt.Errorf("%w: submissions alone come by the submissions queue", wire.ErrPoison)
 
 // errHint: a hint to the schedules or the pauses came to the Scheduler; package router leads them elsewhere.
 var errHint = fmt.Errorf("%w: a hint that is no event of a job", wire.ErrPoison)
 
-// HandleSQS handles a batch of the events queue. The events of one job are folded into one load and
-// one save; what all jobs of the batch must send goes out together. The answer names the records that
-// must be delivered again.
+// HandleSQS handles a batch of the events queue. The events of one job are folded into one load and one save; what all
+// jobs of the batch must send goes out together. The answer names the records that must be delivered again.
 func (s *Scheduler) HandleSQS(ctx context.Context, received events.SQSEvent) (events.SQSEventResponse, error) {
 	// A sender of replies may not submit, where there is another queue for that.
 	b := decode(s.config.Events, received, func(submits bool) bool { return !submits || s.config.Submissions == "" })

@@ -206,7 +206,7 @@ name: order
 steps: [{name: charge, agent: a, undo: {agent: approval, action: ask, with: {choices: [refunded]}, waiting: {ask: clerk, escalate: {after: 1h, ask: ` + ask + `}}}}]
 `)
 		_, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "for-" + ask, Definition: c.Hash, Input: json.RawMessage(`{}`)})
-		if refused := err != nil && strings.Contains(err.Error(), `nobody is registered as "boss"`); ok && err != nil || !ok && !refused {
+		if refused := err != nil && strings.Contains(err.Error(), `no receiver is registered as "boss"`); ok && err != nil || !ok && !refused {
 			t.Errorf("an undo that asks %s: got %v", ask, err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestAJobIsNotMovedToWhereAnUndoAsksSomebodyUnregistered(t *testing.T) {
 	w.handle(w.done("j", "charge"))
 	w.handle(w.failed("j", "ship", w.claim("j", "ship"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
 	v := w.request("j", job.Requested{Verb: makegood.VerbResubmit, Request: "1", Definition: w.define(asks("boss")).Hash})
-	if v.Kind != machine.Refused || !strings.Contains(v.Reason, `nobody is registered as "boss"`) {
+	if v.Kind != machine.Refused || !strings.Contains(v.Reason, `no receiver is registered as "boss"`) {
 		t.Errorf("got %+v, want it refused", v)
 	}
 }

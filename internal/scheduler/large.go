@@ -78,7 +78,7 @@ func (s *Scheduler) lacksLarge(ctx context.Context, id, what string, value json.
 // writer names the writer of a payload, for people.
 func writer(p makegood.Payload) string {
 	if p.By == "" {
-		return "whoever submits it"
+		return "the submitter"
 	}
 	return "agent " + p.By
 }

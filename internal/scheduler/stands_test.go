@@ -34,7 +34,7 @@ func TestAnAuditHearsWhichJobsStandStill(t *testing.T) {
 		{Job: "late", CompleteBy: far, Indexed: true},
 	}
 	w.s.Stands(t.Context(), page)
-	for i, want := range []store.Stray{"", "", "unfinished, and its key is later than what is due"} {
+	for i, want := range []store.Stray{"", "", "unfinished, and its key is later than its next deadline"} {
 		if got := page[i].Standing; got != want {
 			t.Errorf("%s: got %q, want %q", page[i].Job, got, want)
 		}

@@ -123,7 +123,7 @@ func (s *Scheduler) workOffSaved(ctx context.Context, w *work) {
 	defer cancel()
 	s.workOff(ctx, []*work{w})
 	if w.err != nil {
-		s.config.Logger.WarnContext(ctx, "what is due waits for the Supervisor", "job", w.job, "error", w.err)
+		s.config.Logger.WarnContext(ctx, "the due work waits for the Supervisor", "job", w.job, "error", w.err)
 	}
 }
 

@@ -111,7 +111,7 @@ func decode(text []byte) (root any, err error) {
 		return nil, errors.New("not JSON")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the JSON")
+		return nil, errors.New("more text follows the JSON")
 	}
 	return root, nil
 }
@@ -141,7 +141,7 @@ func at(value any, place []string, change func(string) (string, error)) (any, er
 	case map[string]any:
 		inner, there := v[place[0]]
 		if !there {
-			return nil, errors.New("nothing is there")
+			return nil, errors.New("there is no value")
 		}
 		changed, err := at(inner, place[1:], change)
 		v[place[0]] = changed
@@ -149,12 +149,12 @@ func at(value any, place []string, change func(string) (string, error)) (any, er
 	case []any:
 		i, err := strconv.Atoi(place[0])
 		if err != nil || i < 0 || i >= len(v) {
-			return nil, errors.New("nothing is there")
+			return nil, errors.New("there is no value")
 		}
 		v[i], err = at(v[i], place[1:], change)
 		return v, err
 	default:
-		return nil, errors.New("nothing is there")
+		return nil, errors.New("there is no value")
 	}
 }
 

@@ -42,7 +42,7 @@ func TestSecretsComeToTheirPlaces(t *testing.T) {
 		{"spliced", `{"n":12345678901234567890,"t":["bär:@"]}`, `{"n":12345678901234567890,"t":["bär:s\"1<@ü"]}`, ``},
 		{"escaped", `{"a/b":{"~":"x"}}`, `{"a/b":{"~":"xü"}}`, ``},
 		{"no text", `{"t":[7]}`, ``, `secret "a" at "/t/0" of the input: no text is there`},
-		{"nowhere", `{"t":[]}`, ``, `secret "a" at "/t/0" of the input: nothing is there`},
+		{"nowhere", `{"t":[]}`, ``, `secret "a" at "/t/0" of the input: there is no value`},
 		{"beyond", `"x"`, ``, `secret "a" at "" of the input: it belongs behind character 2 of a text of 1`},
 		{"missing", `""`, ``, `secret "none": there is no such secret`},
 		{"broken", `""`, ``, `secret "broken": throttled`},

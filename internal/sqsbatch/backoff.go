@@ -14,7 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
-// The backoff of failed records where the options say nothing.
+// The backoff of failed records by default.
 const (
 	DefaultBase = 200 * time.Millisecond
 	DefaultMax  = time.Minute
@@ -41,16 +41,15 @@ type Returner interface {
 	Return(ctx context.Context, queue string, after time.Duration, receipts ...string) error
 }
 
-// Backoff returns a handler that does what inner does, and makes the records that failed visible again
-// after an exponential backoff with full jitter: after their n-th delivery they wait a random part
-// of min(Max, Base * 2^(n-1)), instead of the whole visibility timeout. So an error of the
-// infrastructure costs its messages little time, and they do not become poison meanwhile.
+// Backoff returns a handler that calls inner, and makes the records that failed visible again after an exponential
+// backoff with full jitter: after their n-th delivery they wait a random part of min(Max, Base * 2^(n-1)), instead of
+// the whole visibility timeout. So an error of the infrastructure costs its messages little time, and they do not
+// become poison meanwhile.
 //
-// Failed are the records that inner names in its answer, and all of them where it returns an error or
-// names one that is not in the batch. Records that were delivered equally often share one wait, so
-// that they come back as one batch. Answer and error of inner are passed on as they are. A record
-// that cannot be returned is logged and comes back after the visibility timeout: later, never lost.
-// The same holds when inner panics; the panic is passed on.
+// Failed are the records that inner names in its answer, and all where it returns an error or names one that is not in
+// the batch. Records that were delivered equally often share one wait, so that they come back as one batch. Answer and
+// error of inner are passed on as they are. A record that cannot be returned is logged and comes back after the
+// visibility timeout: later, never lost. The same holds when inner panics; the panic is passed on.
 func Backoff(inner queue.Handler, returner Returner, queueName string, options BackoffOptions) queue.Handler {
 	o := options.withDefaults()
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {

@@ -100,5 +100,5 @@ func (l Leaving) giveUp(ctx context.Context, left *Left, u Unread, reason string
 		return
 	}
 	left.Poisoned++
-	l.Logger.WarnContext(ctx, "a message that nobody understood goes into quarantine", "queue", l.Queue, "messageId", u.Record.MessageId)
+	l.Logger.WarnContext(ctx, "a message that could not be understood goes into quarantine", "queue", l.Queue, "messageId", u.Record.MessageId)
 }

@@ -13,9 +13,9 @@ import (
 // maxShare bounds what a message may say of itself: alone in a request, as large as a message can be.
 const maxShare = 16 * job.SpentParts
 
-// Spent returns what each record of a batch has cost: it was sent, and received with the others. Of a function (function)
-// the batch is one invocation, and Lambda deletes it with one request; elsewhere each is deleted by itself. A message that
-// does not say what it had of its request was sent alone.
+// Spent returns what each record of a batch has cost: it was sent, and received with the others. Of a function
+// (function) the batch is one invocation, and Lambda deletes it with one request; elsewhere each is deleted by itself.
+// A message without its share of a request was sent alone.
 func Spent(batch []events.SQSMessage, function bool) []job.Spent {
 	bytes := 0
 	for _, record := range batch {

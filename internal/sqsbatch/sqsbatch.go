@@ -2,8 +2,7 @@
 // of a batch beside one another, answer with those that failed, let failed ones come back after a
 // backoff, and put poison into quarantine with its reason.
 //
-// It knows nothing of jobs, and it decides nothing about a record: its caller says what failed and
-// what is poison.
+// It does not know jobs, and makes no decision about a record: its caller names the failed ones and the poison.
 package sqsbatch
 
 import (
@@ -20,9 +19,8 @@ import (
 // receiveCountAttribute is the name that SQS gives to the count of a message's deliveries.
 const receiveCountAttribute = "ApproximateReceiveCount"
 
-// Response is the answer of a handler whose records with these message ids failed: they stay on the
-// queue, all others are deleted. Its list is never nil, so that it is never written as null, and it
-// names each id once.
+// Response is the answer of a handler; the records with these message ids failed: they stay on the queue, all others
+// are deleted. Its list is never nil, so that it is never written as null, and it names each id once.
 //
 // An empty id is kept: Lambda takes a list with one in it as the failure of the whole batch, which
 // is the safe reading of a record that cannot be named.
@@ -42,9 +40,9 @@ func Response(failed []string) events.SQSEventResponse {
 	return events.SQSEventResponse{BatchItemFailures: failures}
 }
 
-// Each runs do on every record of the batch, all at once, and returns the message ids of those that
-// failed, in the order of the batch: do returned an error, panicked, or ended its goroutine. It
-// returns when every call has: nothing of a batch runs on while Lambda freezes the process.
+// Each runs do on every record of the batch, all at once, and returns the message ids of those that failed, in the
+// order of the batch: do returned an error, panicked, or ended its goroutine. It returns when every call has: no part
+// of a batch runs on while Lambda freezes the process.
 //
 // Each reports no error, only ids: do logs what it wants known. A panic is logged here, with its
 // stack, and fails its own record alone.

@@ -11,10 +11,10 @@ import (
 	"github.com/makegood-dev/makegood/client/doors"
 )
 
-// Error is what AWS, or the lack of it, kept the command from doing, and what to do next.
+// Error says why AWS, or the lack of it, stopped the command, and what to do next.
 type Error struct {
-	// Usage: nothing was done, and nothing will be until something is set right. Otherwise it is not
-	// known what became of the request; it may be made again without harm.
+	// Usage: no request was made, and none can be until the usage is mended. Otherwise the outcome of the request is
+	// unknown; it may be made again without harm.
 	Usage bool
 	err   error
 	next  string
@@ -23,7 +23,7 @@ type Error struct {
 // Error says what went wrong, and on a second line what to do next.
 func (e *Error) Error() string { return fmt.Sprintf("%v\n%s", e.err, e.next) }
 
-// Unwrap is what went wrong.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
 // advice is what to do about an answer of AWS.
@@ -33,13 +33,13 @@ type advice struct {
 	next  string
 }
 
-// allAdvice is in the order of what is asked first.
+// allAdvice is in the order of the requests.
 func allAdvice() []advice {
 	return []advice{
 		{
 			[]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"},
 			false,
-			"the credentials do not allow it; docs/doors.md lists what they must allow, and how to do without CloudFormation",
+			"the credentials do not allow it; docs/doors.md lists the permissions, and how to do without CloudFormation",
 		},
 		{
 			[]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired"},
@@ -76,5 +76,5 @@ func explained(err error, name, region string) *Error {
 			return &Error{Usage: a.usage, err: wrapped, next: a.next}
 		}
 	}
-	return &Error{err: wrapped, next: "nothing was asked of the stack yet; ask again"}
+	return &Error{err: wrapped, next: "no request reached the stack yet; ask again"}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 )
 
-// The environment variables that say where a stack's table and queues are, as its functions read them. Where VarTable and
-// VarQueuePrefix are set, CloudFormation is not asked.
+// The environment variables that say where a stack's table and queues are, as its functions read them. Where VarTable
+// and VarQueuePrefix are set, CloudFormation is not asked.
 const (
 	VarTable       = "MAKEGOOD_TABLE"
 	VarIndex       = "MAKEGOOD_INDEX"
@@ -29,7 +29,7 @@ const (
 // defaultIndex is the name of the index in template.yaml.
 const defaultIndex = "CompleteBy"
 
-// Parts is where a stack keeps its claims and its tasks, for agents that run outside of it.
+// Parts names the claims and the tasks of a stack, for agents that run outside.
 type Parts struct {
 	AWS aws.Config
 	// QueuePrefix stands before the name of each queue.
@@ -50,8 +50,8 @@ func (p Parts) Queues() *sqsqueue.Queues {
 // receiveTimeout is how long one try of a request to SQS may take: a long poll, and a request.
 const receiveTimeout = 20*time.Second + requestTimeout
 
-// FindParts says where a stack keeps its claims and its tasks: as the environment says it, otherwise as the outputs of the
-// CloudFormation stack do. Errors are of type *Error.
+// FindParts says where a stack keeps its claims and its tasks: as the environment says it, otherwise as the outputs of
+// the CloudFormation stack do. Errors are of type *Error.
 func FindParts(ctx context.Context, name string, getenv func(string) string) (Parts, error) {
 	c, err := config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)), config.WithLogger(logging.Nop{}))

@@ -1,6 +1,6 @@
-// Package stack lets the makegood command ask a deployed stack what it asks a process: it finds the stack's doors,
-// returns a client of them, and says what to do where they cannot be found. It serves no port, keeps nothing, and
-// holds no rule about jobs.
+// Package stack lets the makegood command ask a deployed stack as it asks a process: it finds the doors, returns a
+// client of them, and says what to do where they cannot be found. It serves no port, and has no state and no rule about
+// jobs.
 package stack
 
 import (

@@ -128,7 +128,7 @@ func (s *Supervisor) sweep(ctx context.Context, part stretch, look *lookout, res
 		s.config.Logger.WarnContext(ctx, "sweep held back: the events queue is deep", "limit", s.config.Depth)
 	}
 	if sum.Leased > 0 {
-		s.config.Logger.WarnContext(ctx, "sweep left shards to whoever has leased them", "shards", sum.Leased)
+		s.config.Logger.WarnContext(ctx, "sweep left shards to the Supervisors that have leased them", "shards", sum.Leased)
 	}
 	return sum, errors.Join(problems...)
 }
@@ -152,7 +152,7 @@ func (s *Supervisor) unpolled(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 	}
-	s.config.Logger.WarnContext(ctx, "sweep held back: events wait, and nobody takes them", "for", s.config.Unpolled)
+	s.config.Logger.WarnContext(ctx, "sweep held back: events wait, and no Scheduler takes them", "for", s.config.Unpolled)
 	return true, nil
 }
 
@@ -283,7 +283,7 @@ func (s *Supervisor) send(ctx context.Context, page []store.Entry, delay func(st
 	for _, e := range s.config.Queue.Send(ctx, s.config.Events, messages...) {
 		if e != nil {
 			sent--
-			err = fmt.Errorf("send what is due: %w", e)
+			err = fmt.Errorf("send the due looks: %w", e)
 		}
 	}
 	return sent, err

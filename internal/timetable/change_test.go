@@ -298,7 +298,7 @@ func TestAFileTakesNoScheduleFromAnybody(t *testing.T) {
 	third := tick()
 	third.Name = "third"
 	err := w.table.Adopt(t.Context(), "order", []makegood.Schedule{tick(), tock, third})
-	if !errors.Is(err, timetable.ErrExists) || !strings.Contains(err.Error(), "somebody who made it by hand has it") || !strings.Contains(err.Error(), "the file of workflow refund has it") {
+	if !errors.Is(err, timetable.ErrExists) || !strings.Contains(err.Error(), "a person who made it by hand has it") || !strings.Contains(err.Error(), "the file of workflow refund has it") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := w.table.Get(t.Context(), "third"); err != nil {

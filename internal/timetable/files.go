@@ -96,7 +96,7 @@ func taken(s makegood.Schedule, have store.Scheduled) error {
 // owner names the owner of a schedule.
 func owner(s store.Scheduled) string {
 	if s.From == "" {
-		return "somebody who made it by hand"
+		return "a person who made it by hand"
 	}
 	return "the file of workflow " + s.From
 }

@@ -30,7 +30,7 @@ import (
 )
 
 // ErrExists: there is another schedule of this name.
-var ErrExists = errors.New("there is a schedule of this name already, and it says something else")
+var ErrExists = errors.New("there is a schedule of this name already, and it differs")
 
 // Config has the settings and dependencies of a Timetable. Schedules, Jobs and Submit must be set.
 type Config struct {

@@ -234,7 +234,7 @@ func DecodeTask(body string) (makegood.Task, error) {
 	case m.TotalMs != 0 && (m.TotalMs < m.TimeoutMs || m.TotalMs > limits.MaxClaim.Milliseconds()):
 		return makegood.Task{}, poison("totalMs %d: want timeoutMs to %d", m.TotalMs, limits.MaxClaim.Milliseconds())
 	case m.TotalMs != 0 && !m.Exclusive:
-		return makegood.Task{}, poison("a task that is not exclusive has no totalMs: nobody heartbeats")
+		return makegood.Task{}, poison("a task that is not exclusive has no totalMs: its agent sends no heartbeats")
 	case !m.Exclusive && m.CompleteBy.IsZero():
 		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
 	case m.Birth == "" || m.Token == "" || m.ClaimUntil.IsZero():
@@ -469,7 +469,7 @@ func read(body string, m any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the message")
+		return errors.New("more text follows the message")
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (e *expander) node(n *yaml.Node) *yaml.Node {
 
 func (e *expander) alias(n *yaml.Node) *yaml.Node {
 	if slices.Contains(e.open, n.Alias) {
-		e.once(n, "the alias *%s stands in what it stands for", n.Value)
+		e.once(n, "the alias *%s stands inside its own anchor", n.Value)
 		return n
 	}
 	value := *e.node(n.Alias)

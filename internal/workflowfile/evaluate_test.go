@@ -204,7 +204,7 @@ func TestErrorsOfAnUndoAndOfDataAreTold(t *testing.T) {
 	}{
 		{"undo", "d", true, sample, `step "d": undo.with: ${ .steps.a.output | error }: error: {"id":7}`},
 		{"input that is not JSON", "d", false, Data{Input: json.RawMessage(`{`)}, `step "d": with: the job's input: not JSON: unexpected EOF`},
-		{"output that is not JSON", "d", true, Data{Outputs: map[string]json.RawMessage{"a": json.RawMessage(`1 2`)}}, `step "d": undo.with: the output of step "a": not JSON: something follows the value`},
+		{"output that is not JSON", "d", true, Data{Outputs: map[string]json.RawMessage{"a": json.RawMessage(`1 2`)}}, `step "d": undo.with: the output of step "a": not JSON: more text follows the value`},
 		{"no such step", "z", false, sample, `the workflow has no step "z"`},
 		{"no undo", "b", true, sample, `step "b" has no undo`},
 	} {
@@ -292,7 +292,7 @@ func TestLoadRefusesWhatIsNoDefinition(t *testing.T) {
 	for _, c := range []struct{ definition, want string }{
 		{``, `definition: EOF`},
 		{`{`, `definition: unexpected EOF`},
-		{`{"name":"a","steps":[]} x`, `definition: something follows the workflow`},
+		{`{"name":"a","steps":[]} x`, `definition: more text follows the workflow`},
 		{`{"name":"a","steps":[]}`, `definition: steps: a workflow must have at least one step`},
 		{`{"name":"a","steps":[{"name":"a","agent":"x","when":"no"}]}`, `definition: steps[0].when: when must be one expression, such as "${ .input.express }": got "no"`},
 	} {

@@ -63,7 +63,7 @@ func (c compiler) request(path, agent string, with json.RawMessage) *request {
 	r.with = c.template(path, decodeWith(with))
 	n := r.with.secrets()
 	if n > 0 && domain.WaitsByItself(agent) {
-		c.add(path, "nothing is sent to agent %s: nobody could put a secret in", agent)
+		c.add(path, "no task is sent to agent %s, so a secret cannot be put in", agent)
 	}
 	if n > limits.MaxTaskSecrets {
 		c.add(path, "%d places for secrets, the limit is %d", n, limits.MaxTaskSecrets)

@@ -18,7 +18,7 @@ func (r rules) only(path string, s makegood.Step) {
 	case s.Only != makegood.OnlyOnError:
 		r.add(path+".only", "only %q is not known: want %s", s.Only, makegood.OnlyOnError)
 	case len(s.Needs) > 0 || s.Any:
-		r.add(path+".needs", "step %q begins when another goes to it, and needs nothing beside: leave needs out", s.Name)
+		r.add(path+".needs", "step %q begins when another goes to it, and has no needs beside: leave needs out", s.Name)
 	case len(domain.Before(r.workflow, s)) == 0:
 		r.add(path+".only", "no onError and no onAnswer says goto %s: step %q would never begin", s.Name, s.Name)
 	}

@@ -56,7 +56,7 @@ func (r rules) head() {
 		r.duration("expect", "expect", w.Expect, limits.MinTimeout, limits.MaxJobTimeout)
 	}
 	if w.Timeout > 0 && w.Expect >= w.Timeout {
-		r.add("expect", "expect %s is not below timeout %s: nobody would hear of it before the job is given up", short(w.Expect), short(w.Timeout))
+		r.add("expect", "expect %s is not below timeout %s: the job would be given up before it counts as late", short(w.Expect), short(w.Timeout))
 	}
 	r.onFailure(w.OnFailure)
 	switch n := len(w.Steps); {
@@ -72,7 +72,7 @@ func (r rules) onFailure(o makegood.OnFailure) {
 	case o.Action == makegood.FailureRestart:
 		r.restart(o)
 	case o.Rounds != 0:
-		r.add("onFailure", "%s makes no rounds: only restart has a number of them", o.Action)
+		r.add("onFailure", "%s makes no rounds: only restart has a number of rounds", o.Action)
 	case o.Action == makegood.FailureWait:
 		r.duration("onFailure", "wait", o.Wait, limits.MinTimeout, limits.MaxBackoff)
 	case o.Action != makegood.FailureUndo && o.Action != makegood.FailureStop:
@@ -176,9 +176,9 @@ func (r rules) lasts(path string, l lasting) {
 	case l.agent == makegood.HTTPAgent:
 		r.add(heartbeat, "the agent http makes one request, and does not heartbeat")
 	case domain.WaitsByItself(l.agent):
-		r.add(heartbeat, "nothing is sent to the agent %s, so nobody heartbeats", l.agent)
+		r.add(heartbeat, "no task is sent to the agent %s, so there are no heartbeats", l.agent)
 	case l.shared:
-		r.add(heartbeat, "nobody claims what is not exclusive, so there is nothing that a heartbeat could move")
+		r.add(heartbeat, "an attempt that is not exclusive is not claimed, so a heartbeat could move no claim")
 	case l.heartbeat > l.timeout:
 		r.add(heartbeat, "heartbeat %s is over timeout %s", short(l.heartbeat), short(l.timeout))
 	}

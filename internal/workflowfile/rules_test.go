@@ -100,7 +100,7 @@ func TestARuleThatIsBrokenIsSaidWithItsPlace(t *testing.T) {
 		{"the wait of a restart has a limit", func(w *makegood.Workflow) { w.OnFailure = restart(2, 721*makegood.Hour) }, `onFailure: wait 721h is out of range: 10ms to 720h`},
 		{"only restart has rounds", func(w *makegood.Workflow) {
 			w.OnFailure = makegood.OnFailure{Action: makegood.FailureUndo, Rounds: 3}
-		}, `onFailure: undo makes no rounds: only restart has a number of them`},
+		}, `onFailure: undo makes no rounds: only restart has a number of rounds`},
 		{"restart needs an undo", func(w *makegood.Workflow) {
 			w.OnFailure = restart(2, 0)
 			for i := range w.Steps {

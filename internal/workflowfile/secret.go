@@ -13,7 +13,7 @@ import (
 const secretFunction = "secret"
 
 // errSecret: a secret is used where it could not be filled in unseen.
-var errSecret = errors.New(`secret stands alone, as ${ secret("name") } with the name written out, in a text of with: nothing can be made of its value here`)
+var errSecret = errors.New(`secret stands alone, as ${ secret("name") } with the name written out, in a text of with: its value cannot be used here`)
 
 // secretIn returns the name of the secret that a part of a text is the place of.
 func secretIn(p part) (name string, is bool) {

@@ -255,7 +255,7 @@ func yamlOf(text []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something follows the value: %v", err)
+		return nil, fmt.Errorf("more text follows the value: %v", err)
 	}
 	return n, nil
 }

@@ -93,7 +93,7 @@ func waitUntil(text string) (time.Time, error) {
 func (r rules) waits(path, agent string, with json.RawMessage) {
 	var members map[string]json.RawMessage
 	if with == nil || json.Unmarshal(with, &members) != nil || members == nil {
-		r.add(path, "agent %s must say in with what it waits for: %s", agent, waitExample(agent))
+		r.add(path, "agent %s is missing its with: %s", agent, waitExample(agent))
 		return
 	}
 	known := []string{"for", "until"}
@@ -125,7 +125,7 @@ func (r rules) waitTime(path, agent string, members map[string]json.RawMessage) 
 	until, hasUntil := members["until"]
 	switch {
 	case hasFor && hasUntil:
-		r.add(path, "with says both for and until: want one of them")
+		r.add(path, "with says both for and until: leave one out")
 	case !hasFor && !hasUntil && agent == makegood.AgentWait:
 		r.add(path, "with says neither for nor until: %s", waitExample(agent))
 	}
@@ -190,12 +190,12 @@ func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
 		}
 	}
 	if len(w.Remind) > 0 && len(w.Ask) == 0 {
-		r.add(path+".remind", "nobody is reminded: say who is asked, in ask")
+		r.add(path+".remind", "the reminder has no receiver: name one in ask")
 	}
 	if e := w.Escalate; e != nil {
 		r.duration(path+".escalate.after", "after", e.After, limits.MinTimeout, makegood.MaxWait)
 		if len(e.Ask) == 0 {
-			r.add(path+".escalate.ask", "say who is asked then")
+			r.add(path+".escalate.ask", "name the receiver of the question")
 		}
 		r.asked(path+".escalate.ask", e.Ask)
 	}
@@ -241,7 +241,7 @@ func (c *check) idleTimes(w makegood.Workflow) {
 			is   makegood.Duration
 		}{{"timeout", s.Timeout}, {"startBy", s.StartBy}, {"heartbeat", s.Heartbeat}} {
 			if of.is != 0 {
-				c.doubt(fmt.Sprintf("steps[%d].%s", i, of.name), "%s says nothing of agent %s, at which nobody works: for in with says how long it waits", of.name, s.Agent)
+				c.doubt(fmt.Sprintf("steps[%d].%s", i, of.name), "%s does not hold for agent %s, which works on no task: for in with says how long it waits", of.name, s.Agent)
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func (c *Compiled) CheckAsked(registered []string) error {
 	for _, s := range c.Workflow.Steps {
 		for _, name := range askedBy(s) {
 			if !slices.Contains(registered, name) {
-				return fmt.Errorf("workflow %s, step %s: nobody is registered as %q, who is asked: register them (makegood dev --reply %s=URL, "+
+				return fmt.Errorf("workflow %s, step %s: no receiver is registered as %q, which is asked: register it (makegood dev --reply %s=URL, "+
 					"engine.Options.Notify.Questions, a reply queue of the stack); registered are %q", c.Workflow.Name, s.Name, name, name, registered)
 			}
 		}

@@ -36,7 +36,7 @@ func TestATimeThatSaysNothingIsWarnedAbout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "f:5: timeout says nothing of agent approval, at which nobody works: for in with says how long it waits"
+	const want = "f:5: timeout does not hold for agent approval, which works on no task: for in with says how long it waits"
 	if got := Errors(c.Warnings).Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -163,7 +163,7 @@ func decodeDefinition(definition []byte) (w makegood.Workflow, err error) {
 		return w, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return w, errors.New("something follows the workflow")
+		return w, errors.New("more text follows the workflow")
 	}
 	return s.Workflow, nil
 }

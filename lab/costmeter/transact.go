@@ -9,8 +9,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// preparedAndCommitted is how often a transaction pays for each of its items. The indexes follow behind it, as behind any
-// write, and are paid for once; no stand-in says so, and no figure of AWS's either.
+// preparedAndCommitted is how often a transaction pays for each of its items. The indexes follow behind it, as behind
+// any write, and are paid for once; no stand-in says so, and no figure of AWS's either.
 const preparedAndCommitted = 2
 
 // transact works out what TransactWriteItems cost, for all of its items together. One that is cancelled costs the same,
@@ -40,8 +40,8 @@ func (m *Meter) transact(in *dynamodb.TransactWriteItemsInput, err error) Entry 
 	return all
 }
 
-// inTransaction works out what an item of a transaction cost, and keeps what it made, if it was done. What an update made is
-// shown to nobody: the shadow stays as it was, so that a second one of the same item may be counted too low.
+// inTransaction works out what an item of a transaction cost, and keeps what it made, if it was done. What an update
+// made is shown to nobody: the shadow stays as it was, so that a second one of the same item may be counted too low.
 func (m *Meter) inTransaction(it types.TransactWriteItem, done bool) Entry {
 	var name *string
 	var key, after item

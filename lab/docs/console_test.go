@@ -257,7 +257,7 @@ func TestTheCrashThatIsShownIsFound(t *testing.T) {
 	out, _ := crash.Output() // it fails: that is the point
 	// A test's log is indented, and begins with where it is from.
 	text := regexp.MustCompile(`(?m)^ *order_test\.go:\d+: |^ {12}`).ReplaceAllString(string(out), "")
-	wantShown(t, "docs/testing.md", "what went wrong", text)
+	wantShown(t, "docs/testing.md", "faults", text)
 }
 
 // wantShown wants the block of a page that says a phrase to be part of what was printed.

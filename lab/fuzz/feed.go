@@ -273,8 +273,8 @@ func (t *tally) quarantine(h handling, id, body string, q sqsbatch.Quarantined) 
 	}
 }
 
-// cannotBeLeft reports whether a newer release must have the message, and no queue would carry it: JSON that is read may hold
-// characters that SQS refuses in a body.
+// cannotBeLeft reports whether a newer release must have the message, and no queue would carry it: JSON that is read
+// may hold characters that SQS refuses in a body.
 func (h handling) cannotBeLeft(body string) bool {
 	again, _ := wire.Leave(body, time.Time{})
 	return h.leaves(body) && queue.Check(queue.Message{Body: again}) != nil

@@ -203,8 +203,8 @@ func (m *model) deliveries(s *state, i uint8) {
 	}
 }
 
-// maxBurnt is how many attempts of a step may be closed that nobody claimed, and late replies still be delivered and tasks
-// be refused: a Scheduler that closes an attempt for such a one and crashes costs a number, every time.
+// maxBurnt is how many attempts of a step may be closed that nobody claimed, and late replies still be delivered and
+// tasks be refused: a Scheduler that closes an attempt for such a one and crashes costs a number, every time.
 const maxBurnt = 1
 
 // burnt counts the attempts of a step that were closed before anybody claimed them.

@@ -7,8 +7,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// judgeExpected: an operator is told of a late job once a round, no later than by the save behind its moment, and of none
-// that is not expected.
+// judgeExpected: an operator is told of a late job once a round, no later than by the save behind its moment, and of
+// none that is not expected.
 func (m *model) judgeExpected(before, after job.Job) string {
 	told := 0
 	for _, a := range after.Untold {

@@ -122,8 +122,8 @@ func (a *activity) backoff() when {
 	return a.due
 }
 
-// forgets reports whether the job takes a step, of which no attempt is out, for one that had no effect. It is asked where somebody
-// may say that nothing of a step stands.
+// forgets reports whether the job takes a step, of which no attempt is out, for one that had no effect. It is asked
+// where somebody may say that nothing of a step stands.
 func (m *model) forgets(a *activity) bool {
 	says := slices.ContainsFunc(m.config.Settlements, func(is Settlement) bool { return is.NotDone })
 	return says && !a.unknown && a.state != stDispatched && a.state != stWaiting && a.state != stDone

@@ -32,8 +32,8 @@ func (is Settlement) String() string {
 	return what + " is settled as " + how
 }
 
-// settlements lets a person settle what they may, also again, and what is settled already. To take it may close an attempt
-// that nobody claimed, which costs a number each time that a Scheduler dies of it.
+// settlements lets a person settle what they may, also again, and what is settled already. To take it may close an
+// attempt that nobody claimed, which costs a number each time that a Scheduler dies of it.
 func (m *model) settlements(s *state, i uint8) {
 	for k, is := range m.config.Settlements {
 		if is.NotDone && s.inFlight(is) {
@@ -92,8 +92,8 @@ func (m *model) compactSettled(i int, undo bool, is *job.Settlement) uint8 {
 	panic(fmt.Sprintf("modelcheck: the settlement %+v", is))
 }
 
-// noteSettled keeps in the ledger what a save settled, whose asker hears then that it was applied. It says what is wrong
-// with that.
+// noteSettled keeps in the ledger what a save settled, whose asker hears then that it was applied. It says what is
+// wrong with that.
 func (m *model) noteSettled(s *state, before record) string {
 	for i := range m.w.Steps {
 		was, is := before.steps[i].sides(), s.job.steps[i].sides()
@@ -118,8 +118,8 @@ func (m *model) noteSettled(s *state, before record) string {
 	return ""
 }
 
-// noteNotDone keeps in the ledger that a person took back what a step had done, and says what is wrong with that. Nothing else makes
-// the outcome of a step known in its round that stays where it is.
+// noteNotDone keeps in the ledger that a person took back what a step had done, and says what is wrong with that.
+// Nothing else makes the outcome of a step known in its round that stays where it is.
 func (m *model) noteNotDone(s *state, i int, round uint8, was *activity) string {
 	is := &s.job.steps[i].forward
 	if round != s.job.round || !was.unknown || is.unknown || is.state == stDone {

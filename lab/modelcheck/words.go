@@ -124,8 +124,8 @@ func waitingActivity(a *job.Activity, until when) {
 	a.Wait = &job.Wait{Deadline: timeOf(until), For: waitFor}
 }
 
-// keepsKey reports whether the end of a wait has left the key where it was, since what follows has often ended before the
-// next sweep: the same deadline again only moves it.
+// keepsKey reports whether the end of a wait has left the key where it was, since what follows has often ended before
+// the next sweep: the same deadline again only moves it.
 func keepsKey(before, after job.Job, e job.Event) bool {
 	due, ok := e.(job.DeadlinePassed)
 	if !ok || !due.Key.Equal(after.CompleteBy) {

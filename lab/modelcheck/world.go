@@ -37,8 +37,8 @@ func (m *model) world(s *state) {
 	}
 }
 
-// weeks lets so much time pass that tasks cannot be claimed any more, and claim items are deleted. No Scheduler works on
-// one batch for so long.
+// weeks lets so much time pass that tasks cannot be claimed any more, and claim items are deleted. No Scheduler works
+// on one batch for so long.
 func (m *model) weeks(s *state) {
 	for i := range m.w.Steps {
 		for k, it := range s.items[i] {

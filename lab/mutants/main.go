@@ -22,7 +22,8 @@ import (
 	"time"
 )
 
-// wanted is how many of a hundred mutants of the code that decides must be killed, and wantedElsewhere how many of other code.
+// wanted is how many of a hundred mutants of the code that decides must be killed, and wantedElsewhere how many of
+// other code.
 const (
 	wanted          = 95
 	wantedElsewhere = 90

@@ -118,7 +118,8 @@ func (t *trial) ask(ctx context.Context, l layer, overlay string) (seen string, 
 	return "", false, nil
 }
 
-// tookTooLong is said of a mutant that no test has failed for, so that it can be told from one that a busy machine held up.
+// tookTooLong is said of a mutant that no test has failed for, so that it can be told from one that a busy machine held
+// up.
 const tookTooLong = "took too long"
 
 // failure is how go test names a test that failed.
@@ -161,8 +162,8 @@ func (t *trial) run(ctx context.Context, within time.Duration, args []string) ([
 	return cmd.CombinedOutput()
 }
 
-// tryAll tries mutants, several at a time, until so many were tried that compile, and returns what became of them in their
-// order.
+// tryAll tries mutants, several at a time, until so many were tried that compile, and returns what became of them in
+// their order.
 func (t *trial) tryAll(ctx context.Context, mutants []mutant, enough, workers int, seen func(outcome)) ([]outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

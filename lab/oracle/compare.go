@@ -9,8 +9,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// Differences says in which way a job is not what the docs let one expect at this time. How long a step rests is a throw
-// of dice: where it lies within what is allowed it is taken over, and expected from then on.
+// Differences says in which way a job is not what the docs let one expect at this time. How long a step rests is a
+// throw of dice: where it lies within what is allowed it is taken over, and expected from then on.
 func (j *Job) Differences(got job.Job, now time.Time) (all []string) {
 	differs := func(what string, got, want any) {
 		if got != want {

@@ -88,8 +88,8 @@ func (r *Referee) turned(before, j job.Job, now time.Time) {
 // began reports whether the rounds between two saves began by themselves: a resubmit makes a round the first of those granted.
 func began(before, j job.Job) bool { return j.RoundsAgain-before.RoundsAgain == j.Round-before.Round }
 
-// round: another one begins by itself only where onFailure is restart, rounds are left, everything was undone, the wait is
-// over, and the job's time is not.
+// round: another one begins by itself only where onFailure is restart, rounds are left, everything was undone, the wait
+// is over, and the job's time is not.
 func (r *Referee) round(before, j job.Job, now time.Time) {
 	if j.Round == before.Round {
 		return

@@ -32,10 +32,10 @@ const (
 // Side is a step going forward, or its undo.
 type Side struct {
 	Phase Phase
-	// Attempt is the number of the attempt that is out, or was last. Tries are those made of what was granted.
+	// Attempt is the number of the attempt that is out, or was last. Tries are the granted ones that were made.
 	Attempt, Tries int
-	// Failures are the started attempts that failed or fell silent. Interrupted are those that a restart cut off, but for what
-	// is not their doing. InCompany: the one that is out has begun with others beside it.
+	// Failures are the started attempts that failed or fell silent. Interrupted are those that a restart cut off, without
+	// those blameless. InCompany: the one that is out has begun with others beside it.
 	Failures, Interrupted int
 	InCompany             bool
 	// Unknown: an attempt may have had its effect, and nobody knows. Claimed: the one that is out has begun.
@@ -61,8 +61,8 @@ type Side struct {
 
 	// Failing is when the first of the attempts granted failed; what stood still since moves it on.
 	Failing time.Time
-	// Until is when it stops waiting, WaitsSince since when it waits, but for pauses. Questions is how often somebody was to be
-	// asked, Heard how often they were.
+	// Until is when it stops waiting, WaitsSince since when it waits, but for pauses. Questions is how often somebody was
+	// to be asked, Heard how often they were.
 	Until, WaitsSince time.Time
 	Questions, Heard  int
 	// Output is what it gave.
@@ -167,8 +167,8 @@ func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
 // noOther: the job ends when it is undone.
 func (j *Job) noOther() { j.Another, j.AskedFor, j.NextRoundAt = false, false, time.Time{} }
 
-// grantTime: the job's timeout counts from its start, from a resubmit, from a new round, and from when it was edited. While
-// the job is paused no time of it runs.
+// grantTime: the job's timeout counts from its start, from a resubmit, from a new round, and from when it was edited.
+// While the job is paused no time of it runs.
 func (j *Job) grantTime(now time.Time) {
 	from := now
 	if j.Paused {

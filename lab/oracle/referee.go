@@ -130,8 +130,8 @@ func (r *Referee) SaidFinal(step string, undo bool) { r.tally(step, undo).final 
 // NotTaken: the queue will never take the task of an attempt.
 func (r *Referee) NotTaken(step string, undo bool) { r.tally(step, undo).refused = true }
 
-// LetGo: an agent says that it has not begun an attempt, because it is paused. One of a shared step may have run all the same, and
-// counts for nothing.
+// LetGo: an agent says that it has not begun an attempt, because it is paused. One of a shared step may have run all
+// the same, and counts for nothing.
 func (r *Referee) LetGo(step string, attempt int) {
 	for _, undo := range []bool{false, true} {
 		if t := r.tally(step, undo); r.def(step).Shared {

@@ -38,8 +38,8 @@ func triedAgain(side *Side, kind string, retryable bool) (makegood.Retry, bool) 
 	return side.retry(), retryable
 }
 
-// stopsFor: the step is given up, and that puts the job before a person, whatever onFailure says. So do what no route is for:
-// a mistake in an expression, and one in the program of an agent.
+// stopsFor: the step is given up, and that puts the job before a person, whatever onFailure says. So do what no route
+// is for: a mistake in an expression, and one in the program of an agent.
 func stopsFor(side *Side, kind string) bool {
 	_, _, then := routesOf(side, kind)
 	if then.Action == "" {
@@ -71,8 +71,8 @@ func (j *Job) leaveOut(from, to string, now time.Time) {
 	}
 }
 
-// leftOut: a way leads here from the one by steps that begin by all that they need, and none from the other. What somebody
-// has settled is dealt with, so it and what has begun behind it are on no such way.
+// leftOut: a way leads here from the one by steps that begin by all that they need, and none from the other. What
+// somebody has settled is dealt with, so it and what has begun behind it are on no such way.
 func (j *Job) leftOut(s *Step, from, to string) bool {
 	return !j.follows(s, to) && slices.ContainsFunc(j.before(s), func(name string) bool {
 		before := j.step(name)

@@ -28,8 +28,8 @@ type Word struct {
 	Failure     *job.StepError
 }
 
-// heard is a word as it is remembered. Until has ended it counts when the attempt that is out has ended; for the wait, when
-// the step waits.
+// heard is a word as it is remembered. Until has ended it counts when the attempt that is out has ended; for the wait,
+// when the step waits.
 type heard struct {
 	Word
 	at                     time.Time
@@ -373,8 +373,8 @@ func (s *Side) rules() *makegood.WaitRules {
 	return s.def.Waiting
 }
 
-// level is what a release must know to decide about the job: one of before steps that wait, and of before what came with
-// them, leaves it alone.
+// level is what a release must know to decide about the job: one of before steps that wait, and of before what came
+// with them, leaves it alone.
 func (j *Job) level() int {
 	for _, s := range j.Steps {
 		if d := s.def; len(d.OnError) > 0 || d.Any || d.Only != "" || d.Repeat != nil || d.Waiting != nil || d.Heartbeat > 0 {

@@ -25,7 +25,8 @@ const (
 	stuck, reporting = 20, 8
 	// failsEvery is how many attempts one fails, and is tried again.
 	failsEvery = 50
-	// rest is how long a job waits the first time; those of the beginning for less than spread, so that they never move all at once.
+	// rest is how long a job waits the first time; those of the beginning for less than spread, so that they never move all
+	// at once.
 	rest, spread = time.Minute, 210 * time.Second
 	// reportEvery is how far apart a job says how far it is.
 	reportEvery = time.Second

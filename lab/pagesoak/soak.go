@@ -1,6 +1,6 @@
-// Package pagesoak holds the page to what it must still be after a long time: an engine has many jobs under way, windows
-// follow them, and whatever is held in memory is the same after ten minutes as after two. It takes the times of what a person waits
-// for, too, and judges none of them: they are of the machine.
+// Package pagesoak holds the page to what it must still be after a long time: an engine has many jobs under way,
+// windows follow them, and whatever is held in memory is the same after ten minutes as after two. It takes the times of
+// what a person waits for, too, and judges none of them: they are of the machine.
 package pagesoak
 
 import (
@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// GrowthFactor is how many times as much may be held at the end as after the first period, beside the room that what
-	// is held has anyway: heapRoom bytes, nodeRoom nodes of a document, and as many goroutines as an engine that is behind has at work
-	// on what it took, goroutineRoom. A goroutine that a look, a stream or a job left behind would be thousands in ten minutes.
+	// GrowthFactor is how many times as much may be held at the end as after the first period, beside the room that what is
+	// held has anyway: heapRoom bytes, nodeRoom nodes of a document, and as many goroutines as an engine that is behind has
+	// at work on what it took, goroutineRoom. A goroutine that a look, a stream or a job left behind would be thousands in
+	// ten minutes.
 	GrowthFactor  = 1.5
 	heapRoom      = 16 << 20
 	goroutineRoom = 600
@@ -32,7 +33,8 @@ const (
 	compared = 3
 	// requestEvery is how far apart the pages are asked for, of which the times are taken.
 	requestEvery = 250 * time.Millisecond
-	// switchEvery is how far apart the watched job is paused and resumed, and lagPatience how long a window may take to show it.
+	// switchEvery is how far apart the watched job is paused and resumed, and lagPatience how long a window may take to
+	// show it.
 	switchEvery = 3 * time.Second
 	lagPatience = 30 * time.Second
 )
@@ -58,7 +60,8 @@ type Screen interface {
 	Open(url string) error
 	// Shows waits until the row of a job reads as in a state, and returns when it did.
 	Shows(ctx context.Context, job, state string) (time.Time, error)
-	// Holds returns how much the pages hold: bytes of the heap of their scripts after a collection, and nodes of their documents.
+	// Holds returns how much the pages hold: bytes of the heap of their scripts after a collection, and nodes of their
+	// documents.
 	Holds(ctx context.Context) (heap, nodes int, err error)
 }
 
@@ -70,8 +73,8 @@ type Figures struct {
 	Streams, Bytes, All int
 	// Ended are the jobs that have come to an end.
 	Ended int
-	// List and Job are the times of GET / and GET /jobs/ID, Lag and ScreenLag those from when a job was seen to have changed until a window,
-	// and the browser, showed it.
+	// List and Job are the times of GET / and GET /jobs/ID, Lag and ScreenLag those from when a job was seen to have
+	// changed until a window, and the browser, showed it.
 	List, Job, Lag, ScreenLag Times
 	// ScreenHeap and ScreenNodes are what the browser holds.
 	ScreenHeap, ScreenNodes int
@@ -258,8 +261,8 @@ func (s *soak) shown(ctx context.Context, state string, since time.Time) error {
 	return err
 }
 
-// Grown says what was held at the end that is much more than what was held at the beginning. The first period is none of it:
-// what is kept once is being filled then.
+// Grown names the figures that are much larger at the end than at the beginning. The first period does not count:
+// caches fill then.
 func Grown(all []Figures) error {
 	if len(all) < 3 {
 		return fmt.Errorf("%d periods: want three at least, of which the first is the warming up", len(all))

@@ -1,7 +1,7 @@
 // Command release makes what a release consists of, of the commit that is checked out: for each target an archive with
 // the makegood command and a bill of its materials, the OpenAPI document of the HTTP API, the checksums of all, and for
-// each kind of Linux the folder that the container image is built of. It publishes nothing, and tags nothing: the version is what go build stamps into
-// the command, from the tag of the commit.
+// each kind of Linux the folder that the container image is built of. It publishes nothing, and tags nothing: the
+// version is what go build stamps into the command, from the tag of the commit.
 //
 // The same commit gives the same bytes, whoever makes it, by the same version of Go.
 package main
@@ -29,7 +29,8 @@ import (
 // allTargets are the systems that a release has archives for.
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
-// tags are those of a released command: without what runs agents of a deployed stack (decision 0053). It has none of yours in it.
+// tags are those of a released command: without what runs agents of a deployed stack (decision 0053). It has none of
+// yours in it.
 const tags = "makegood_local"
 
 // maxCommand is how large a released command may be, in bytes.
@@ -167,7 +168,8 @@ func (r release) stamped(binary string) (version string, at time.Time, err error
 	return info.Main.Version, at.UTC(), err
 }
 
-// image makes the folder that the container image of a machine is built of: what an archive holds, and an empty folder for its data.
+// image makes the folder that the container image of a machine is built of: what an archive holds, and an empty folder
+// for its data.
 func (r release) image(machine string, files []packed) error {
 	folder := filepath.Join(r.out, "image", machine)
 	if err := os.MkdirAll(filepath.Join(folder, "data"), 0o755); err != nil {

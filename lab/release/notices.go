@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// noticesFile is what others ask for who let us link what they have made: their licences and notices, as they wrote them.
+// noticesFile is what others ask for who let us link what they have made: their licences and notices, as they wrote
+// them.
 const noticesFile = "NOTICES"
 
 // notice is the name of a file in the root of a module that has some.

@@ -17,8 +17,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Where steps may wait, some of them are approvals: nobody is sent anything, and people answer by the step's address, early,
-// late, several of them, with other answers, or never.
+// Where steps may wait, some of them are approvals: nobody is sent anything, and people answer by the step's address,
+// early, late, several of them, with other answers, or never.
 
 // choices are what an approval may be answered.
 var choices = []string{"yes", "no"}

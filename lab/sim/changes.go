@@ -13,8 +13,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
-// In some worlds somebody hears of every change. What they are handed is held to an account of its own: what each write made of
-// the job, whatever the job says that it was.
+// In some worlds somebody hears of every change. What they are handed is held to an account of its own: what each write
+// made of the job, whatever the job says that it was.
 
 // hearing is who hears of every change, and what they have heard.
 type hearing struct {
@@ -146,8 +146,8 @@ func (w *world) stream(id string) *stream {
 	return s
 }
 
-// hearsOf takes a run: CHG-1, what is heard was saved, as it was; CHG-2, a run leaves nothing out that was not handed over, between
-// its changes or before them. w.mu is held.
+// hearsOf takes a run: CHG-1, what is heard was saved, as it was; CHG-2, a run leaves nothing out that was not handed
+// over, between its changes or before them. w.mu is held.
 func (w *world) hearsOf(run changes.Run) {
 	s := w.stream(run.Job)
 	next := 0

@@ -110,8 +110,8 @@ func (w *world) mayWrite(after store.ClaimItem, taken bool) bool {
 	return false
 }
 
-// outlives reports whether a claim that is kept alive by heartbeats is to last longer than its step allows. A liar's goes
-// on as it was written.
+// outlives reports whether a claim that is kept alive by heartbeats is to last longer than its step allows. A liar's
+// goes on as it was written.
 func (w *world) outlives(slot store.Slot, item store.ClaimItem) bool {
 	def, known := w.stepOf(slot.Job, slot.Step)
 	total := max(planOf(def, false).total, planOf(def, true).total)
@@ -205,8 +205,8 @@ func (c change) ofThisRun(name string, a job.Activity) {
 	}
 }
 
-// ended: an attempt ends by a reply, by Close, or with the engine that sent it; never by a look. What the job makes of it
-// is what Close found.
+// ended: an attempt ends by a reply, by Close, or with the engine that sent it; never by a look. What the job makes of
+// it is what Close found.
 func (c change) ended(step string, undo bool, a, b job.Activity) {
 	if a.State == job.Done || c.after.Incarnation != c.before.Incarnation || c.after.Round != c.before.Round {
 		return
@@ -271,8 +271,8 @@ func activity(s job.StepState, undo bool) job.Activity {
 // asksFor notes that the end of an attempt was asked for. w.mu is held.
 func (w *world) asksFor(attempt string) { w.closings[attempt] = true }
 
-// knows notes that a process was told how the closing of an attempt went, and who had asked for it as far as it knew: for
-// another who asks meanwhile it is no answer.
+// knows notes that a process was told how the closing of an attempt went, and who had asked for it as far as it knew:
+// for another who asks meanwhile it is no answer.
 func (w *world) knows(l *life, slot store.Slot, attempt int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -319,8 +319,8 @@ func (w *world) looks(l *life, slot store.Slot, attempt int) {
 	}
 }
 
-// letGo reports whether the batch of a process has the word of an agent that it has not begun an attempt of a step: whether that is
-// so, is seen at once.
+// letGo reports whether the batch of a process has the word of an agent that it has not begun an attempt of a step:
+// whether that is so, is seen at once.
 func (l *life) letGo(id, step string) bool {
 	return slices.ContainsFunc(l.batch[id], func(e job.Event) bool {
 		held, is := e.(job.StepHeld)

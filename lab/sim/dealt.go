@@ -103,8 +103,8 @@ func outOf(j job.Job, step string) int {
 	return 0
 }
 
-// derived: the last that says an event is not deleted before the tasks that it made due in the job as the process saw it last
-// were sent, by whoever. One that was judged too early, by a clock that is slow, has made nothing due there.
+// derived: the last that says an event is not deleted before the tasks that it made due in the job as the process saw
+// it last were sent, by whoever. One that was judged too early, by a clock that is slow, has made nothing due there.
 func (w *world) derived(j job.Job, cause string) {
 	for _, s := range j.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {

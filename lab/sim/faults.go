@@ -51,8 +51,8 @@ const (
 	// what a later one needs cannot be, or the process dies over it.
 	FoldTorn Kind = "fold-torn"
 
-	// ReceiverHangs: who is told takes the call and does not come back. PayloadMissing: an agent says that it has written a payload,
-	// and has not.
+	// ReceiverHangs: who is told takes the call and does not come back. PayloadMissing: an agent says that it has written a
+	// payload, and has not.
 	ReceiverHangs  Kind = "receiver-hangs"
 	PayloadMissing Kind = "payload-missing"
 )

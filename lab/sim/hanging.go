@@ -81,8 +81,8 @@ func (h *hanging) madeBy(l *life, job string, seq int) {
 	h.made[job+"/"+strconv.Itoa(seq)] = l
 }
 
-// silenced checks NTF-8: a process that makes an announcement calls every receiver of it, even if another receiver hangs.
-// A receiver of which pause.MaxHanging calls hang in a process is left alone for a while. w.mu is held.
+// silenced checks NTF-8: a process that makes an announcement calls every receiver of it, even if another receiver
+// hangs. A receiver of which pause.MaxHanging calls hang in a process is left alone for a while. w.mu is held.
 func (w *world) silenced(l *life, j job.Job) {
 	if l.troubled || l.stood || len(j.Untold) == 0 {
 		return

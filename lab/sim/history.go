@@ -8,8 +8,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// history: HIST. With every write a job's history can be read whole, and what the write adds to it is what it changed: each
-// failure that it counted once, in their order, each turn, each round, and that it stopped.
+// history: HIST. With every write a job's history can be read whole, and what the write adds to it is what it changed:
+// each failure that it counted once, in their order, each turn, each round, and that it stopped.
 func (c change) history() {
 	before, after := c.before.History, c.after.History
 	if !c.saved() {

@@ -270,8 +270,8 @@ func (c change) done(s, was job.StepState, def makegood.Step) {
 	}
 }
 
-// counts: FailureCount counts what started. What needs no claim starts by being made, also by a definition that the job had before, and of
-// a step that is gone.
+// counts: FailureCount counts what started. What needs no claim starts by being made, also by a definition that the job
+// had before, and of a step that is gone.
 func (c change) counts() {
 	made := c.unclaimed[c.after.ID]
 	if made == nil {

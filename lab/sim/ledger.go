@@ -11,9 +11,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// The services keep a ledger: what was done for a step in a round, under which key, and by what description of the step. What a job
-// says of its end agrees with it. A step may be described otherwise by a corrected definition, and done by another agent: the undo
-// that is described beside one takes back what that one did, and nothing else.
+// The services keep a ledger: what was done for a step in a round, under which key, and by what description of the
+// step. What a job says of its end agrees with it. A step may be described otherwise by a corrected definition, and
+// done by another agent: the undo that is described beside one takes back what that one did, and nothing else.
 
 // body is what a step asks of its service, as a definition describes it.
 type body struct{ agent, action, with string }
@@ -46,8 +46,8 @@ func (w *world) accountOf(id, key, step string, round int, b body) *account {
 	return a
 }
 
-// describes notes how a step is described whose attempt, or the attempt of whose undo, is out: when it works, the job may have
-// another definition.
+// describes notes how a step is described whose attempt, or the attempt of whose undo, is out: when it works, the job
+// may have another definition.
 func (c change) describes(s job.StepState, def makegood.Step) {
 	for _, a := range directions(s) {
 		name := on(c.after.ID, s.Name, a.Attempt)
@@ -185,8 +185,8 @@ func named(s job.StepState, def makegood.Step) bool {
 	return s.Undo.State == job.Irreversible && !domain.CanUndo(def)
 }
 
-// cutOff reports whether a step of a job that is undone was cut off by the death of the engine within this save: its round ended by that,
-// in the same save in which somebody had a new one begin, and no save says what it named.
+// cutOff reports whether a step of a job that is undone was cut off by the death of the engine within this save: its
+// round ended by that, in the same save in which somebody had a new one begin, and no save says what it named.
 func (c change) cutOff(was job.StepState, def makegood.Step) bool {
 	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.JobUndoing && was.Forward.State == job.Dispatched && !domain.CanUndo(def)
 }

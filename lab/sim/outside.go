@@ -15,9 +15,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// In some runs remotes answer that somebody else will complete a step: it waits, and is completed from outside, by message
-// or by asking a Scheduler, under the completion token or by the step's address, once, twice, early, late, by several with
-// other answers, or never.
+// In some runs remotes answer that somebody else will complete a step: it waits, and is completed from outside, by
+// message or by asking a Scheduler, under the completion token or by the step's address, once, twice, early, late, by
+// several with other answers, or never.
 
 // handsOver reports whether a remote hands a step to those outside.
 func (w *world) handsOver(task makegood.Task) bool {

@@ -23,8 +23,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/testkit/layers"
 )
 
-// In some worlds inputs and outputs refer to large payloads. Their bytes are few here: what is played is when they are written,
-// kept and read, and by whom.
+// In some worlds inputs and outputs refer to large payloads. Their bytes are few here: what is played is when they are
+// written, kept and read, and by whom.
 
 // large are the payloads of a world.
 type large struct {

@@ -38,8 +38,8 @@ type message struct {
 	gone      bool
 }
 
-// neverTakes reports whether no queue will ever take the task of an attempt. That is so from the first try on, or never:
-// it is too large, or not. w.mu is held.
+// neverTakes reports whether no queue will ever take the task of an attempt. That is so from the first try on, or
+// never: it is too large, or not. w.mu is held.
 func (w *world) neverTakes(attempt string) bool {
 	never, known := w.never[attempt]
 	if !known {

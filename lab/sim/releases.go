@@ -14,8 +14,8 @@ import (
 )
 
 // Some worlds are in the middle of a deployment: their processes are of two releases. The newer one is the shipped code
-// that adds fields to what it stores and sends, and needs its own level for some jobs; the older one is the shipped code
-// as it is. When all is well again, the deployment is done.
+// that adds fields to what it stores and sends, and needs its own level for some jobs; the older one is the shipped
+// code as it is. When all is well again, the deployment is done.
 
 const (
 	// laterField is the number of a field that no release knows (job.proto).

@@ -19,8 +19,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// In some worlds people repair: they publish corrected definitions and move jobs to them, give jobs another input, settle steps
-// and undos, edit timeouts, and pause agents and workflows.
+// In some worlds people repair: they publish corrected definitions and move jobs to them, give jobs another input,
+// settle steps and undos, edit timeouts, and pause agents and workflows.
 
 // rollCorrections makes corrected definitions of a workflow, each from the one before.
 func rollCorrections(r *rand.Rand, c *workflowfile.Compiled) (all []*workflowfile.Compiled) {
@@ -266,8 +266,8 @@ func (w *world) resumeAll() {
 	}
 }
 
-// Holds is what store.Holds says, in a world. It takes no time: whoever reads keeps others from reading by a mutex, and while one
-// of a bubble waits for that, no time passes.
+// Holds is what store.Holds says, in a world. It takes no time: whoever reads keeps others from reading by a mutex, and
+// while one of a bubble waits for that, no time passes.
 func (l *life) Holds(ctx context.Context, sure bool) (store.Held, error) {
 	l.alive()
 	l.w.mu.Lock()

@@ -167,9 +167,9 @@ func (w *world) fire(id string) (at time.Time, is bool) {
 	return at, err == nil
 }
 
-// fired: SCH-1. A job that a schedule makes is one of its fires, not before its time, with the input that it gives, and not
-// beside the one before where that is not wanted. A job that lands late may have been decided when the schedule stood elsewhere: nothing
-// can keep it from being made then any more, and what it is beside is not asked. w.mu is held.
+// fired: SCH-1. A job that a schedule makes is one of its fires, not before its time, with the input that it gives, and
+// not beside the one before where that is not wanted. A job that lands late may have been decided when the schedule
+// stood elsewhere: nothing can keep it from being made then any more, and what it is beside is not asked. w.mu is held.
 func (c change) fired() {
 	at, is := c.fire(c.after.ID)
 	if !is || c.before.Rev != 0 {
@@ -195,9 +195,9 @@ func (c change) fired() {
 	}
 }
 
-// fires: SCH-2. What comes due under a schedule is made, kept for later, or counted as left out. looked is what the process
-// saw on its clock when it decided, and read when it read the schedule: what is made after that, by whoever stood still, may count as
-// either. w.mu is held.
+// fires: SCH-2. What comes due under a schedule is made, kept for later, or counted as left out. looked is what the
+// process saw on its clock when it decided, and read when it read the schedule: what is made after that, by whoever
+// stood still, may count as either. w.mu is held.
 func (w *world) fires(before, after store.Scheduled, looked, read time.Time) {
 	rule, err := schedule.New(after.Schedule)
 	if err != nil {
@@ -232,8 +232,8 @@ func (w *world) fires(before, after store.Scheduled, looked, read time.Time) {
 	}
 }
 
-// passes: SCH-1. Whatever lets the turn of a fire pass whose job is there says that this is the last one: by it the next fire knows whether
-// it may begin. Where a clock is wrong, a turn may come again. w.mu is held.
+// passes: SCH-1. Whatever lets the turn of a fire pass whose job is there says that this is the last one: by it the
+// next fire knows whether it may begin. Where a clock is wrong, a turn may come again. w.mu is held.
 func (w *world) passes(before, after store.Scheduled, read time.Time) {
 	id := domain.FireID(after.Name, before.Turn())
 	born, made := w.scheduled.born[id]

@@ -135,8 +135,8 @@ type world struct {
 	unclaimed map[string]map[string]int
 	// accounts are the same by job. definitions are those that jobs may have, by their hash.
 	accounts map[string][]*account
-	// bodies are what attempts were asked for, barred up to which attempt a person has stopped a key, and notDone of which keys
-	// somebody has said that nothing stands.
+	// bodies are what attempts were asked for, barred up to which attempt a person has stopped a key, and notDone of which
+	// keys somebody has said that nothing stands.
 	bodies map[string]body
 	barred map[string]int
 	// listed says of a step of a round that is over, by its key, that the job said then that what it did stands.

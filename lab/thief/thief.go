@@ -1,5 +1,6 @@
-// Package thief tries what somebody might like to do who has stolen a role of a stack, with the SDK's own clients: each request is judged
-// by the policies (package iam), and goes nowhere. What each role may do stands beside each try. Only tests import it.
+// Package thief tries what somebody might like to do who has stolen a role of a stack, with the SDK's own clients: each
+// request is judged by the policies (package iam), and goes nowhere. What each role may do stands beside each try. Only
+// tests import it.
 package thief
 
 import (
@@ -42,8 +43,8 @@ func (t Try) allowed(c clients) bool {
 	return !denied
 }
 
-// Wrong makes every try as each role that there are policies for, and says which may what they should not, and cannot what they
-// should.
+// Wrong makes every try as each role that there are policies for, and says which may what they should not, and cannot
+// what they should.
 func Wrong(ctx context.Context, p *iam.Policies) (found []string) {
 	for _, role := range Roles() {
 		if !slices.Contains(p.Roles(), role) {

@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 102_490
+	maxProductLines = 102_460
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -29,16 +29,16 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {9069, "every verb of the command is a file, and half of it is help"},
+	"command":                    {9048, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
-	"internal/httpapi":           {3324, "routes with what each says of itself in the document"},
+	"internal/httpapi":           {3314, "routes with what each says of itself in the document"},
 	"internal/machine":           {5626, "the core: one state machine, in three layers of files"},
-	"internal/page":              {6912, "every view of the page is a file"},
-	"internal/scheduler":         {3726, "the worklist, submissions and readers of jobs"},
+	"internal/page":              {6902, "every view of the page is a file"},
+	"internal/scheduler":         {3725, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
-	"internal/store/sqlitestore": {3729, "an adapter of the whole port, with schemas of earlier releases"},
-	"internal/store/storetest":   {4747, "a test for every rule of the port"},
-	"internal/workflowfile":      {4951, "reader, rules and compiler, until one table of fields feeds them"},
+	"internal/store/sqlitestore": {3717, "an adapter of the whole port, with schemas of earlier releases"},
+	"internal/store/storetest":   {4746, "a test for every rule of the port"},
+	"internal/workflowfile":      {4950, "reader, rules and compiler, until one table of fields feeds them"},
 	"lab/modelcheck":             {3545, "small models of everything that a job can do"},
 	"lab/oracle":                 {2584, "the docs told a second time, which shares nothing with the core"},
 	"lab/sim":                    {5936, "a world with every fault"},

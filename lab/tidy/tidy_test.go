@@ -46,7 +46,7 @@ type mistake struct {
 type tree map[string]string
 
 func rules() []rule {
-	return slices.Concat(arrowRules(), pureRules(), layerRules(), shapeRules(), wordRules(), budgetRules(), grammarRules())
+	return slices.Concat(arrowRules(), pureRules(), layerRules(), shapeRules(), wordRules(), budgetRules(), grammarRules(), textRules())
 }
 
 func TestTheTreeIsTidy(t *testing.T) {

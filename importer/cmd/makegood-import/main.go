@@ -1,5 +1,5 @@
-// Command makegood-import takes over state machines of AWS Step Functions: it reads a definition, prints what becomes of
-// each of its states, and writes a project. It reads its arguments and files; package asl does the translation.
+// Command makegood-import takes over state machines of AWS Step Functions: it reads a definition, prints what becomes
+// of each of its states, and writes a project. It reads its arguments and files; package asl does the translation.
 package main
 
 import (

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A diagram says what holds on each way through a state machine: a tree of decisions in the order in which they fall, with
-// a value at each end. Equal trees are the same, and a decision that changes nothing is left out.
+// A diagram says what holds on each way through a state machine: a tree of decisions in the order in which they fall,
+// with a value at each end. Equal trees are the same, and a decision that changes nothing is left out.
 type diagram struct {
 	// decision is nil at an end.
 	decision *decision
@@ -22,8 +22,8 @@ type diagram struct {
 type decision struct {
 	// number orders decisions as they fall.
 	number int
-	// outcomes are the conditions, as jq that gives true or false, of which exactly one holds: the last is empty where none of
-	// those before it does.
+	// outcomes are the conditions, as jq that gives true or false, of which exactly one holds: the last is empty where none
+	// of those before it does.
 	outcomes []outcome
 	// ordered: of several conditions that hold the first counts.
 	ordered bool

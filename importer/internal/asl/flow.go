@@ -11,8 +11,8 @@ type edge struct {
 	catch int
 }
 
-// flow is how the states of a machine lead to each other: those that can be reached, each after all that lead to it, but for
-// the ways back.
+// flow is how the states of a machine lead to each other: those that can be reached, each after all that lead to it,
+// but for the ways back.
 type flow struct {
 	order []*state
 	into  map[*state][]edge
@@ -106,8 +106,8 @@ func (p *pool) assigned(v, input *value, names []string, parts []*value) *value 
 	return p.arrival(input, all, order)
 }
 
-// narrow makes one arrival of many, whose values say themselves which they are: else states with many ways to them would
-// multiply.
+// narrow makes one arrival of many, whose values say themselves which they are: else states with many ways to them
+// would multiply.
 func (p *pool) narrow(d *diagram) *diagram {
 	ends := leaves(d)
 	if len(ends) <= maxWays {

@@ -1,9 +1,9 @@
 // Package asl takes over state machines that are written in Amazon States Language: it reads a definition, and writes a
-// workflow file, the stubs of the agents that its steps need, and a report that says state by state what became of it. What
-// it cannot take over it says, and puts a step there that stops the job.
+// workflow file, the stubs of the agents that its steps need, and a report that says state by state what became of it.
+// What it cannot take over it says, and puts a step there that stops the job.
 //
-// It follows the data of a machine through its states: what a state would see is said by the job's input and the outputs of
-// steps, so that states which only move data need no step. It reads and writes no files, and runs nothing.
+// It follows the data of a machine through its states: what a state would see is said by the job's input and the
+// outputs of steps, so that states which only move data need no step. It reads and writes no files, and runs nothing.
 package asl
 
 import (
@@ -76,8 +76,8 @@ func workflowName(o Options, d definition) (string, error) {
 	return name, nil
 }
 
-// dropFails finds the entries at the end of each Catch that lead to a Fail and nothing else: a step that is given up ends its
-// job by itself. caught: a Parallel around would catch it instead.
+// dropFails finds the entries at the end of each Catch that lead to a Fail and nothing else: a step that is given up
+// ends its job by itself. caught: a Parallel around would catch it instead.
 func (t *translator) dropFails(m *machine, caught bool) {
 	for _, s := range m.states {
 		for _, b := range s.branches {
@@ -191,8 +191,8 @@ func (t *translator) inOrder(m *machine) {
 	}
 }
 
-// route says which steps begin by a route, and where conditions can be left out because the engine leaves out what follows
-// a step that went elsewhere.
+// route says which steps begin by a route, and where conditions can be left out because the engine leaves out what
+// follows a step that went elsewhere.
 func (t *translator) route() {
 	for _, r := range t.routed {
 		for _, s := range r.pending {

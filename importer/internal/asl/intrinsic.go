@@ -117,8 +117,8 @@ func parseQuoted(text string) (c call, rest string, err error) {
 	return c, "", errors.New("a text has no end")
 }
 
-// functionsOf are the intrinsic functions that jq has a match for: how many arguments they take, and what they are, over their
-// arguments as jq. The others are told.
+// functionsOf are the intrinsic functions that jq has a match for: how many arguments they take, and what they are,
+// over their arguments as jq. The others are told.
 var functionsOf = map[string]struct {
 	arguments int
 	jq        string

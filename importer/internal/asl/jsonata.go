@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// jsonata translates one expression of JSONata, the part that jq has a match for, while it reads it. Everything else is an
-// error that names it.
+// jsonata translates one expression of JSONata, the part that jq has a match for, while it reads it. Everything else is
+// an error that names it.
 type jsonata struct {
 	sight
 	tokens []lexeme

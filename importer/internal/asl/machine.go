@@ -77,8 +77,8 @@ var fieldsOf = map[string][]string{
 	},
 }
 
-// read reads a definition: of a file as it is, in the answer of describe-state-machine, or in a template. which names the
-// resource of a template that has several; empty: it has one.
+// read reads a definition: of a file as it is, in the answer of describe-state-machine, or in a template. which names
+// the resource of a template that has several; empty: it has one.
 func read(source []byte, which string) (definition, error) {
 	if len(source) > MaxBytes {
 		return definition{}, Errors{{"", fmt.Sprintf("%d bytes, the limit is %d", len(source), MaxBytes)}}

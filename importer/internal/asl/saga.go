@@ -94,8 +94,8 @@ func (t *translator) taking(m *machine, s *state) (row []*state, ends bool) {
 	return row, true
 }
 
-// paired finds which task undoes which: each row must be an end of the longest. Whether the first of a row undoes the task
-// that failed or the one before it is told by their names. nil: it is no saga, or that cannot be told.
+// paired finds which task undoes which: each row must be an end of the longest. Whether the first of a row undoes the
+// task that failed or the one before it is told by their names. nil: it is no saga, or that cannot be told.
 func paired(tasks []*state, rows map[*state][]*state) map[*state]*state {
 	var longest []*state
 	for _, s := range tasks {

@@ -269,8 +269,8 @@ func (w walk) failed(arrival *value, catch *node, said *value) (*value, error) {
 	return w.assigned(arrival, out, names, parts), nil
 }
 
-// goesTo is the state whose step a route can go to: the first behind a Catch that is a step and that nothing else leads to.
-// nil: there is none, so the step is passed by, and what follows has a condition.
+// goesTo is the state whose step a route can go to: the first behind a Catch that is a step and that nothing else leads
+// to. nil: there is none, so the step is passed by, and what follows has a condition.
 func (w walk) goesTo(h handler, target *state) *state {
 	f := h.of.flow
 	if f.back[edge{h.of.state, target, h.index}] || target.name == h.of.machine.startAt {

@@ -106,8 +106,8 @@ func (w walk) taskState(here comes) {
 	w.task(here, r, func(effective *value) *value { return w.inputOf(r, effective) }, func(output *value) *value { return w.resultOf(r, output) })
 }
 
-// task adds the step of a Task. with makes its input of what the state calls with, and result what the state sees of the
-// step's output.
+// task adds the step of a Task. with makes its input of what the state calls with, and result what the state sees of
+// the step's output.
 func (w walk) task(here comes, r resource, with, result func(*value) *value) {
 	s := w.add(w.state.name, here)
 	s.agent, s.action, s.do = or(r.agent, agentFunctions), or(r.action, s.name), stubEcho
@@ -314,8 +314,8 @@ func decimal(seconds float64) string {
 	return makegood.Duration(time.Duration(seconds*1000) * time.Millisecond).String()
 }
 
-// catches is how many entries of a Catch lead somewhere: those at its end that only lead to a Fail are what giving up means
-// here by itself, and those of a saga are its undo.
+// catches is how many entries of a Catch lead somewhere: those at its end that only lead to a Fail are what giving up
+// means here by itself, and those of a saga are its undo.
 func (t *translator) catches(s *state) int {
 	catch := s.body.get("Catch")
 	if catch == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// translator makes steps of states. It goes through each machine once, in the order in which its states lead to each other,
-// and keeps for each state what comes to it on each way there.
+// translator makes steps of states. It goes through each machine once, in the order in which its states lead to each
+// other, and keeps for each state what comes to it on each way there.
 type translator struct {
 	*pool
 	// workflow is the name of the workflow, machine that of the state machine.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A value is what a state machine would have somewhere, said by what a job of ours has: its input and the outputs of steps. It
-// is followed through the states, so that a path of a later state is read where it comes from.
+// A value is what a state machine would have somewhere, said by what a job of ours has: its input and the outputs of
+// steps. It is followed through the states, so that a path of a later state is read where it comes from.
 type value struct {
 	form form
 	// text is jq, or JSON of a constant.

@@ -1,6 +1,6 @@
 // Package httprules holds what the with of an http step must be: as a workflow says it, and once its expressions have
-// given their values. It sends nothing, and knows neither expressions nor net/http: what reads workflows needs the rules
-// of the http agent, and not the agent.
+// given their values. It sends nothing, and knows neither expressions nor net/http: what reads workflows needs the
+// rules of the http agent, and not the agent.
 package httprules
 
 import (
@@ -53,8 +53,7 @@ func Check(with json.RawMessage) []Problem {
 	return all
 }
 
-// text reads a JSON string; open reports whether it holds an expression, so that its value is not
-// known yet.
+// text reads a JSON string; open reports whether it holds an expression, so that its value is not known yet.
 func text(value json.RawMessage) (s string, open, ok bool) {
 	if len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &s) != nil {
 		return "", false, false

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Request writes the request that the http agent is given: the values of the members of a with, and what they leave out.
-// Without a body it is input, but for GET and HEAD. It gives the first thing that Check could not see to be wrong, because
-// an expression made it. A url that is known later, because a secret belongs into it, may be empty.
+// Request writes the request that the http agent is given: the values of the members of a with, and what they leave
+// out. Without a body it is input, but for GET and HEAD. It gives the first thing that Check could not see to be wrong,
+// because an expression made it. A url that is known later, because a secret belongs into it, may be empty.
 func Request(values map[string]json.RawMessage, input json.RawMessage, urlLater bool) (json.RawMessage, *Problem) {
 	fields := map[string]json.RawMessage{
 		"method": json.RawMessage(`"POST"`), "headers": json.RawMessage(`{}`), "body": nil,

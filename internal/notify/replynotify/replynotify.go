@@ -30,7 +30,7 @@ func (r Replies) Announce(ctx context.Context, n notify.Notice) error {
 	}
 	queue, ok := r.Queues[n.ReplyTo]
 	if !ok {
-		return fmt.Errorf("reply of job %s: nobody is registered as %q", n.Job, n.ReplyTo)
+		return fmt.Errorf("reply of job %s: no receiver is registered as %q", n.Job, n.ReplyTo)
 	}
 	body, err := wire.EncodeAnnouncement(n.Job, n.Workflow, n.Announcement)
 	if err != nil {
@@ -47,11 +47,11 @@ func (Replies) AgentSilent(context.Context, string) error { return nil }
 
 var _ notify.Asker = Replies{}
 
-// Ask sends the question to the queue of a registered name. It holds the completion token: who reads that queue may answer.
+// Ask sends the question to the queue of a registered name. It holds the completion token: its readers may answer.
 func (r Replies) Ask(ctx context.Context, name string, q notify.Question) error {
 	queue, ok := r.Queues[name]
 	if !ok {
-		return fmt.Errorf("question of job %s: nobody is registered as %q", q.Job, name)
+		return fmt.Errorf("question of job %s: no receiver is registered as %q", q.Job, name)
 	}
 	body, err := wire.EncodeQuestion(wire.Question(q))
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *Store) make() error {
 		return fmt.Errorf("payload folder: %w", err)
 	}
 	if err := os.RemoveAll(filepath.Join(s.dir, incoming)); err != nil {
-		return fmt.Errorf("payload folder: what was being written: %w", err)
+		return fmt.Errorf("payload folder: an unfinished write: %w", err)
 	}
 	if err := os.Mkdir(filepath.Join(s.dir, incoming), 0o700); err != nil {
 		return fmt.Errorf("payload folder: %w", err)

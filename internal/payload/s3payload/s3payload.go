@@ -198,7 +198,7 @@ func (s *Store) keep(ctx context.Context, key string, p makegood.Payload) error 
 	}
 	// The lifecycle may have decided already, and not acted.
 	if s.ends(age) {
-		return fmt.Errorf("%w: nobody has kept it for %d days", payload.ErrNotFound, s.config.Days)
+		return fmt.Errorf("%w: no job has kept it for %d days", payload.ErrNotFound, s.config.Days)
 	}
 	return s.copy(ctx, key, key, p.SHA256)
 }
@@ -217,7 +217,7 @@ func (s *Store) head(ctx context.Context, key string, p makegood.Payload) (age t
 	case aws.ToInt64(out.ContentLength) != p.Bytes:
 		return 0, otherLength(aws.ToInt64(out.ContentLength))
 	case isOther(out.ChecksumSHA256, out.ChecksumType, p.SHA256):
-		return 0, fmt.Errorf("%w: the store has another hash of it", payload.ErrAltered)
+		return 0, fmt.Errorf("%w: the store has another hash", payload.ErrAltered)
 	}
 	return s.config.Now().Sub(aws.ToTime(out.LastModified)), nil
 }

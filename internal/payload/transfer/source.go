@@ -146,7 +146,7 @@ func (s *Sending) Changed() error {
 	return nil
 }
 
-var errSent = errors.New("read of a payload whose sending has ended")
+var errSent = errors.New("read of a payload that is no longer being sent")
 
 // ErrChanged: the bytes differ from those measured before.
 var ErrChanged = errors.New("it has changed while it was written: write it again")

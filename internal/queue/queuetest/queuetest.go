@@ -1,6 +1,6 @@
-// Package queuetest is the conformance suite of queue.Sender and queue.Receiver. It holds an adapter
-// to what every SQS standard queue does, and to nothing more: a rule is about an order, a single
-// delivery or an exact time only as far as real queues keep it.
+// Package queuetest is the conformance suite of queue.Sender and queue.Receiver. It holds an adapter to the behaviour
+// of every SQS standard queue, and no more: a rule asks for an order, a single delivery or an exact time as real queues
+// do.
 package queuetest
 
 import (
@@ -29,11 +29,9 @@ type Harness struct {
 	MaxReceives int
 	// DeadLetter is a queue with a Visibility of its own, as long at least.
 	DeadLetter string
-	// Unit is what the adapter rounds times to (a second on SQS); no rule uses a time that is not a
-	// multiple of it. Visibility is at least two of it.
+	// Unit is the rounding of the adapter's times (a second on SQS); rules use multiples alone. Visibility is two or more.
 	Unit time.Duration
-	// Patience is how long a rule waits for what must happen; longer than Visibility by all that the
-	// adapter may be late, and less than 3 minutes.
+	// Patience is how long a rule waits for an effect; Visibility and all that the adapter may be late, below 3 minutes.
 	Patience time.Duration
 	// InProcess: each rule runs in a testing/synctest bubble, with its harness made inside, so that
 	// waiting takes no time. For adapters that use no network.
@@ -46,9 +44,8 @@ type Queues interface {
 	queue.Receiver
 }
 
-// Run holds an adapter to the rules, each in a subtest with a harness of its own. It calls open once
-// more than there are rules, to ask whether the adapter is InProcess. What open makes it cleans up
-// itself, by t.Cleanup.
+// Run holds an adapter to the rules, each in a subtest with a harness of its own. It calls open once more than there
+// are rules, to ask whether the adapter is InProcess. What open makes it cleans up itself, by t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	probe := open(t)
 	if probe.MaxReceives < minReceives || probe.Unit <= 0 || probe.Visibility < 2*probe.Unit || probe.Patience <= probe.Visibility {
@@ -114,7 +111,7 @@ func (h Harness) sendBodies(t *testing.T, bodies ...string) {
 	h.send(t, messages...)
 }
 
-// receive receives once from a queue, and returns nothing if nothing came in that time.
+// receive receives once from a queue, and returns no message if none came in that time.
 func (h Harness) receive(t *testing.T, name string, limit int, within time.Duration) []events.SQSMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)

@@ -141,7 +141,7 @@ func receiversShare(t *testing.T, h Harness) {
 	}
 }
 
-// What must not be counted is hidden for long, because SQS tells the depth up to a minute late.
+// Messages that must not be counted are hidden for long, because SQS tells the depth up to a minute late.
 func depth(t *testing.T, h Harness) {
 	long := (4 * h.Patience).Round(h.Unit)
 	h.wantDepth(t, 0, 0)

@@ -64,7 +64,7 @@ func (a answer) sort(places []int, errs []error) (again []int) {
 			errs[i] = nil
 			continue
 		}
-		failure := &entryError{code: "NoAnswer", message: "SQS did not say what became of it"}
+		failure := &entryError{code: "NoAnswer", message: "SQS gave no result for the message"}
 		for _, f := range a.failed {
 			if aws.ToString(f.Id) == id {
 				failure = read(f)

@@ -106,7 +106,7 @@ func (b *books) apply(c call) answer {
 	// Before the memory: an action that was done under a key and then undone must not be called done again.
 	if b.tombstones[c.key] {
 		b.ledger.Totals.TombstoneRefusals++
-		return problem(http.StatusConflict, "undone: nothing more is done under the key "+c.key)
+		return problem(http.StatusConflict, "undone: no request is carried out any more under the key "+c.key)
 	}
 	if said, known := b.answers[c.key]; known {
 		b.ledger.Totals.DuplicatesRefused++

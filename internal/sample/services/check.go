@@ -106,15 +106,14 @@ func nets(o Order, want int) []string {
 	return found
 }
 
-// checkError leaves the reservation open: its release waits for the refund, unless the workflow
-// undoes side by side.
+// checkError leaves the reservation open: its release waits for the refund, unless the workflow undoes side by side.
 func checkError(o Order) []string {
 	var found []string
 	if o.Refused[Refund] == 0 {
 		found = append(found, "no refund was refused, so there is no reason to stop")
 	}
 	if o.Charged != 1 {
-		found = append(found, fmt.Sprintf("%d charges net, want the 1 whose refund was refused", o.Charged))
+		found = append(found, fmt.Sprintf("%d charges net, want the 1 with the refused refund", o.Charged))
 	}
 	if o.Shipped != 0 {
 		found = append(found, fmt.Sprintf("%d shipments net, want 0", o.Shipped))

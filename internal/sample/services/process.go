@@ -49,6 +49,6 @@ func wordOf(out io.Reader, word int, within time.Duration) (string, error) {
 		}
 		return "", errors.New("it did not say its address")
 	case <-time.After(within):
-		return "", fmt.Errorf("it said nothing within %s", within)
+		return "", fmt.Errorf("it printed no line within %s", within)
 	}
 }

@@ -19,7 +19,7 @@ func (s *Store) whyNot(ctx context.Context, key item, failed error) (old item, e
 	}
 	old, err = s.get(ctx, "WhyNot", key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("condition failed, and what stands there cannot be read: %w", err)
+		return nil, fmt.Errorf("condition failed, and the item that stands there cannot be read: %w", err)
 	}
 	return old, errCondition
 }

@@ -89,7 +89,7 @@ func (d *decoder) step() error {
 // activity reads what a summary says. Bits that it may not have are those of a later release.
 func (d *decoder) activity(p Place, sum, may uint64) error {
 	if sum&^may != 0 {
-		d.leave("the summary %#x of step %d says what it does not know", sum, p.Step)
+		d.leave("the summary %#x of step %d has unknown bits", sum, p.Step)
 		return nil
 	}
 	a := p.At(d.Job.Steps)

@@ -326,7 +326,7 @@ func splitKept(kept string) (details, hot string) {
 		return true
 	})
 	if err != nil {
-		panic("jobformat: what was kept of an activity was never read: " + err.Error())
+		panic("jobformat: a kept field of an activity was never read: " + err.Error())
 	}
 	return string(d), string(h)
 }

@@ -285,7 +285,7 @@ func TestAFolderStaysLockedWhenTheFileOfItsLockIsRemoved(t *testing.T) {
 	check(t, err)
 	check(t, os.Remove(filepath.Join(dir, "lock")))
 	for range 2 {
-		if _, err = sqlitestore.Lock(dir); !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), "which somebody has removed") {
+		if _, err = sqlitestore.Lock(dir); !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), "which was removed") {
 			t.Fatalf("got %v, want %v, and that its file is gone", err, sqlitestore.ErrLocked)
 		}
 	}

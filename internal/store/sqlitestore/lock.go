@@ -108,10 +108,10 @@ func (l *FolderLock) Release() {
 func holder(path string) string {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "who it is was in " + path + ", which somebody has removed"
+		return "its name was in " + path + ", which was removed"
 	}
 	if who := strings.TrimSpace(string(text)); err == nil && who != "" {
 		return who
 	}
-	return "it has not said who it is"
+	return "it has not written its name"
 }

@@ -103,13 +103,13 @@ func (s *Store) rescue(replaced error) error {
 	row := make([]driver.Value, 3)
 	for range rescueTries {
 		if _, err := s.conn.one(`PRAGMA wal_checkpoint(FULL)`, row); err != nil {
-			return fmt.Errorf("%w, and what it has cannot be copied: %w", replaced, err)
+			return fmt.Errorf("%w, and its content cannot be copied: %w", replaced, err)
 		}
 		if busy := asInt(row[0]) != 0; !busy {
 			return fmt.Errorf("%w; what the log had was copied into %s", replaced, s.path)
 		}
 	}
-	return fmt.Errorf("%w, and a reader kept part of it from being copied", replaced)
+	return fmt.Errorf("%w, and a reader kept a part from being copied", replaced)
 }
 
 // CheckFiles finds out whether the files are still those that were opened. If not, the log is copied, and the store is

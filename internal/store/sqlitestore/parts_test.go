@@ -243,11 +243,11 @@ func TestTheLengthOfTheLogIsAddedUp(t *testing.T) {
 // reader stays.
 func TestALogIsRescuedByItsConnection(t *testing.T) {
 	for says, c := range map[string]*conn{
-		"no connection is left":     nil,
-		"no connection is left ":    {},
-		"what it has cannot be":     {raw: &scripted{unprepared: errScripted}, stmts: map[string]driver.Stmt{}},
-		"was copied into the file":  {raw: &scripted{stmt: scriptedStmt{rows: []int64{0}, got: new([]driver.NamedValue)}}, stmts: map[string]driver.Stmt{}},
-		"a reader kept part of it ": {raw: &scripted{stmt: scriptedStmt{rows: []int64{1}, got: new([]driver.NamedValue)}}, stmts: map[string]driver.Stmt{}},
+		"no connection is left":    nil,
+		"no connection is left ":   {},
+		"its content cannot be":    {raw: &scripted{unprepared: errScripted}, stmts: map[string]driver.Stmt{}},
+		"was copied into the file": {raw: &scripted{stmt: scriptedStmt{rows: []int64{0}, got: new([]driver.NamedValue)}}, stmts: map[string]driver.Stmt{}},
+		"a reader kept a part ":    {raw: &scripted{stmt: scriptedStmt{rows: []int64{1}, got: new([]driver.NamedValue)}}, stmts: map[string]driver.Stmt{}},
 	} {
 		s := failing(nil)
 		s.conn, s.path = c, "the file"
@@ -342,15 +342,15 @@ func TestWhoHoldsAFolderIsWhatItsFileSays(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	says("which somebody has removed")
-	for text, want := range map[string]string{"": "it has not said who it is", " \n": "it has not said who it is", "process 7\n": "process 7"} {
+	says("which was removed")
+	for text, want := range map[string]string{"": "it has not written its name", " \n": "it has not written its name", "process 7\n": "process 7"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		says(want)
 	}
 	path = filepath.Join(path, "below")
-	says("it has not said who it is")
+	says("it has not written its name")
 }
 
 // Files and folders of a store are its owner's, and a folder that is there already stays as it is.

@@ -85,7 +85,7 @@ func (i Image) String() string {
 	return "image " + i.Name
 }
 
-// Image returns AWS's image for the functions' runtime, on this machine's architecture, or, where it cannot be had, a stand-in of our own.
+// Image returns AWS's image for the functions' runtime, on this machine's architecture, or else a stand-in of our own.
 func (d Docker) Image(ctx context.Context) (Image, error) {
 	aws := "public.ecr.aws/lambda/provided:al2023-" + Architecture()
 	if _, err := says(ctx, nil, "image", "inspect", aws); err == nil {

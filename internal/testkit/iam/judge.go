@@ -17,8 +17,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// Judge stands before stand-ins. A request whose role may not make it is refused as AWS refuses it, and remembered; all others are
-// passed on.
+// Judge stands before stand-ins. It refuses a request beyond its role as AWS does, remembers it, and passes others on.
 type Judge struct {
 	Policies *Policies
 	// Upstream are the URLs of stand-ins by the service. What is allowed and has none is answered as if it had been done.
@@ -118,7 +117,7 @@ func (j *Judge) pass(w http.ResponseWriter, r *http.Request, service string) {
 	proxy.ServeHTTP(w, r)
 }
 
-// signAgain signs a request whose signature stands in its address with the key that stand-ins know: unlike others, they check that.
+// signAgain signs a presigned request with the key that stand-ins know: unlike other signatures, they check that.
 func signAgain(r *http.Request, region string) {
 	q, signed := r.URL.Query(), r.Clone(r.Context())
 	signed.Header = http.Header{}

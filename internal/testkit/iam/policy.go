@@ -1,9 +1,9 @@
-// Package iam judges requests to AWS by policies, as IAM does: those of template.yaml by role, and those that the docs show. It
-// stands before a stand-in as a proxy, knows callers by their access key, which is the name of their role, works out which
-// actions each request is, on what, and what conditions can see of it, and refuses what no statement allows. Only tests import it.
+// Package iam judges requests to AWS by policies, as IAM does: those of template.yaml by role, and those that the docs
+// show. It stands before a stand-in as a proxy, knows callers by their access key, which is the name of their role,
+// works out the actions, resources and condition keys of each request, and refuses it unless a statement allows it.
 //
-// It knows the services and the condition operators that we use, and refuses the rest. It checks no signature, no trust policy, no
-// resource policy and no permission boundary; of KMS it knows what the services ask for in the caller's name.
+// It knows the services and the condition operators that we use, and refuses the rest. It checks no signature, no trust
+// policy, no resource policy and no permission boundary; of KMS it knows the requests of services for a caller.
 package iam
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 )
 
-// Ask is a request as IAM sees it: an action on a resource, and what conditions can look at, by condition key. A key that the
-// request does not have is missing.
+// Ask is a request as IAM sees it: an action on a resource, and what conditions can look at, by condition key. A key
+// that the request does not have is missing.
 type Ask struct {
 	Action, Resource string
 	Keys             map[string][]string
@@ -26,8 +26,8 @@ type Ask struct {
 // String names the request, for the error of who is refused.
 func (a Ask) String() string { return fmt.Sprintf("%s on %s %v", a.Action, a.Resource, a.Keys) }
 
-// World is where a stack is, what those of its resources are called that its template does not name, and the agents that it has beside
-// the template's.
+// World is where a stack is, what those of its resources are called that its template does not name, and the agents
+// that it has beside the template's.
 type World struct {
 	Region, Account, Stack string
 	Names                  map[string]string
@@ -38,7 +38,7 @@ type World struct {
 type Policies struct {
 	World
 	statements map[string][]any
-	// keys are the KMS keys of what is encrypted, by its ARN; partition the attribute that is the partition key, by the index.
+	// keys are the KMS keys by the ARN of their use; partition is the partition key's attribute, by the index.
 	keys, partition map[string]string
 }
 
@@ -96,7 +96,7 @@ func (p *Policies) Statements(role string) []any { return p.statements[role] }
 // Roles are the names of all roles.
 func (p *Policies) Roles() []string { return slices.Sorted(maps.Keys(p.statements)) }
 
-// Shown gives a role the policy that a page shows first below a heading, for this stack in place of the one that it speaks of.
+// Shown gives a role the policy that a page shows first below a heading, for this stack in place of its own.
 func (p *Policies) Shown(role, page, heading string) error {
 	_, rest, found := strings.Cut(page, "\n"+heading+"\n")
 	_, rest, shown := strings.Cut(rest, "```json\n")
@@ -194,8 +194,8 @@ func matches(patterns any, value string) bool {
 	return slices.ContainsFunc(stackfile.Texts(patterns), func(pattern string) bool { return Like(pattern, value) })
 }
 
-// Meets reports whether every part of a condition holds. ForAllValues holds of a key that is missing, too. It panics on an operator
-// that it does not know.
+// Meets reports whether every part of a condition holds. ForAllValues holds of a key that is missing, too. It panics on
+// an operator that it does not know.
 func (a Ask) Meets(condition any) bool {
 	operators, _ := condition.(map[string]any)
 	for operator, keys := range operators {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Role returns the role under which a program of functions/ runs that has this environment. It is the access key that a judge knows
-// it by.
+// Role returns the role under which a program of functions/ runs that has this environment. It is also its access key.
 func Role(program string, environment []string) string {
 	value := func(name string) (last string) {
 		for _, variable := range environment {
@@ -39,8 +38,8 @@ func Everything(bucket string) map[string]any {
 	return map[string]any{"EventBus": "yes", "Changes": "bus", "CompletionLinks": "yes", "SubnetIds": "subnet-1", "PayloadBucket": bucket}
 }
 
-// Start puts a judge before stand-ins for a test, by the policies of the template at root, and returns its address. What it has refused when the
-// test ends fails the test.
+// Start puts a judge before stand-ins for a test, by the policies of the template at root, and returns its address.
+// What it has refused when the test ends fails the test.
 func Start(t testing.TB, root string, w World, upstream map[string]string) (j *Judge, address string) {
 	t.Helper()
 	template, err := os.ReadFile(path.Join(root, "template.yaml"))

@@ -156,8 +156,7 @@ func (m *Mapping) arn() string {
 	return "arn:aws:sqs:eu-central-1:000000000000:" + path.Base(m.QueueURL)
 }
 
-// encode makes of messages of a queue the event that Lambda makes, with the X-Ray header of the first: which one AWS takes,
-// it does not say.
+// encode makes of messages of a queue the event that Lambda makes, with the first X-Ray header: AWS leaves it open.
 func encode(batch []types.Message, queue string) (event []byte, trace string, err error) {
 	var e events.SQSEvent
 	for _, r := range batch {

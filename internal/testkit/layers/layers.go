@@ -1,9 +1,9 @@
-// Package layers says which features of the product each layer of proof plays, by counting while it plays. Only tests import it.
+// Package layers says which features of the product each layer of proof plays, by counting. Only tests import it.
 //
-// A layer hands in every move of a job (Seen.Moved); which features that shows is read from the workflow, from the job before and
-// after, and from the event. What no job shows, such as a schedule that fires or a receiver that hangs, the layer says itself
-// (Seen.Played). Column compares the layer's column of the table in docs/proof.md with what it has played. A field of a workflow,
-// an event or a verb that no feature stands for fails a test.
+// A layer hands in every move of a job (Seen.Moved); which features that shows is read from the workflow, from the job
+// before and after, and from the event. What no job shows, such as a schedule that fires or a receiver that hangs, the
+// layer says itself (Seen.Played). Column compares the layer's column of the table in docs/proof.md with what it has
+// played. A field of a workflow, an event or a verb that no feature stands for fails a test.
 package layers
 
 import (
@@ -36,15 +36,15 @@ const (
 	Zombies   Feature = "claims of weeks ago"
 )
 
-// Move is a step of the life of a job. Before is zero at its birth; Event is what was applied, nil where the layer does not know it.
+// Move is a step of the life of a job. Before is zero at its birth; Event was applied, or is nil if unknown.
 type Move struct {
 	Workflow      makegood.Workflow
 	Before, After job.Job
 	Event         job.Event
 }
 
-// Seen is what a layer has played so far. The zero value has played nothing, and a nil one notes nothing. Its methods may be called
-// by many goroutines.
+// Seen is what a layer has played so far. The zero value has played nothing, and a nil one notes nothing. Its methods
+// may be called by many goroutines.
 type Seen struct {
 	mu     sync.Mutex
 	played map[Feature]bool

@@ -20,8 +20,8 @@ const (
 	yes, no = "x", ""
 )
 
-// Column fails the test unless the table of docs/proof.md has in a layer's column what it has played. With MAKEGOOD_LAYERS=write it
-// writes the column there.
+// Column fails the test unless the table of docs/proof.md has in a layer's column what it has played. With
+// MAKEGOOD_LAYERS=write it writes the column there.
 func (s *Seen) Column(t *testing.T, layer string) {
 	t.Helper()
 	s.mu.Lock()

@@ -91,8 +91,7 @@ func (l *LocalDoors) Close() error {
 	return err
 }
 
-// Invoke invokes a function through Lambda's API at an endpoint, of which this is all that is needed: its client would be a
-// dependency for one call.
+// Invoke invokes a function through Lambda's API at an endpoint; AWS's client would be a dependency more.
 func Invoke(ctx context.Context, endpoint, function string, c aws.Config, event []byte) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+"/2015-03-31/functions/"+function+"/invocations", bytes.NewReader(event))
 	if err != nil {

@@ -20,8 +20,8 @@ type Hunt struct {
 	Found *regexp.Regexp
 }
 
-// Run fails the test unless every bug is found, as docs/proof.md says. With PLANTED=write it writes there how it was found, in the row
-// that begins with the bug's name.
+// Run fails the test unless every bug is found, as docs/proof.md says. With PLANTED=write it writes there how it was
+// found, in the row that begins with the bug's name.
 func (h Hunt) Run(t *testing.T) {
 	for _, bug := range h.Bugs {
 		bug.place(t)
@@ -59,8 +59,8 @@ func (h Hunt) Run(t *testing.T) {
 	}
 }
 
-// rewrite puts a line in the place of the one of docs/proof.md that begins so, as far as the table has columns. Where several begin so, it
-// writes none.
+// rewrite puts a line in the place of the one of docs/proof.md that begins so, as far as the table has columns. Where
+// several begin so, it writes none.
 func rewrite(t *testing.T, begins, line string) {
 	t.Helper()
 	before, after, _ := strings.Cut(Page(t), "\n"+begins)

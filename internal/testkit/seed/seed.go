@@ -1,8 +1,8 @@
 // Package seed gives random tests their seeds. Only tests import it.
 //
-// A test that draws is the same test in every run, so that a failure of CI is about the change that CI looks at, and not
-// about a draw of one in many thousands (decision 0035). MAKEGOOD_SEED=random draws anew, which is what `make seek` does;
-// MAKEGOOD_SEED=N plays one seed again.
+// A test that draws is the same test in every run, so that a failure of CI is about the change that CI looks at, and
+// not about a draw of one in many thousands (decision 0035). MAKEGOOD_SEED=random draws anew, which is what `make seek`
+// does; MAKEGOOD_SEED=N plays one seed again.
 package seed
 
 import (
@@ -51,13 +51,13 @@ func of(test, asked string) (uint64, error) {
 	}
 }
 
-// Usual reports whether tests draw what they do in every whole run, so that what they play can be compared with what is written of it.
+// Usual reports whether tests draw what they do in every whole run, so that it can be compared with the docs.
 func Usual() bool {
 	return !testing.Short() && os.Getenv(Variable) == "" && flag.Lookup("rapid.seed").Value.String() == "0"
 }
 
-// Check is rapid.Check with the seed of the test; the flag -rapid.seed, which rapid names when a property fails, goes before
-// it. That flag is the process's: a test that checks a property must not be parallel.
+// Check is rapid.Check with the seed of the test; the flag -rapid.seed, which rapid names when a property fails, goes
+// before it. That flag is the process's: a test that checks a property must not be parallel.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	asked := flag.Lookup("rapid.seed").Value

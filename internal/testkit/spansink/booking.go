@@ -1,7 +1,7 @@
 package spansink
 
-// Booking is the tree (see Sink.Tree) of a job of the workflow booking, whoever runs it: its charge needs two attempts, it waits,
-// and its ticket is refused, so the charge is undone. submitted is the line of its submission, which somebody's span may be above.
+// Booking is the tree (see Sink.Tree) of a job of the workflow booking, whoever runs it: its charge needs two attempts,
+// it waits, and its ticket is refused, so the charge is undone. submitted is the line of its submission.
 func Booking(submitted string) []string {
 	return []string{
 		submitted,

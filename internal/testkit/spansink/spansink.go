@@ -68,7 +68,7 @@ func (s *Sink) Spans() (all []*tracepb.Span) {
 	return all
 }
 
-// Tree draws the spans: each with its parent, its outcome, and what it is linked to; and says how many there are of each trace.
+// Tree draws the spans: each with its parent, its outcome, and what it is linked to; and counts those of each trace.
 func (s *Sink) Tree() (lines []string, traces map[string]int) {
 	spans := s.Spans()
 	names, traces := map[string]string{}, map[string]int{}

@@ -1,5 +1,5 @@
-// Package stackfile reads a template as CloudFormation does, as far as template.yaml needs it: loops written out, functions and
-// conditions resolved, for the parameters of one stack. It deploys nothing, and leaves what SAM makes of a template to SAM.
+// Package stackfile reads a template as CloudFormation does, as far as template.yaml needs it: loops written out,
+// functions and conditions resolved, for the parameters of one stack. It neither deploys nor transforms as SAM does.
 package stackfile
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood/localstack"
 )
 
-// File is a template with its loops written out. References are written as Fn::Sub would take them: ${Table.Arn}, ${Key}; those to
-// parameters, mappings and conditions are resolved.
+// File is a template with its loops written out. References are written as Fn::Sub would take them: ${Table.Arn},
+// ${Key}; those to parameters, mappings and conditions are resolved.
 type File struct {
 	Text   string
 	Source *yaml.Node
@@ -99,7 +99,7 @@ func (f *File) Of(kind string) []string {
 // MaxResources is how many resources CloudFormation takes in a template, conditions or not.
 const MaxResources = 500
 
-// Made is how many resources CloudFormation sees: those that are declared, and those that SAM makes of the events of functions.
+// Made is how many resources CloudFormation sees: the declared ones, and those that SAM makes of events.
 func (f *File) Made() int {
 	all := len(f.Resources)
 	for _, name := range f.Of("AWS::Serverless::Function") {

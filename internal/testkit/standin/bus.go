@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Bus makes a bus of EventBridge, and a queue behind a rule on it. It returns the bus's name and what receives, and so deletes, the
-// bodies of up to ten messages, for which it waits a second. ok is false where the stand-ins have no EventBridge; the test has then
-// said that it deviates.
+// Bus makes a bus of EventBridge, and a queue behind a rule on it. It returns the bus's name and what receives, and so
+// deletes, the bodies of up to ten messages, for which it waits a second. ok is false where the stand-ins have no
+// EventBridge; the test has then said that it deviates.
 func Bus(t *testing.T, pattern string) (name string, receive func() []string, ok bool) {
 	t.Helper()
 	endpoint := os.Getenv(EndpointVariable)

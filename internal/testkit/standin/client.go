@@ -35,8 +35,8 @@ func CreateTable(ctx context.Context, db *dynamodb.Client, in *dynamodb.CreateTa
 	return nil
 }
 
-// WholeAnswers is an HTTP client for the SDK that has read an answer before it returns it. Where the SDK reads it bit by bit
-// on a busy machine, answers end before they should; the SDK asks again, and what is counted is something else.
+// WholeAnswers is an HTTP client for the SDK that has read an answer before it returns it. Where the SDK reads it bit
+// by bit on a busy machine, answers end before they should; the SDK asks again, and what is counted is something else.
 type WholeAnswers struct{ http.Client }
 
 // Do does what http.Client's Do does. When it returns no error, the body is all there.

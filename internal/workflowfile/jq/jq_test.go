@@ -172,8 +172,8 @@ func TestWhatIsNotDeterministicOrReadsTheOutsideIsRefused(t *testing.T) {
 		{`map`, `function not defined: map/0`},
 		{`$x`, `variable not defined: $x`},
 		{`.a |`, `not jq: unexpected EOF`},
-		{``, `an expression must say something: try .`},
-		{`# nothing`, `an expression must say something: try .`},
+		{``, `an expression must not be empty: try .`},
+		{`# nothing`, `an expression must not be empty: try .`},
 		{strings.Repeat(" ", MaxSourceBytes) + `1`, `an expression of 16385 bytes, the limit is 16384`},
 	} {
 		if _, err := Compile(c.source); text(err) != c.want {

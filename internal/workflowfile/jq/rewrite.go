@@ -80,7 +80,7 @@ func (r *rewriter) query(q *gojq.Query) *gojq.Query {
 		return q
 	}
 	if q.Left == nil || q.Right == nil {
-		r.refuse("an expression must say something: try .")
+		r.refuse("an expression must not be empty: try .")
 		return q
 	}
 	r.patternsOf(q.Patterns)

@@ -25,7 +25,7 @@ func Decode(value json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not JSON: something follows the value")
+		return nil, errors.New("not JSON: more text follows the value")
 	}
 	return v, nil
 }

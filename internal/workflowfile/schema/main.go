@@ -90,7 +90,7 @@ func workflowSchema() *schema {
 		"startBy": step().Properties["startBy"], "timeout": step().Properties["timeout"], "retry": {Ref: "#/$defs/retry"},
 		"undo": closed(map[string]*schema{"retry": {Ref: "#/$defs/retry"}}),
 	})
-	s.Properties["defaults"].Description = "What steps have that say nothing else; a timeout only steps without a heartbeat. Not for approval and wait."
+	s.Properties["defaults"].Description = "The defaults of steps; timeout is for steps without a heartbeat alone. Not for approval and wait."
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "A Makegood workflow"
 	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry(), "waiting": waiting(), "route": route(), "schedule": schedule()}
 	return s
@@ -115,7 +115,7 @@ func schedule() *schema {
 func step() *schema {
 	return object(makegood.Step{}, map[string]*schema{
 		"name":    name(limits.StepName, "Unique in the workflow."),
-		"agent":   name(limits.AgentName, "Whose queue gets the task; http is built in."),
+		"agent":   name(limits.AgentName, "The agent that gets the task; http is built in."),
 		"action":  name(limits.ActionName, "What the agent is asked to do. Default: the step's name."),
 		"needs":   needs(),
 		"only":    {Const: makegood.OnlyOnError, Description: "The step begins when the onError or onAnswer of another goes to it, and else is skipped."},
@@ -129,14 +129,14 @@ func step() *schema {
 		"retry":     {Ref: "#/$defs/retry"},
 		"onError": {
 			Type: "array", MaxItems: limits.MaxRoutes, Items: &schema{Ref: "#/$defs/route"},
-			Description: fmt.Sprintf("What follows from errors, by their kind; the first route that is for one counts. At most %d.", limits.MaxRoutes),
+			Description: fmt.Sprintf("Where errors lead, by their kind; the first route that is for one counts. At most %d.", limits.MaxRoutes),
 		},
 		"onAnswer": {
 			Type: "object", Patterned: map[string]*schema{".": {
 				Type: "string", Pattern: `^(undo|stop|fail|goto +` + limits.StepName.Pattern() + `)$`,
-				Description: "undo: undo what was done. stop: Error. fail: the step has failed for good, with an error of the kind answer. goto STEP: pass the step by, and go there.",
+				Description: "undo: undo the job. stop: Error. fail: the step has failed for good, with an error of the kind answer. goto STEP: pass the step by, and go there.",
 			}},
-			Description: "Of agent approval: what follows from an answer, each one of its choices. An answer that is not here lets the job go on.",
+			Description: "Of agent approval: where an answer leads, each one of its choices. An answer that is not here lets the job go on.",
 		},
 		"repeat": repeat(),
 		"undo": {
@@ -157,7 +157,7 @@ func needs() *schema {
 		Type: "object", Required: []string{"any"}, Closed: &closed,
 		Properties: map[string]*schema{"any": {
 			Type: "array", MinItems: 2, MaxItems: limits.MaxSteps, UniqueItems: true, Items: &schema{Type: "string"},
-			Description: "The first of them that is done suffices; the others go on.",
+			Description: "The first one that is done suffices; the others go on.",
 		}},
 	}
 	return &schema{OneOf: []*schema{list, anyOf}}
@@ -171,7 +171,7 @@ func route() *schema {
 		},
 		"do": {
 			Type: "string", Pattern: `^(fail|stop|skip|retry|goto +` + limits.StepName.Pattern() + `)$`,
-			Description: "fail: give the step up at once, and go on as onFailure says. retry: try again, also what is final. When it is given up, skip, goto STEP: " +
+			Description: "fail: give the step up at once, and go on as onFailure says. retry: try again, also after a final error. When it is given up, skip, goto STEP: " +
 				"pass it by; stop: put the job in Error, whatever onFailure says, which is the default of the kinds expression and panic.",
 		},
 		"retry":  {Ref: "#/$defs/retry"},
@@ -214,14 +214,14 @@ func waiting() *schema {
 	}
 	moment := duration("At most %v.", makegood.MaxWait)
 	return object(makegood.WaitRules{}, map[string]*schema{
-		"ask": names("Registered names of who is told that the step waits, with its completion token."),
+		"ask": names("Registered names of the receivers that are told that the step waits, with its completion token."),
 		"remind": {
 			OneOf:       []*schema{moment, {Type: "array", MaxItems: limits.MaxReminders, Items: moment}},
 			Description: "How long after it began to wait they are reminded.",
 		},
 		"escalate": object(makegood.Escalate{}, map[string]*schema{
 			"after": duration("How long after it began to wait others are asked, too. At most %v.", makegood.MaxWait),
-			"ask":   names("Who else is asked."),
+			"ask":   names("Receivers that are asked as well."),
 		}, "after", "ask"),
 		"onTimeout": {
 			OneOf:       []*schema{{Const: "fail"}, object(makegood.OnTimeout{}, map[string]*schema{"output": {Description: "The output of the step."}}, "output")},
@@ -259,7 +259,7 @@ func onFailure() *schema {
 	duration := durationPattern[1 : len(durationPattern)-1]
 	return &schema{
 		Type: "string", Pattern: `^(undo|stop|wait +` + duration + `|restart +[0-9]+( +wait +` + duration + `)?)$`,
-		Description: fmt.Sprintf("What follows when a step is given up: undo, stop, wait DURATION, or restart ROUNDS (undo, then try again from the start; 2 to %d rounds, the first one counted too) with wait DURATION before each new one (default %v). Default: undo where any step has one, else stop.", limits.MaxRounds, domain.DefaultRestartWait),
+		Description: fmt.Sprintf("The reaction when a step is given up: undo, stop, wait DURATION, or restart ROUNDS (undo, then try again from the start; 2 to %d rounds, the first one counted too) with wait DURATION before each new one (default %v). Default: undo where any step has one, else stop.", limits.MaxRounds, domain.DefaultRestartWait),
 	}
 }
 

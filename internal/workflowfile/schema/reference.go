@@ -15,7 +15,7 @@ const referenceFile = "../../../docs/reference/workflow-file.md"
 func reference(s *schema) []byte {
 	var page bytes.Buffer
 	page.WriteString("# Every field of a workflow file\n\nGenerated from the same code as [workflow.schema.json](../workflow.schema.json), which editors read, by `go generate ./internal/workflowfile/schema`.\n" +
-		"[The workflow file](../workflow-file.md) says what they mean together. A field that is not here is refused.\n\n" +
+		"[The workflow file](../workflow-file.md) says how they work together. A field that is not here is refused.\n\n" +
 		"A duration is written as `500ms`, `30s`, `1h30m` or `3d`; an expression stands between `${` and `}`.\n")
 	tableOf(&page, "workflow", s)
 	for _, name := range slices.Sorted(maps.Keys(s.Defs)) {

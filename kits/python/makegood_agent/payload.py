@@ -28,7 +28,7 @@ MEDIA_TYPE = re.compile(r"""[!#-'*+.0-9A-Z^-z|~-]+/[!#-'*+./0-9A-Z^-z|~-]+(;[ -~
 PIECE = 64 << 10
 # How often in a row bytes are asked for, or sent, before the attempt fails, and the longest wait between.
 TRIES, MAX_PAUSE = 8, 2.0
-ALTERED = "the payload is not what was written"
+ALTERED = "the bytes of the payload are not those written"
 
 Source = Union[bytes, bytearray, memoryview, BinaryIO, Iterable[bytes]]
 """What a payload is written from. Only what can be read again, bytes or a file, is sent again where the line broke."""

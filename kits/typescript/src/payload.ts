@@ -21,7 +21,7 @@ const pieceBytes = 64 << 10;
 const maxTries = 8, maxPauseMs = 2000;
 // How long a piece may be on its way.
 const pieceWithinMs = 30_000;
-export const altered = "the payload is not what was written";
+export const altered = "the bytes of the payload are not those written";
 
 /** What stands for the bytes in JSON. It may stand anywhere in an output. */
 export type PayloadReference = {$payload: {sha256: string; bytes: number; type?: string; by?: string}};

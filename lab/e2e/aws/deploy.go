@@ -35,7 +35,8 @@ func runOnStandIn(ctx context.Context, command []string) error {
 	return onMiniStack(ctx, command, product.environment)
 }
 
-// onMiniStack starts MiniStack and runs a command, in whose environment it says where that is and nothing of any account.
+// onMiniStack starts MiniStack and runs a command, in whose environment it says where that is and nothing of any
+// account.
 func onMiniStack(ctx context.Context, command []string, environment func(product, string) []string) error {
 	product := miniStack()
 	running, err := start(ctx, product)

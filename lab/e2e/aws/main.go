@@ -1,18 +1,18 @@
-// Command aws runs the tests that need AWS's API against stand-ins for it: MiniStack, and AWS's own
-// DynamoDB Local with ElasticMQ and the S3 of moto. It installs them, pinned, into .tools, starts them on loopback, runs
-// every test under the build tag aws against each, stops them, and writes docs/conformance.md. Told which packages,
-// it runs those, and writes nothing; all of lab/e2e/lambda runs on MiniStack only then. With -on and the name of a
-// stand-in it does all that on the set alone that has it, and writes nothing: CI has a job for each set.
+// Command aws runs the tests that need AWS's API against stand-ins for it: MiniStack, and AWS's own DynamoDB Local with
+// ElasticMQ and the S3 of moto. It installs them, pinned, into .tools, starts them on loopback, runs every test under
+// the build tag aws against each, stops them, and writes docs/conformance.md. Told which packages, it runs those, and
+// writes nothing; all of lab/e2e/lambda runs on MiniStack only then. With -on and the name of a stand-in it does all
+// that on the set alone that has it, and writes nothing: CI has a job for each set.
 //
 // It is called by make test-aws in the root of the repository. A stand-in that cannot be had fails
 // the run. It proves nothing about AWS itself: what the stand-ins do otherwise is listed by name.
 //
-// With -run and the name of a tool it installs that, pinned like the stand-ins, and runs it with the
-// arguments that follow: make template-check does so with cfn-lint. With -deploy and a command it starts
-// MiniStack and runs the command with sam and the endpoint in its environment: make e2e does so. With -stand-in
-// and a command it starts MiniStack and tells the command what it tells the tests: make cost does so. With -axe and a command
-// it starts nothing, and tells the command where axe-core is, which it installs like the rest: make browser does so. -collector does
-// the same with a collector for OpenTelemetry: make collector does so.
+// With -run and the name of a tool it installs that, pinned like the stand-ins, and runs it with the arguments that
+// follow: make template-check does so with cfn-lint. With -deploy and a command it starts MiniStack and runs the
+// command with sam and the endpoint in its environment: make e2e does so. With -stand-in and a command it starts
+// MiniStack and tells the command what it tells the tests: make cost does so. With -axe and a command it starts
+// nothing, and tells the command where axe-core is, which it installs like the rest: make browser does so. -collector
+// does the same with a collector for OpenTelemetry: make collector does so.
 package main
 
 import (
@@ -90,7 +90,8 @@ func runStacks(ctx context.Context, on []stack, packages []string) ([]result, er
 	if err := install(ctx, miniStack()); err != nil {
 		return nil, fmt.Errorf("%s: %w", miniStack(), err)
 	}
-	// Both stacks at once: most suites wait for what is not visible yet, and one after the other would take CI half an hour.
+	// Both stacks at once: most suites wait for what is not visible yet, and one after the other would take CI half an
+	// hour.
 	got, wrong := make([][]result, len(on)), make([]error, len(on))
 	var running sync.WaitGroup
 	for i, stack := range on {

@@ -15,9 +15,9 @@ func report(on []stack, results []result) string {
 	var text strings.Builder
 	text.WriteString(`# Conformance
 
-What speaks to AWS is tested against stand-ins, none of which is right everywhere: one suite, every
+The adapters for AWS are tested against stand-ins, and none is right everywhere: one suite, every
 stand-in, and each deviation by the name of the test that found it. This page is written by
-` + "`make test-aws`" + `, which installs the versions named here. It says nothing of AWS itself.
+` + "`make test-aws`" + `, which installs the versions named here. It proves no behaviour of AWS itself.
 
 None of them throttles, meets transactions, loses an answer, or lets its index lag. Throttling,
 conflicts with transactions and lost answers are provoked where our adapters meet the SDK, by the tests

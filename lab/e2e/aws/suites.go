@@ -54,8 +54,9 @@ func together(suites []suite) (groups [][]suite) {
 // busTests are the tests of lab/e2e/lambda that need a bus of EventBridge, which MiniStack alone has.
 var busTests = []string{"TestTheBusBringsEveryChangeOfAJob"}
 
-// unasked returns the suites that a stack runs when none is named: all but, on MiniStack, the functions under kills. It is
-// too slow for the 2,000 orders and breaks no loop, so that in two minutes it shows a part of what the other stack shows.
+// unasked returns the suites that a stack runs when none is named: all but, on MiniStack, the functions under kills. It
+// is too slow for the 2,000 orders and breaks no loop, so that in two minutes it shows a part of what the other stack
+// shows.
 func (s stack) unasked(suites []suite) []suite {
 	suites = slices.Clone(suites)
 	for i := range suites {

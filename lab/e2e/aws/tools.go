@@ -42,7 +42,8 @@ func pip(name, version, requirements string) product {
 	}
 }
 
-// axe is what looks a page through for what keeps people from reading it. npm holds it to the hash in package-lock.json.
+// axe is what looks a page through for what keeps people from reading it. npm holds it to the hash in
+// package-lock.json.
 func axe() product {
 	return product{
 		name: "axe-core", version: "4.14.1", files: []string{"package.json", "package-lock.json"},

@@ -39,8 +39,8 @@ func TestAFailureIsSeenAndRepaired(t *testing.T) {
 	w.reaches("o-2", makegood.JobUndone)
 	inbox.sees("2 of 2")
 	inbox.readable()
-	inbox.click("link", "What waits for a person")
-	inbox.sees("Nothing waits for a person")
+	inbox.click("link", "Jobs that wait for a person")
+	inbox.sees("No job waits for a person")
 }
 
 // An agent is paused, with a reason, and resumed: meanwhile its jobs stand still, and every page says so.
@@ -48,10 +48,10 @@ func TestAnAgentIsPaused(t *testing.T) {
 	w := newWorld(t)
 	agents := newWindow(t, w.url)
 	agents.open("/agents")
-	agents.sees("inventory", "payments", "courier", "Nothing is paused")
+	agents.sees("inventory", "payments", "courier", "No agent and no workflow is paused")
 	agents.readable()
 	agents.click("link", "Pause…")
-	agents.sees("Pause agent", "What is being worked on is finished")
+	agents.sees("Pause agent", "Attempts under way are finished")
 	agents.readable()
 	agents.open("/holds/agent/payments/pause")
 	agents.fill("textbox", "Why", "the acquirer is down")
@@ -97,7 +97,7 @@ func TestAJobIsSubmittedByItsForm(t *testing.T) {
 	w := newWorld(t)
 	form := newWindow(t, w.url)
 	form.open("/submit")
-	form.sees("of which workflow?", "order")
+	form.sees("Choose the workflow of the job.", "order")
 	form.readable()
 	form.click("link", "refund")
 	form.sees("Order", "required", "Write the input as JSON")

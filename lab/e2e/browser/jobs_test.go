@@ -67,7 +67,7 @@ func TestTheListOfJobsWithoutScript(t *testing.T) {
 	list := newWindow(t, w.url)
 	list.withoutScript()
 	list.open("/")
-	list.sees("Nothing waits for a person", "o-1", "o-2")
+	list.sees("No job waits for a person", "o-1", "o-2")
 	list.click("link", "Undone")
 	list.lacks("o-1")
 	list.click("link", "Processed")

@@ -1,2 +1,3 @@
-// Package collector sees the trace of a job in a collector for OpenTelemetry: its test runs under the build tag collector.
+// Package collector sees the trace of a job in a collector for OpenTelemetry: its test runs under the build tag
+// collector.
 package collector

@@ -15,8 +15,8 @@ type gate struct {
 	held <-chan struct{}
 }
 
-// open readies the gate for the next n, who are held until a channel is closed; nil: they are not. It returns the channel
-// that is closed when all are there. Nobody may be waiting at the gate.
+// open readies the gate for the next n, who are held until a channel is closed; nil: they are not. It returns the
+// channel that is closed when all are there. Nobody may be waiting at the gate.
 func (g *gate) open(n int, held <-chan struct{}) (gathered <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

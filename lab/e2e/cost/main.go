@@ -1,6 +1,6 @@
 // Command cost prints what a step costs on AWS: it runs jobs of 1, 5 and 20 steps on the shipped Scheduler and agent
-// handlers, unbatched and batched, quick and slow, counts what they ask of DynamoDB, SQS and Lambda (lab/costmeter), and prices
-// that by AWS's list. make cost calls it, on a stand-in. With -json it prints one JSON object.
+// handlers, unbatched and batched, quick and slow, counts what they ask of DynamoDB, SQS and Lambda (lab/costmeter),
+// and prices that by AWS's list. make cost calls it, on a stand-in. With -json it prints one JSON object.
 //
 // It measures no time and no bill: docs/cost.md says what is counted, assumed and left out.
 package main
@@ -60,7 +60,8 @@ func run(ctx context.Context, out io.Writer, getenv func(string) string, asJSON 
 	return err
 }
 
-// writeJSON writes one object: the loads, what hearing of every change costs a job of some of them more, the prices' date and region, and what others ask.
+// writeJSON writes one object: the loads, what hearing of every change costs a job of some of them more, the prices'
+// date and region, and what others ask.
 func writeJSON(out io.Writer, all []figures, more []changesRow) error {
 	others := map[string]float64{}
 	for _, p := range peers() {

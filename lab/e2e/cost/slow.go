@@ -21,8 +21,8 @@ const (
 	slowLooked  = slowTimeout - slowWaits + 10*time.Second
 )
 
-// hop is how long a message waits until it is handled. A job keeps its times, so that its size, and what it costs, would
-// differ from run to run by the clock of the machine.
+// hop is how long a message waits until it is handled. A job keeps its times, so that its size, and what it costs,
+// would differ from run to run by the clock of the machine.
 const hop = 100 * time.Millisecond
 
 // clock is the time of a world, which passes with its messages.

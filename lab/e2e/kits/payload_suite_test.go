@@ -206,7 +206,7 @@ var payloadBehaviours = []behaviour{
 			input := message{"report": e.lay(job, text, "")}
 			maps.Copy(input, rest)
 			e.give(task(job, "inspect", input))
-			failed(t, e.answer(job), false, "unknown", 0, "the payload is not what was written")
+			failed(t, e.answer(job), false, "unknown", 0, "the bytes of the payload are not those written")
 		}
 	}},
 	{"what would come again with every attempt is final", func(t *testing.T, e *engine) {
@@ -226,7 +226,7 @@ var payloadBehaviours = []behaviour{
 			task("pf5", "press", message{"from": "memory", "bytes": 100<<20 + 1}), task("pf6", "press", message{"from": "memory", "bytes": 1}),
 		)
 		failed(t, e.answer("pf1"), false, "unknown", 0, "404", "as scripted")
-		failed(t, e.answer("pf2"), false, "unknown", 0, "the payload is not what was written")
+		failed(t, e.answer("pf2"), false, "unknown", 0, "the bytes of the payload are not those written")
 		failed(t, e.answer("pf3"), false, "unknown", 0, "500", "as scripted")
 		failed(t, e.answer("pf4"), false, "unknown", 0, "413", "as scripted")
 		failed(t, e.answer("pf5"), false, "unknown", 0, "104857600")

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Command money shows what jobs have cost. It runs a stack on a stand-in: the functions of a deployment, as processes, on a table
-// and queues. Three workflows of two tenants go through it; then it asks, as you would type it, what they have cost.
+// Command money shows what jobs have cost. It runs a stack on a stand-in: the functions of a deployment, as processes,
+// on a table and queues. Three workflows of two tenants go through it; then it asks, as you would type it, what they
+// have cost.
 //
 //	make money-demo
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 )
 
-// workflows are an order of three steps, of which every fifth is refused and undone, a notice of one step, and a report of ten
-// branches.
+// workflows are an order of three steps, of which every fifth is refused and undone, a notice of one step, and a report
+// of ten branches.
 var workflows = fstest.MapFS{
 	"order.yaml": {Data: []byte(`
 name: order

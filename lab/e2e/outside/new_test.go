@@ -23,7 +23,7 @@ func TestAProjectWorksAsItIsWritten(t *testing.T) {
 	m.does("go", "build", "./...")
 	m.wants(m.does("make", "test"), "ok  \texample.com/trips")
 	m.wants(m.does("make", "demo"), "4 jobs", "Processed       2", "Undone          2", "step hotel failed: it is fully booked")
-	m.wants(m.does("make", "check"), "nothing is lacking, for the agents flights, hotels, cars, http", "workflows/trip.yaml: ok, workflow trip, 3 steps")
+	m.wants(m.does("make", "check"), "it is complete, for the agents flights, hotels, cars, http", "workflows/trip.yaml: ok, workflow trip, 3 steps")
 	m.wants(m.does("bin/trips", "--version"), "trips version ")
 	m.readAgain()
 	m.anAgentMore()
@@ -57,7 +57,7 @@ func (m module) anAgentMore() {
 	m.wants(out, "lacks Metadata.Agents: the agent trains")
 	m.typed("README.md", func(file string) bool { return file == "template.yaml" })
 	m.wants(m.does("make", "test"), "ok  \texample.com/trips")
-	m.wants(m.does("make", "check"), "nothing is lacking, for the agents flights, hotels, cars, trains, http", "trip.yaml: ok, workflow trip, 4 steps")
+	m.wants(m.does("make", "check"), "it is complete, for the agents flights, hotels, cars, trains, http", "trip.yaml: ok, workflow trip, 4 steps")
 	m.wants(m.does("make", "demo"), "Processed       2", "Undone          2")
 }
 

@@ -27,8 +27,9 @@ const (
 	usual = 1000
 )
 
-// asked is what a deployment wants of the account: how many executions it reserves, whether for all functions, how many of those the stack has
-// reserved as it is, and how many the functions may use at once; how many resources its template has; and how many days its bucket keeps payloads, if it has one, and its table ended jobs.
+// asked is what a deployment wants of the account: how many executions it reserves, whether for all functions, how many
+// of those the stack has reserved as it is, and how many the functions may use at once; how many resources its template
+// has; and how many days its bucket keeps payloads, if it has one, and its table ended jobs.
 type asked struct {
 	resources                  int
 	reserved, has, used        int
@@ -36,8 +37,9 @@ type asked struct {
 	payloadDays, retentionDays int
 }
 
-// askedFor reads it from the template, with the parameters that are given or else those of samconfig.toml. What neither says stays as it is
-// in the stack, which standing says: sam deploy leaves it so. Of a stack that is not there, it is the template's default.
+// askedFor reads it from the template, with the parameters that are given or else those of samconfig.toml. What neither
+// says stays as it is in the stack, which standing says: sam deploy leaves it so. Of a stack that is not there, it is
+// the template's default.
 func askedFor(template, samconfig, environment string, parameters []string, standing map[string]string) (asked, error) {
 	environments, err := sam.Overrides(samconfig)
 	if err != nil {
@@ -96,7 +98,8 @@ func days(file *stackfile.File, name string) (int, error) {
 	return n, nil
 }
 
-// concurrency is how many executions the functions of a stack reserve, and how many their queues may have them use at once.
+// concurrency is how many executions the functions of a stack reserve, and how many their queues may have them use at
+// once.
 func concurrency(file *stackfile.File) (reserved, used int) {
 	for _, name := range file.Of("AWS::Serverless::Function") {
 		if !file.Exists(name) {
@@ -196,8 +199,8 @@ func lacksOfPayloads(a asked) []finding {
 	return nil
 }
 
-// lacksOfConcurrency compares what is asked with what the account has. What the stack has reserved as it is, is not among the
-// unreserved any more, and comes back when it is not asked for.
+// lacksOfConcurrency compares what is asked with what the account has. What the stack has reserved as it is, is not
+// among the unreserved any more, and comes back when it is not asked for.
 func lacksOfConcurrency(a asked, has limit) []finding {
 	if has.Total == 0 {
 		return []finding{{false, "these credentials may not ask Lambda for the account's quota (lambda:GetAccountSettings), so it was not looked at"}}

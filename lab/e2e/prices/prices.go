@@ -1,6 +1,6 @@
-// Package prices has the list prices of AWS by which lab/e2e/cost prices what it counts and lab/e2e/template what a stack costs
-// idle. They are in dollars, without free tiers and savings plans. A test compares them with those by which the product prices
-// what jobs have cost (makegood.ListPrices).
+// Package prices has the list prices of AWS by which lab/e2e/cost prices what it counts and lab/e2e/template what a
+// stack costs idle. They are in dollars, without free tiers and savings plans. A test compares them with those by which
+// the product prices what jobs have cost (makegood.ListPrices).
 package prices
 
 // Date is when they were looked up, and Region where they hold.

@@ -1,10 +1,11 @@
 //go:build linux
 
-// Package processes runs a stack on a stand-in without deploying it: a table and queues of its own, and the functions, each of
-// them processes of the program that asks for it, behind what stands for Lambda (internal/testkit/lambdahost). Its main must call
-// Serve first.
+// Package processes runs a stack on a stand-in without deploying it: a table and queues of its own, and the functions,
+// each in processes of the program that asks for it, behind a stand-in for Lambda (internal/testkit/lambdahost). Its
+// main must call Serve first.
 //
-// It knows no template: queues have the settings that matter here, and nothing asks for rights. The sweep comes each second.
+// It knows no template: queues have the settings that matter here, and nothing asks for rights. The sweep comes each
+// second.
 package processes
 
 import (
@@ -51,8 +52,8 @@ const (
 const (
 	// invocationLimit is how long a function may take.
 	invocationLimit = 10 * time.Second
-	// visibility is how long a message is out of sight while a function has it, in seconds; the message of one that was killed
-	// comes back after that.
+	// visibility is how long a message is out of sight while a function has it, in seconds; the message of one that was
+	// killed comes back after that.
 	visibility = "10"
 	// memoryMB is what each function has.
 	memoryMB = "256"

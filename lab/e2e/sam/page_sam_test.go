@@ -39,8 +39,8 @@ func (w *world) page() {
 	}
 	b := w.browse()
 	for path, want := range map[string]string{
-		"": "What has ended is in no index here", "?state=Processed": "first", "?workflow=hello": "second", "jobs/first": "Time line", "jobs/second": "refused",
-		"errors": "Nothing waits for a person", "agents": "hello", "schedules": "Schedules", "workflows": "workflows/hello", "workflows/hello": "Definitions", "welcome": "Welcome",
+		"": "Ended jobs are in no index here", "?state=Processed": "first", "?workflow=hello": "second", "jobs/first": "Time line", "jobs/second": "refused",
+		"errors": "No job waits for a person", "agents": "hello", "schedules": "Schedules", "workflows": "workflows/hello", "workflows/hello": "Definitions", "welcome": "Welcome",
 	} {
 		b.sees(path, want)
 	}
@@ -61,7 +61,7 @@ func (w *world) page() {
 	begun := b.send("repair?ask=cancel&state=Error&workflow=stubborn", "repairs", url.Values{"reason": {"nobody reads it"}})
 	b.sees(begun, "1 granted", "through in")
 	w.wait("cancelled", []string{"stopped"}, func(j makegood.Job) bool { return j.ProcessState == makegood.JobCancelled })
-	b.sees("errors", "Nothing waits for a person")
+	b.sees("errors", "No job waits for a person")
 }
 
 // browser is who has the page of the stack open.

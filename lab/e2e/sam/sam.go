@@ -29,8 +29,8 @@ type Stack struct {
 	Parameters []string
 }
 
-// Build builds the functions into a folder, an absolute path, with some files of the repository replaced: names from the root, and
-// what takes their place.
+// Build builds the functions into a folder, an absolute path, with some files of the repository replaced: names from
+// the root, and what takes their place.
 func (s Stack) Build(ctx context.Context, folder string, replaced map[string][]byte) error {
 	flags := goFlags
 	if len(replaced) > 0 {

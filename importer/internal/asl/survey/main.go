@@ -2,9 +2,9 @@
 //
 //	go run ./importer/internal/asl/survey -dir .build/definitions
 //
-// It gets archives of registries by their clients into the folder, where they are not there yet, and reads every definition
-// that is in it, in whatever folder: what somebody has put there is read, too. Nothing of theirs is kept in the tree but facts:
-// where a definition is, how many states of which type it has, and what became of them.
+// It gets archives of registries by their clients into the folder, where they are not there yet, and reads every
+// definition that is in it, in whatever folder: what somebody has put there is read, too. Nothing of theirs is kept in
+// the tree but facts: where a definition is, how many states of which type it has, and what became of them.
 package main
 
 import (
@@ -152,8 +152,8 @@ func write(w io.Writer, found []tried) {
 	fmt.Fprintf(w, `# What was taken over of definitions of others
 
 Made by `+"`make import-survey`"+` on %s; do not edit it. `+"`makegood-import`"+` was tried on %d definitions of Amazon States Language that we did not write.
-%d are taken for definitions, with %d states; of %d of them every state was taken over. %d are refused, each with its place: they break a rule of
-the language, most of them on purpose, to test a validator. [Coming from Step Functions](coming-from-step-functions.md) says what the words mean.
+%d are taken for definitions, with %d states; of %d every state was taken over. %d are refused, each with its place: they break a rule of
+the language, mostly on purpose, to test a validator. [Coming from Step Functions](coming-from-step-functions.md) says what the words mean.
 
 ## By type
 

@@ -1,5 +1,6 @@
-// Package probed is what make aws-verify tries under the role of each function, and what is to come of it. Nothing that is tried has an
-// effect: writes have a condition that does not hold, and messages are about a job that nobody has submitted.
+// Package probed is what make aws-verify tries under the role of each function, and what is to come of it. Nothing that
+// is tried has an effect: writes have a condition that does not hold, and messages are about a job that nobody has
+// submitted.
 package probed
 
 import (

@@ -1,5 +1,5 @@
-// Command probe is the agent of the conformance suite, with the Go kit, at the door of an engine or the queue of a stack.
-// Its twins in Python and TypeScript do the same.
+// Command probe is the agent of the conformance suite, with the Go kit, at the door of an engine or the queue of a
+// stack. Its twins in Python and TypeScript do the same.
 package main
 
 import (
