@@ -129,7 +129,7 @@ func later(latest int64, t time.Time) int64 {
 }
 
 // briefly reads the changes that brief wrote, once it is known what their times are counted from.
-func (r *record) briefly() {
+func (r *unpacker) briefly() {
 	if len(r.brief.in) == 0 {
 		return
 	}

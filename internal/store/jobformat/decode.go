@@ -32,7 +32,7 @@ func Decode(data []byte) (Stored, error) {
 	if err != nil {
 		return Stored{}, fmt.Errorf("decode job: %w", err)
 	}
-	r := record{codec: codec{epoch: epochOf(created)}}
+	r := unpacker{record: record{codec: codec{epoch: epochOf(created)}}}
 	r.Job.CreatedAt = created
 	if r.fields(data, &r.Job); r.err == nil {
 		r.err = r.unpack()
@@ -104,8 +104,16 @@ func readFormat(data []byte) (rest []byte, err error) {
 	return data[len(f.raw):], nil
 }
 
+// unpacker makes a job of what its record has.
+type unpacker struct {
+	record
+	Stored
+	// newer is why this release cannot read all of the job.
+	newer error
+}
+
 // unpack makes the steps from the several fields that describe them.
-func (r *record) unpack() error {
+func (r *unpacker) unpack() error {
 	if err := r.label(); err != nil {
 		return err
 	}
@@ -120,9 +128,10 @@ func (r *record) unpack() error {
 	}
 	if r.newer != nil {
 		// The bytes after it cannot be distinguished.
-		r.Job.Steps, r.NamesAt, r.DetailsAt, r.Detailed = nil, nil, nil, nil
+		r.Job.Steps, r.Detailed = nil, nil
 		return nil
 	}
+	r.NamesAt, r.DetailsAt = r.namesAt, r.detailsAt
 	if len(r.numbers.in) > 0 || len(r.rests.read) > 0 {
 		return damaged("%d bytes of numbers and %d activities too many", len(r.numbers.in), len(r.rests.read))
 	}
@@ -135,7 +144,7 @@ func (r *record) unpack() error {
 }
 
 // label gives the job its labels.
-func (r *record) label() error {
+func (r *unpacker) label() error {
 	if len(r.labels)%2 != 0 {
 		return damaged("a label without its value")
 	}
@@ -149,12 +158,12 @@ func (r *record) label() error {
 }
 
 // leave says why this release cannot read the rest of the job.
-func (r *record) leave(format string, args ...any) {
+func (r *unpacker) leave(format string, args ...any) {
 	r.newer = fmt.Errorf("%w: %s", store.ErrNewer, fmt.Sprintf(format, args...))
 }
 
 // unpackStep reads the next step from summaries, numbers and activities.
-func (r *record) unpackStep() error {
+func (r *unpacker) unpackStep() error {
 	i := len(r.Job.Steps)
 	if i == limits.MaxSteps {
 		r.leave("it has more than %d steps", limits.MaxSteps)
@@ -181,7 +190,7 @@ func (r *record) unpackStep() error {
 }
 
 // unpackActivity reads what a summary says. Bits that it may not have are those of a later release.
-func (r *record) unpackActivity(p Place, sum, may uint64) error {
+func (r *unpacker) unpackActivity(p Place, sum, may uint64) error {
 	if sum&^may != 0 {
 		r.leave("the summary %#x of step %d says what it does not know", sum, p.Step)
 		return nil
@@ -232,7 +241,7 @@ func (c *codec) activity(a *job.Activity, data []byte) (passes int) {
 }
 
 // unpackKept puts the fields that a later release knows back into the steps.
-func (r *record) unpackKept() {
+func (r *unpacker) unpackKept() {
 	for _, data := range r.steps {
 		index, kept := 0, "" // As proto3 has it, the first step has no index.
 		if r.keptOfStep(r.enter(data), &index, &kept); index < 0 || index >= len(r.Job.Steps) {
@@ -244,7 +253,7 @@ func (r *record) unpackKept() {
 }
 
 // formerThere holds that the inputs are there that activities name.
-func (r *record) formerThere() error {
+func (r *unpacker) formerThere() error {
 	for i, s := range r.Job.Steps {
 		for _, a := range []*job.Activity{&s.Forward, &s.Undo} {
 			if a.Former < 0 || a.Former > len(r.Job.Former) {

@@ -26,8 +26,7 @@ const (
 // Encode writes a job without the fields that stand beside its data, and without the parts that are kept apart. A state
 // that no release gave is a mistake of ours.
 func Encode(j job.Job, apart Apart) []byte {
-	r := record{codec: writer(j), rests: rests{codec: writer(j)}}
-	r.NamesAt, r.DetailsAt = apart.Names, apart.Details
+	r := record{codec: writer(j), rests: rests{codec: writer(j)}, namesAt: apart.Names, detailsAt: apart.Details}
 	r.out = make([]byte, 0, 512)
 	latest := r.pack(j.Steps, apart.Held, later(r.epoch, j.FinishedAt))
 	r.brief.in, r.isBrief = brief(j.Changes, latest)

@@ -39,8 +39,8 @@ func (r *record) head(j *job.Job) {
 
 func (r *record) tail(j *job.Job) {
 	r.level(jobNeeds, &j.Needs)
-	r.data(17, &r.NamesAt)
-	r.hashes(18, &r.DetailsAt)
+	r.data(17, &r.namesAt)
+	r.hashes(18, &r.detailsAt)
 	r.plain(19, &j.Definition)
 	r.plain(20, &j.InputHash)
 	r.plain(21, &j.Birth)

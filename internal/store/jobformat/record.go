@@ -10,12 +10,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// record is a job as its bytes have it. Its steps have parts in several fields: pack makes them, unpack puts them
+// record is a job as its bytes have it. Its steps have parts in several fields: pack makes them, an unpacker puts them
 // together.
 type record struct {
 	codec
-	Stored
 
+	namesAt            []byte
+	detailsAt          [][]byte
 	summaries, numbers column
 	// brief are changes as numbers; isBrief: there is no more to say of them.
 	brief   column
@@ -24,8 +25,6 @@ type record struct {
 	// names, labels and steps are read before what they are of is there.
 	names, labels []string
 	steps         [][]byte
-	// newer is why this release cannot read all of the job.
-	newer error
 }
 
 // rests are what summaries leave out of activities, as they are written, or as they were read.
@@ -60,7 +59,7 @@ func (r *record) born(created time.Time) {
 
 func (r *record) stepNames(num protowire.Number, steps []job.StepState) {
 	r.texts(num, &r.names)
-	for i := 0; r.writing && r.NamesAt == nil && i < len(steps); i++ {
+	for i := 0; r.writing && r.namesAt == nil && i < len(steps); i++ {
 		r.putText(num, steps[i].Name)
 	}
 }

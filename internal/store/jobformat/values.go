@@ -133,7 +133,7 @@ func (c *codec) difference(num protowire.Number, v *int) {
 
 // time is a time, counted from another one, unless it is not yet. It is written even if the difference is zero.
 func (c *codec) time(num protowire.Number, v *time.Time, from int64) {
-	if c.num == num || c.writing {
+	if c.num == num || c.writing && *v != (time.Time{}) {
 		c.instant(num, v, from)
 	}
 }
