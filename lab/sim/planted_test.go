@@ -62,7 +62,7 @@ func bugs() []proof.Bug {
 		{"what a newer release wrote is parked", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}"},
 		{"what a newer release wrote is decided about", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\terr = nil"},
 		{"replies to a newer release's job are dropped", "scheduler/leave.go", "[i].(job.DeadlinePassed); is {", "[i].(job.Submitted); !is {"},
-		{"fields that are not known are lost", "store/jobformat/encode.go", "\te.kept(j.Kept)\n", ""},
+		{"fields that are not known are lost", "store/jobformat/record.go", "r.kept(&m, &j.Kept)", "r.kept(&m, new(string))"},
 		{"fields of activities that are not known are lost", "store/jobformat/encode.go", "detailKept, hotKept := splitKept(a.Kept)", "detailKept, hotKept := splitKept(\"\")"},
 		{"a new round forgets what is not known", movesJob, "FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}", "FailureCount: s.Forward.FailureCount}"},
 		{"heartbeats carry an attempt past its timeout", "store/may.go", "asked = earliest(asked, started.Add(task.Timeout.Std()))", "_ = started"},

@@ -1,15 +1,16 @@
 package jobformat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/store"
-
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Stored is a job as its data says it, while its names and details may be missing still.
@@ -31,15 +32,15 @@ func Decode(data []byte) (Stored, error) {
 	if err != nil {
 		return Stored{}, fmt.Errorf("decode job: %w", err)
 	}
-	d := decoder{epoch: epochOf(created)}
-	d.Job.CreatedAt = created
-	if d.Job.Kept, err = readFields(data, d.field); err == nil {
-		err = d.assemble()
+	r := unpacker{record: record{codec: codec{epoch: epochOf(created)}}}
+	r.Job.CreatedAt = created
+	if r.fields(data, &r.Job); r.err == nil {
+		r.err = r.unpack()
 	}
-	if err != nil {
-		return Stored{}, fmt.Errorf("decode job: %w", err)
+	if r.err != nil {
+		return Stored{}, fmt.Errorf("decode job: %w", r.err)
 	}
-	return d.Stored, d.newer
+	return r.Stored, r.newer
 }
 
 // DecodeWhole is Decode of a job without parts that are kept apart.
@@ -63,13 +64,14 @@ func CreatedAt(data []byte) time.Time {
 // Needs returns the Needs of a job without reading its other fields; 0 when that cannot be read.
 func Needs(data []byte) int {
 	needs := 0
-	_, err := readFields(data, func(f *field) bool {
-		if f.num == jobNeeds {
-			needs = f.level()
+	var c codec
+	c.in = data
+	for c.next(); c.num != 0; c.next() {
+		for c.num == jobNeeds {
+			c.level(jobNeeds, &needs)
 		}
-		return true
-	})
-	if err != nil {
+	}
+	if c.err != nil {
 		return 0
 	}
 	return needs
@@ -81,14 +83,12 @@ func readFront(data []byte) (created time.Time, err error) {
 	if err != nil || len(rest) == 0 {
 		return time.Time{}, err
 	}
-	var f field
-	if err := f.next(rest); err != nil || f.num != jobCreatedAt {
+	var c codec
+	if err := c.field.next(rest); err != nil {
 		return time.Time{}, err
 	}
-	if created = f.time(0); f.bad {
-		return time.Time{}, damaged("the time of birth has wire type %d", f.typ)
-	}
-	return created, nil
+	c.time(createdNumber, &created, 0)
+	return created, c.err
 }
 
 // readFormat reads the first field of a message that is stored by itself, and returns the rest. Data that was stored
@@ -96,7 +96,7 @@ func readFront(data []byte) (created time.Time, err error) {
 func readFormat(data []byte) (rest []byte, err error) {
 	var f field
 	switch err := f.next(data); {
-	case err != nil || f.num != jobFormat || f.typ != protowire.VarintType || f.n == 0:
+	case err != nil || f.num != formatNumber || f.typ != protowire.VarintType || f.n == 0:
 		return nil, damaged("%d bytes that do not begin as this format does: they are broken, or of a Makegood of before it", len(data))
 	case f.n > format:
 		return nil, fmt.Errorf("%w: it is of format %d, this release knows format %d", store.ErrNewer, f.n, format)
@@ -104,228 +104,178 @@ func readFormat(data []byte) (rest []byte, err error) {
 	return data[len(f.raw):], nil
 }
 
-// decoder reads one job. A step has parts in several fields, which are put together at the end.
-type decoder struct {
+// unpacker makes a job of what its record has.
+type unpacker struct {
+	record
 	Stored
-	epoch int64
-
-	names, activities, stepsKept [][]byte
-	summaries, numbers           column
-	// inputSized: the size of the input is not that of its inline value.
-	inputSized bool
-	// labels are a name and its value, and so on.
-	labels []string
-	// changes are numbers of transitions.
-	changes []byte
 	// newer is why this release cannot read all of the job.
 	newer error
 }
 
-func (d *decoder) field(f *field) bool {
-	return d.head(f) || d.parts(f) || d.tail(f) || d.texts(f)
-}
-
-// head reads what most jobs have.
-func (d *decoder) head(f *field) bool {
-	j := &d.Job
-	switch f.num {
-	case jobFormat:
-		f.uint()
-	case jobCreatedAt:
-		// It was read before everything that is counted from it.
-		if t := f.time(0); !t.Equal(j.CreatedAt) {
-			f.bad = true
+// unpack makes the steps from the several fields that describe them.
+func (r *unpacker) unpack() error {
+	if err := r.label(); err != nil {
+		return err
+	}
+	// Every step has a byte of summary at least, so no number in the bytes makes a job larger than they are.
+	if most := min(len(r.summaries.in), limits.MaxSteps); most > 0 {
+		r.Job.Steps = make([]job.StepState, 0, most)
+	}
+	for len(r.summaries.in) > 0 && r.newer == nil {
+		if err := r.unpackStep(); err != nil {
+			return err
 		}
-	case jobDefinitionHex:
-		j.Definition = f.hash()
-	case jobInputHashHex:
-		j.InputHash = f.hash()
-	case jobDesired:
-		j.Desired = stateOf(f.uint(), processStates())
-	case jobRound:
-		j.Round = f.int()
-	case jobBirthHex:
-		j.Birth = f.hash()
-	case jobSecret:
-		j.Secret = f.copied()
-	case jobInputInline:
-		j.Input.Inline = f.copied()
-	case jobTransitions:
-		j.Transitions = f.int()
-	default:
-		return false
 	}
-	return true
-}
-
-// parts reads the fields of the steps, and of the parts that are kept apart.
-func (d *decoder) parts(f *field) bool {
-	switch f.num {
-	case jobNames:
-		d.names = append(d.names, f.bytes())
-	case jobSummaries:
-		d.summaries.in = append(d.summaries.in, f.bytes()...)
-	case jobActivities:
-		d.activities = append(d.activities, f.bytes())
-	case jobNumbers:
-		d.numbers.in = append(d.numbers.in, f.bytes()...)
-	case jobSteps:
-		d.stepsKept = append(d.stepsKept, f.bytes())
-	case jobNamesAt:
-		d.NamesAt = f.copied()
-	case jobDetailsAt:
-		d.DetailsAt = append(d.DetailsAt, f.copied())
-	case jobInputBytes:
-		d.Job.Input.Bytes, d.inputSized = f.int(), true
-	default:
-		return false
+	if r.newer != nil {
+		// The bytes after it cannot be distinguished.
+		r.Job.Steps, r.Detailed = nil, nil
+		return nil
 	}
-	return true
-}
-
-// tail reads numbers and times that most jobs have not.
-func (d *decoder) tail(f *field) bool {
-	j := &d.Job
-	switch f.num {
-	case jobSeq:
-		j.Seq = f.int()
-	case jobNeeds:
-		j.Needs = f.level()
-	case jobDeadline:
-		j.Deadline = f.time(d.epoch)
-	case jobFinishedAt:
-		j.FinishedAt = f.time(d.epoch)
-	case jobPausedAt:
-		j.PausedAt = f.time(d.epoch)
-	case jobStartAt:
-		j.StartAt = f.time(d.epoch)
-	case jobIncarnation:
-		j.Incarnation = f.int()
-	case jobRemindAt:
-		j.RemindAt = f.time(d.epoch)
-	case jobTellTries:
-		j.TellTries = f.int()
-	case jobTellAt:
-		j.TellAt = f.time(d.epoch)
-	case jobUnheard:
-		j.Unheard = f.int()
-	case jobRoundsAgain:
-		j.RoundsAgain = f.int()
-	case jobAnotherRound:
-		j.AnotherRound = f.flag()
-	case jobNextRoundAt:
-		j.NextRoundAt = f.time(d.epoch)
-	case jobHistoryCount:
-		j.History.Count = f.int()
-	case jobGone:
-		j.Gone = f.int()
-	case jobTimeout:
-		j.Timeout = makegood.Duration(f.int())
-	case jobPausedToo:
-		j.PausedToo = f.flag()
-	case jobExpectBy:
-		j.ExpectBy = f.time(d.epoch)
-	case jobWarnAt:
-		j.WarnAt = f.time(d.epoch)
-	default:
-		return false
+	r.NamesAt, r.DetailsAt = r.namesAt, r.detailsAt
+	if len(r.numbers.in) > 0 || len(r.rests.read) > 0 {
+		return damaged("%d bytes of numbers and %d activities too many", len(r.numbers.in), len(r.rests.read))
 	}
-	return true
-}
-
-// texts reads strings that most jobs have not, the receivers to be told, and the usage.
-func (d *decoder) texts(f *field) bool {
-	j := &d.Job
-	switch f.num {
-	case jobDefinition:
-		j.Definition = f.text()
-	case jobInputHash:
-		j.InputHash = f.text()
-	case jobBirth:
-		j.Birth = f.text()
-	case jobInputRef:
-		j.Input.Ref = f.text()
-	case jobReason:
-		j.Reason = f.text()
-	case jobFirstReason:
-		j.FirstReason = f.text()
-	case jobRoundAsked:
-		j.RoundAsked = f.flag()
-	case jobRequests:
-		j.Requests = append(j.Requests, f.text())
-	case jobFormer:
-		j.Former = append(j.Former, readPayload(f))
-	case jobAnswers:
-		j.Answers = append(j.Answers, f.text())
-	case jobReplyTo:
-		j.ReplyTo = f.text()
-	case jobUntold:
-		j.Untold = append(j.Untold, d.announcement(f))
-	case jobRequestedBy:
-		j.RequestedBy = f.text()
-	case jobHistoryHead:
-		j.History.Head = f.text()
-	case jobHistoryFirsts:
-		j.History.Firsts = f.text()
-	case jobHeldBy:
-		j.HeldBy = f.text()
-	case jobHeldReason:
-		j.HeldReason = f.text()
-	case jobTenant:
-		j.Tenant = f.text()
-	case jobLabels:
-		d.labels = append(d.labels, f.text())
-	case jobTrace:
-		j.Trace = f.copied()
-	case jobSpentData:
-		f.counts(&j.Spent.Writes, &j.Spent.HalfReads)
-	case jobSpentWork:
-		f.counts(&j.Spent.Requests, &j.Spent.Invocations, &j.Spent.GBMicros)
-	case jobChanges:
-		j.Changes = readChanges(f, d.epoch)
-	case jobChangesBrief:
-		d.changes = f.copied()
-	default:
-		return false
+	r.briefly()
+	r.unpackKept()
+	if err := cmp.Or(r.err, r.brief.err, r.formerThere()); err != nil || r.NamesAt != nil {
+		return err
 	}
-	return true
+	return r.Name(r.names)
 }
 
 // label gives the job its labels.
-func (d *decoder) label() error {
-	if len(d.labels)%2 != 0 {
+func (r *unpacker) label() error {
+	if len(r.labels)%2 != 0 {
 		return damaged("a label without its value")
 	}
-	for pair := range slices.Chunk(d.labels, 2) {
-		if d.Job.Labels == nil {
-			d.Job.Labels = make(map[string]string, len(d.labels)/2)
+	for pair := range slices.Chunk(r.labels, 2) {
+		if r.Job.Labels == nil {
+			r.Job.Labels = make(map[string]string, len(r.labels)/2)
 		}
-		d.Job.Labels[pair[0]] = pair[1]
+		r.Job.Labels[pair[0]] = pair[1]
 	}
 	return nil
 }
 
-func (d *decoder) announcement(f *field) (a job.Announcement) {
-	a.Kept = f.message(func(f *field) bool {
-		switch f.num {
-		case toldSeq:
-			a.Seq = f.int()
-		case toldState:
-			a.ProcessState = stateOf(f.uint(), processStates())
-		case toldReason:
-			a.Reason = f.text()
-		case toldAt:
-			a.At = f.time(d.epoch)
-		case toldOperator:
-			a.Operator = f.flag()
-		case toldListener:
-			a.Listener = f.flag()
-		case toldExpectBy:
-			a.ExpectBy = f.time(d.epoch)
-		default:
-			return false
+// leave says why this release cannot read the rest of the job.
+func (r *unpacker) leave(format string, args ...any) {
+	r.newer = fmt.Errorf("%w: %s", store.ErrNewer, fmt.Sprintf(format, args...))
+}
+
+// unpackStep reads the next step from summaries, numbers and activities.
+func (r *unpacker) unpackStep() error {
+	i := len(r.Job.Steps)
+	if i == limits.MaxSteps {
+		r.leave("it has more than %d steps", limits.MaxSteps)
+		return nil
+	}
+	r.Job.Steps = append(r.Job.Steps, job.StepState{})
+	s := &r.Job.Steps[i]
+	forward := r.summaries.next()
+	if err := r.unpackActivity(Place{Step: i}, forward, sumAll); err != nil || r.newer != nil {
+		return err
+	}
+	if forward&sumAttempt != 0 {
+		s.Attempt = r.numbers.int()
+	}
+	if forward&sumUndo != 0 {
+		if err := r.unpackActivity(Place{Step: i, Undo: true}, r.summaries.next(), sumAll&^(sumUndo|sumAttempt)); err != nil {
+			return err
 		}
-		return true
-	})
-	return a
+	}
+	if forward&sumAttempt == 0 {
+		s.Attempt = max(s.Forward.Attempt, s.Undo.Attempt)
+	}
+	return cmp.Or(r.summaries.err, r.numbers.err)
+}
+
+// unpackActivity reads what a summary says. Bits that it may not have are those of a later release.
+func (r *unpacker) unpackActivity(p Place, sum, may uint64) error {
+	if sum&^may != 0 {
+		r.leave("the summary %#x of step %d has unknown bits", sum, p.Step)
+		return nil
+	}
+	a := p.At(r.Job.Steps)
+	a.State = stateOf(sum&sumState, activityStates())
+	a.Unknown = sum&sumUnknown != 0
+	if a.Attempt, a.Tries = usualTries(a.State), usualTries(a.State); sum&sumTries != 0 {
+		a.Attempt, a.Tries = r.numbers.int(), r.numbers.int()
+	}
+	if sum&sumTrouble != 0 {
+		a.FailureCount, a.Interruptions, a.Resent = r.numbers.int(), r.numbers.int(), r.numbers.int()
+	}
+	if sum&sumOwnRef != 0 {
+		a.Output.Bytes = r.numbers.int()
+		r.ownRefs = append(r.ownRefs, p)
+	}
+	if sum&sumDetailed != 0 {
+		r.Detailed = append(r.Detailed, p)
+	}
+	if sum&sumRest == 0 {
+		return nil
+	}
+	if len(r.rests.read) == 0 {
+		return damaged("no activity of step %d", p.Step)
+	}
+	rest := r.rests.read[0]
+	r.rests.read = r.rests.read[1:]
+	return r.readActivity(a, rest)
+}
+
+// readActivity reads what putDetails wrote, what decides, and what a later release keeps beside it, into a. Times that
+// come before the one that they are counted from are right when it is read again.
+func (c *codec) readActivity(a *job.Activity, data []byte) error {
+	if passes := c.activity(a, data); passes > 1 && !a.At.IsZero() {
+		c.activity(a, data)
+	}
+	return c.err
+}
+
+func (c *codec) activity(a *job.Activity, data []byte) (passes int) {
+	m := c.enter(data)
+	for ; c.more(&m); c.kept(&m, &a.Kept) {
+		c.details(a, &a.Output, &a.Output.Ref)
+		c.decides(a)
+	}
+	return m.passes
+}
+
+// unpackKept puts the fields that a later release knows back into the steps.
+func (r *unpacker) unpackKept() {
+	for _, data := range r.steps {
+		index, kept := 0, "" // As proto3 has it, the first step has no index.
+		if r.keptOfStep(r.enter(data), &index, &kept); index < 0 || index >= len(r.Job.Steps) {
+			r.fail("step %d of %d", index, len(r.Job.Steps))
+			return
+		}
+		r.Job.Steps[index].Kept += kept
+	}
+}
+
+// formerThere holds that the inputs are there that activities name.
+func (r *unpacker) formerThere() error {
+	for i, s := range r.Job.Steps {
+		for _, a := range []*job.Activity{&s.Forward, &s.Undo} {
+			if a.Former < 0 || a.Former > len(r.Job.Former) {
+				return damaged("step %d was done with the former input %d of %d", i, a.Former, len(r.Job.Former))
+			}
+		}
+	}
+	return nil
+}
+
+// Name gives the steps their names, and writes the keys of outputs that hold them. Where the details are elsewhere,
+// the end of such a key comes with them.
+func (s *Stored) Name(names []string) error {
+	if len(names) != len(s.Job.Steps) {
+		return damaged("%d names of %d steps", len(names), len(s.Job.Steps))
+	}
+	for i, name := range names {
+		s.Job.Steps[i].Name = name
+	}
+	for _, p := range s.ownRefs {
+		a := p.At(s.Job.Steps)
+		a.Output.Ref = outputPrefix(s.Job.Steps[p.Step].Name, a.Attempt) + a.Output.Ref
+	}
+	return nil
 }

@@ -1,171 +1,241 @@
 package jobformat
 
-// The numbers of the fields, as job.proto gives them.
-const (
-	jobFormat        = 1
-	jobCreatedAt     = 2
-	jobDefinitionHex = 3
-	jobInputHashHex  = 4
-	jobDesired       = 5
-	jobRound         = 6
-	jobBirthHex      = 7
-	jobSecret        = 8
-	jobInputInline   = 9
-	jobTransitions   = 10
-	jobNames         = 11
-	jobSummaries     = 12
-	jobActivities    = 13
-	jobNumbers       = 14
-	jobSeq           = 15
-	jobNeeds         = 16
-	jobNamesAt       = 17
-	jobDetailsAt     = 18
-	jobDefinition    = 19
-	jobInputHash     = 20
-	jobBirth         = 21
-	jobInputRef      = 22
-	jobInputBytes    = 23
-	jobDeadline      = 24
-	jobFinishedAt    = 25
-	jobReason        = 26
-	jobRequests      = 27
-	jobPausedAt      = 28
-	jobStartAt       = 29
-	jobReplyTo       = 30
-	jobIncarnation   = 31
-	jobUntold        = 32
-	jobRemindAt      = 33
-	jobTellTries     = 34
-	jobTellAt        = 35
-	jobUnheard       = 36
-	jobRequestedBy   = 37
-	jobSteps         = 38
-	jobRoundsAgain   = 39
-	jobAnotherRound  = 40
-	jobNextRoundAt   = 41
-	jobHistoryCount  = 42
-	jobHistoryHead   = 43
-	jobHistoryFirsts = 44
-	jobGone          = 50
-	jobTimeout       = 51
-	jobHeldBy        = 55
-	jobHeldReason    = 56
-	jobPausedToo     = 57
-	jobTenant        = 58
-	jobLabels        = 59
-	jobTrace         = 65
-	jobExpectBy      = 68
-	jobWarnAt        = 69
-	jobSpentData     = 80
-	jobSpentWork     = 81
-	jobChanges       = 84
-	jobChangesBrief  = 85
-	jobFormer        = 88
-	jobAnswers       = 89
-	jobFirstReason   = 90
-	jobRoundAsked    = 91
+import (
+	"google.golang.org/protobuf/encoding/protowire"
 
-	stepIndex = 1
-
-	actAt             = 1
-	actStartedAt      = 2
-	actFinishedAt     = 3
-	actOutputInline   = 4
-	actCause          = 5
-	actLookAt         = 6
-	actOpenedAt       = 7
-	actError          = 8
-	actOutputRef      = 9
-	actOutputBytes    = 10
-	actOwnRefHex      = 11
-	actOwnRef         = 12
-	actClosing        = 13
-	actSilentAttempt  = 14
-	actSilentLockedBy = 15
-	actSilentStarted  = 16
-	actSilentComplete = 17
-	actBy             = 18
-	actWentTo         = 19
-	actRepeats        = 20
-	actRepeatSince    = 21
-	actRepeatTries    = 22
-	actSettled        = 25
-	actLastStartedAt  = 26
-	actFailingSince   = 27
-	// Fields of an activity from here on stay with the job when its details move to an item of their own.
-	actHot        = 64
-	actWait       = 64
-	actCompletion = 65
-	actAlone      = 70
-	actGeneration = 71
-	actFormer     = 72
-
-	payloadInline = 1
-	payloadRef    = 2
-	payloadBytes  = 3
-
-	waitDeadline = 1
-	waitAsked    = 2
-	waitHeard    = 3
-	waitTries    = 4
-	waitAskAt    = 5
-	waitFor      = 6
-
-	completionAnswer  = 1
-	completionRequest = 2
-	completionBy      = 3
-	completionHeld    = 4
-	completionEarly   = 5
-	completionInline  = 6
-	completionRef     = 7
-	completionBytes   = 8
-	completionError   = 9
-	completionWhy     = 10
-
-	settledRound  = 1
-	settledAnswer = 2
-	settledBy     = 3
-	settledReason = 4
-	settledAt     = 5
-
-	errorMessage    = 1
-	errorApplied    = 2
-	errorRetryable  = 3
-	errorRetryAfter = 4
-	errorKind       = 5
-
-	toldSeq      = 1
-	toldState    = 2
-	toldReason   = 3
-	toldAt       = 4
-	toldOperator = 5
-	toldListener = 6
-	toldExpectBy = 7
-
-	changesSeq     = 1
-	changesRev     = 2
-	changesTries   = 3
-	changesAt      = 4
-	changesPending = 5
-
-	changeOf      = 1
-	changeGone    = 2
-	changeFrom    = 3
-	changeTo      = 4
-	changeAttempt = 5
-	changeRound   = 6
-	changePaused  = 7
-	changeAt      = 8
-	changeOutcome = 9
-	changeKind    = 10
-	changeReason  = 11
-	changeLost    = 12
-
-	detailsFormat     = 1
-	detailsCreatedAt  = 2
-	detailsPlaces     = 3
-	detailsActivities = 4
-
-	namesFormat = 1
-	namesNames  = 2
+	"github.com/makegood-dev/makegood/internal/job"
 )
+
+// The functions here name the fields of job.proto, each once, in the order of their numbers.
+
+// The numbers that are named elsewhere, too.
+const (
+	formatNumber  = 1 // of a message that is stored by itself
+	createdNumber = 2
+	jobNeeds      = 16
+	jobActivities = 13
+	inDetails     = 4 // the activities of Details
+	// Fields of an activity from here on stay with the job when its details move to an item of their own.
+	actHot = 64
+)
+
+// head has the fields of most jobs, which take a byte for the number of each field.
+func (r *record) head(j *job.Job) {
+	r.born(j.CreatedAt)
+	r.hex(3, &j.Definition)
+	r.hex(4, &j.InputHash)
+	state(&r.codec, 5, &j.Desired, processStates())
+	r.int(6, &j.Round)
+	r.hex(7, &j.Birth)
+	r.data(8, &j.Secret)
+	r.inline(9, &j.Input)
+	r.int(10, &j.Transitions)
+	r.stepNames(11, j.Steps)
+	r.packed(12, &r.summaries)
+	r.rests.field(&r.codec, jobActivities)
+	r.packed(14, &r.numbers)
+	r.int(15, &j.Seq)
+}
+
+func (r *record) tail(j *job.Job) {
+	r.level(jobNeeds, &j.Needs)
+	r.data(17, &r.namesAt)
+	r.hashes(18, &r.detailsAt)
+	r.plain(19, &j.Definition)
+	r.plain(20, &j.InputHash)
+	r.plain(21, &j.Birth)
+	r.text(22, &j.Input.Ref)
+	r.size(23, &j.Input)
+	r.time(24, &j.Deadline, r.epoch)
+	r.time(25, &j.FinishedAt, r.epoch)
+	r.text(26, &j.Reason)
+	r.texts(27, &j.Requests)
+	r.time(28, &j.PausedAt, r.epoch)
+	r.time(29, &j.StartAt, r.epoch)
+	r.text(30, &j.ReplyTo)
+	r.int(31, &j.Incarnation)
+	r.untold(32, &j.Untold)
+	r.time(33, &j.RemindAt, r.epoch)
+	r.int(34, &j.TellTries)
+	r.time(35, &j.TellAt, r.epoch)
+	r.int(36, &j.Unheard)
+	r.text(37, &j.RequestedBy)
+	r.keptOfSteps(38, j.Steps)
+	r.int(39, &j.RoundsAgain)
+	r.flag(40, &j.AnotherRound)
+	r.time(41, &j.NextRoundAt, r.epoch)
+	r.int(42, &j.History.Count)
+	r.text(43, &j.History.Head)
+	r.text(44, &j.History.Firsts)
+}
+
+// late has the fields that came after the first release.
+func (r *record) late(j *job.Job) {
+	r.int(50, &j.Gone)
+	r.int64(51, (*int64)(&j.Timeout))
+	r.text(55, &j.HeldBy)
+	r.text(56, &j.HeldReason)
+	r.flag(57, &j.PausedToo)
+	r.text(58, &j.Tenant)
+	r.labelled(59, &j.Labels)
+	r.data(65, &j.Trace)
+	r.time(68, &j.ExpectBy, r.epoch)
+	r.time(69, &j.WarnAt, r.epoch)
+	r.counts(80, &j.Spent.Writes, &j.Spent.HalfReads)
+	r.counts(81, &j.Spent.Requests, &j.Spent.Invocations, &j.Spent.GBMicros)
+	r.changes(84, &j.Changes)
+	r.packed(85, &r.brief)
+	r.former(88, &j.Former)
+	r.texts(89, &j.Answers)
+	r.text(90, &j.FirstReason)
+	r.flag(91, &j.RoundAsked)
+}
+
+// details has the fields of an activity that may move to an item of its own. own is the end of the key of an output
+// that is kept under its attempt.
+func (c *codec) details(a *job.Activity, output *job.Payload, own *string) {
+	c.time(1, &a.At, c.epoch)
+	from := c.epoch
+	if !a.At.IsZero() {
+		from = epochOf(a.At)
+	}
+	c.time(2, &a.StartedAt, from)
+	c.time(3, &a.FinishedAt, from)
+	c.inline(4, output)
+	c.text(5, &a.Cause)
+	c.time(6, &a.LookAt, from)
+	c.time(7, &a.OpenedAt, from)
+	c.stepError(8, &a.Error)
+	c.text(9, &output.Ref)
+	c.size(10, output)
+	c.hex(11, own)
+	c.plain(12, own)
+	c.flag(13, &a.Closing)
+	c.int(14, &a.Silent.Attempt)
+	c.text(15, &a.Silent.LockedBy)
+	c.time(16, &a.Silent.StartedAt, from)
+	c.time(17, &a.Silent.CompleteBy, from)
+	c.text(18, &a.By)
+	c.text(19, &a.WentTo)
+	c.int(20, &a.Repeats)
+	c.time(21, &a.RepeatSince, from)
+	c.int(22, &a.RepeatTries)
+	c.settled(25, &a.Settled)
+	c.time(26, &a.LastStartedAt, from)
+	c.time(27, &a.FailingSince, from)
+}
+
+// decides has the fields of an activity that stay with the job, because decisions need them.
+func (c *codec) decides(a *job.Activity) {
+	c.wait(64, &a.Wait)
+	c.completion(65, &a.Completion)
+	c.flag(70, &a.Alone)
+	c.int(71, &a.Generation)
+	c.int(72, &a.Former)
+}
+
+func (c *codec) wait(num protowire.Number, at **job.Wait) {
+	if !there(c, num, at) {
+		return
+	}
+	w := *at
+	for m := c.open(num); c.more(&m); c.kept(&m, &w.Kept) {
+		c.time(1, &w.Deadline, c.epoch)
+		c.int(2, &w.Asked)
+		c.int(3, &w.Heard)
+		c.int(4, &w.Tries)
+		c.time(5, &w.AskAt, c.epoch)
+		c.int64(6, (*int64)(&w.For))
+	}
+}
+
+func (c *codec) completion(num protowire.Number, at **job.Completion) {
+	if !there(c, num, at) {
+		return
+	}
+	of := *at
+	for m := c.open(num); c.more(&m); c.kept(&m, &of.Kept) {
+		c.text(1, &of.Answer)
+		c.text(2, &of.Request)
+		c.text(3, &of.By)
+		c.flag(4, &of.Held)
+		c.flag(5, &of.Early)
+		c.inline(6, &of.Output)
+		c.text(7, &of.Output.Ref)
+		c.size(8, &of.Output)
+		c.stepError(9, &of.Error)
+		c.text(10, &of.Why)
+	}
+}
+
+func (c *codec) settled(num protowire.Number, at **job.Settlement) {
+	if !there(c, num, at) {
+		return
+	}
+	s := *at
+	for m := c.open(num); c.more(&m); c.kept(&m, &s.Kept) {
+		c.int(1, &s.Round)
+		c.text(2, &s.Answer)
+		c.text(3, &s.By)
+		c.text(4, &s.Reason)
+		c.time(5, &s.At, c.epoch)
+	}
+}
+
+func (c *codec) stepError(num protowire.Number, at **job.StepError) {
+	if !there(c, num, at) {
+		return
+	}
+	e := *at
+	for m := c.open(num); c.more(&m); c.kept(&m, &e.Kept) {
+		c.text(1, &e.Message)
+		c.text(2, (*string)(&e.Applied))
+		c.flag(3, &e.Retryable)
+		c.int64(4, (*int64)(&e.RetryAfter))
+		c.text(5, &e.Kind)
+	}
+}
+
+func (c *codec) former(num protowire.Number, all *[]job.Payload) {
+	for p := range each(c, num, all) {
+		var none string // It has no room for unknown fields.
+		for m := c.open(num); c.more(&m); c.kept(&m, &none) {
+			c.inline(1, p)
+			c.text(2, &p.Ref)
+			c.size(3, p)
+		}
+	}
+}
+
+func (c *codec) untold(num protowire.Number, all *[]job.Announcement) {
+	for a := range each(c, num, all) {
+		for m := c.open(num); c.more(&m); c.kept(&m, &a.Kept) {
+			c.int(1, &a.Seq)
+			state(c, 2, &a.ProcessState, processStates())
+			c.text(3, &a.Reason)
+			c.time(4, &a.At, c.epoch)
+			c.flag(5, &a.Operator)
+			c.flag(6, &a.Listener)
+			c.time(7, &a.ExpectBy, c.epoch)
+		}
+	}
+}
+
+// changes has what a job keeps of its transitions, where brief cannot say it.
+func (r *record) changes(num protowire.Number, all *job.Changes) {
+	c := &r.codec
+	if c.num != num && (!c.writing || r.isBrief) {
+		return
+	}
+	before := c.epoch
+	for m := c.open(num); c.more(&m); c.kept(&m, &all.Kept) {
+		c.int(1, &all.Seq)
+		c.int64(2, &all.Rev)
+		c.int(3, &all.Tries)
+		c.time(4, &all.At, c.epoch)
+		for one := range each(c, 5, &all.Pending) {
+			c.change(5, one, before)
+			before = epochOf(one.At)
+		}
+	}
+}

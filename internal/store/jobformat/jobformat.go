@@ -1,6 +1,7 @@
 // Package jobformat writes a job as both stores keep it, and reads it again: protobuf, as job.proto describes it, by
 // hand. It keeps fields that it does not know, so that the releases before and after this one work on one store (law
-// 12).
+// 12). fields.go names each field once, for the writer and the reader; a codec is one of the two. A record packs steps
+// into fields side by side, and unpacks them.
 //
 // It knows no store: where the bytes lie, what of a job is kept apart from it, and under which names, is theirs to say.
 package jobformat
@@ -35,8 +36,8 @@ func (p Place) At(steps []job.StepState) *job.Activity {
 }
 
 // number is the place in one number.
-func (p Place) number() uint64 {
-	n := uint64(p.Step) << 1
+func (p Place) number() int {
+	n := p.Step << 1
 	if p.Undo {
 		n |= 1
 	}

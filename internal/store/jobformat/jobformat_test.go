@@ -1,11 +1,13 @@
 package jobformat_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -268,4 +270,42 @@ func TestATimeThatJSONCannotWriteIsDamaged(t *testing.T) {
 			t.Errorf("%s: a list says created %v", name, created)
 		}
 	}
+}
+
+// Protobuf lets a writer put the fields of a message in any order, also a time before the one that it is counted from.
+func TestFieldsAreReadInAnyOrder(t *testing.T) {
+	const front = 2
+	want := full()
+	data := jobformat.Encode(want, jobformat.Apart{})
+	fields := fieldsOf(t, data)
+	turned := append(fields[:front:front], backwards(fields[front:])...)
+	for i, f := range turned {
+		if num, _, tag := protowire.ConsumeTag(f); num == 13 {
+			activity, _ := protowire.ConsumeBytes(f[tag:])
+			turned[i] = protowire.AppendBytes(f[:tag:tag], bytes.Join(backwards(fieldsOf(t, activity)), nil))
+		}
+	}
+	got, err := jobformat.DecodeWhole(bytes.Join(turned, nil))
+	must(t, "decode", err)
+	same(t, "from the last field to the first", got, want)
+}
+
+// fieldsOf returns the fields of a message.
+func fieldsOf(t *testing.T, data []byte) (fields [][]byte) {
+	t.Helper()
+	for len(data) > 0 {
+		_, _, n := protowire.ConsumeField(data)
+		must(t, "a field", protowire.ParseError(min(n, 0)))
+		fields, data = append(fields, data[:n]), data[n:]
+	}
+	return fields
+}
+
+// backwards returns fields from the highest number to the lowest; those of one number stay in their order.
+func backwards(fields [][]byte) [][]byte {
+	number := func(f []byte) int {
+		num, _, _ := protowire.ConsumeTag(f)
+		return int(num)
+	}
+	return slices.SortedStableFunc(slices.Values(fields), func(a, b []byte) int { return number(b) - number(a) })
 }

@@ -1,78 +1,86 @@
 package jobformat
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // EncodeNames writes the names of steps as an item of its own keeps them.
 func EncodeNames(steps []job.StepState) []byte {
-	var w writer
-	w.uint(namesFormat, format)
-	for _, s := range steps {
-		w.message(namesNames, []byte(s.Name))
+	names := make([]string, len(steps))
+	for i, s := range steps {
+		names[i] = s.Name
 	}
-	return w.out
+	c := codec{writing: true}
+	c.namesItem(nil, &names)
+	return c.out
 }
 
 // DecodeNames reads what EncodeNames wrote. store.ErrDamaged, store.ErrNewer.
-func DecodeNames(data []byte) ([]string, error) {
-	rest, err := readFormat(data)
-	if err != nil {
-		return nil, fmt.Errorf("decode names of steps: %w", err)
+func DecodeNames(data []byte) (names []string, err error) {
+	_, err = readFormat(data)
+	if err == nil {
+		var c codec
+		c.namesItem(data, &names)
+		err = c.err
 	}
-	var names []string
-	_, err = readFields(rest, func(f *field) bool {
-		if f.num == namesNames {
-			names = append(names, f.text())
-		}
-		return true
-	})
 	if err != nil {
 		return nil, fmt.Errorf("decode names of steps: %w", err)
 	}
 	return names, nil
 }
 
+func (c *codec) namesItem(data []byte, names *[]string) {
+	version, none := format, ""
+	for m := c.enter(data); c.more(&m); c.kept(&m, &none) {
+		c.int(formatNumber, &version)
+		c.texts(2, names)
+	}
+}
+
 // Details collects the details of activities for an item of their own.
 type Details struct {
-	created            writer
-	epoch              int64
-	places, activities []byte
-	inner              writer
+	codec
+	created time.Time
+	places  column
+	rests   rests
 }
 
 // NewDetails begins the details of a job.
 func NewDetails(j job.Job) *Details {
-	d := &Details{epoch: epochOf(j.CreatedAt)}
-	d.created.uint(detailsFormat, format)
-	d.created.time(detailsCreatedAt, j.CreatedAt, 0)
-	return d
+	return &Details{codec: writer(j), created: j.CreatedAt, rests: rests{codec: writer(j)}}
 }
 
 // Add adds the details of an activity.
 func (d *Details) Add(step string, p Place, a *job.Activity) {
-	d.places = protowire.AppendVarint(d.places, p.number())
+	d.places.add(p.number())
 	rest, _ := ownRef(step, a)
 	kept, _ := splitKept(a.Kept)
-	d.inner.out = d.inner.out[:0]
-	d.inner.details(a, rest, kept, d.epoch)
-	d.activities = protowire.AppendTag(d.activities, detailsActivities, protowire.BytesType)
-	d.activities = protowire.AppendBytes(d.activities, d.inner.out)
+	m := d.rests.open(inDetails)
+	d.rests.putDetails(a, rest, kept)
+	d.rests.close(m.start)
 }
 
 // Len is how many bytes were added.
-func (d *Details) Len() int { return len(d.places) + len(d.activities) }
+func (d *Details) Len() int { return len(d.places.in) + len(d.rests.out) }
 
 // Encode returns the item.
 func (d *Details) Encode() []byte {
-	w := d.created
-	w.bytes(detailsPlaces, d.places)
-	return append(w.out, d.activities...)
+	d.fields(nil)
+	return d.out
+}
+
+func (d *Details) fields(data []byte) {
+	created, none := d.created, ""
+	for m := d.enter(data); d.more(&m); d.kept(&m, &none) {
+		d.front(&created)
+		d.packed(3, &d.places)
+		d.rests.field(&d.codec, inDetails)
+	}
 }
 
 // DecodeDetails returns the details of activities by their place. Their other fields are in the job's data; see
@@ -82,34 +90,22 @@ func DecodeDetails(data []byte) (map[Place]job.Activity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode details: %w", err)
 	}
-	var places column
-	var activities [][]byte
-	_, err = readFields(data, func(f *field) bool {
-		switch f.num {
-		case detailsPlaces:
-			places.in = append(places.in, f.bytes()...)
-		case detailsActivities:
-			activities = append(activities, f.bytes())
-		}
-		return true
-	})
+	d := Details{codec: codec{epoch: epochOf(created)}, created: created}
+	d.fields(data)
 	all := map[Place]job.Activity{}
-	for i := 0; err == nil && i < len(activities); i++ {
-		n := places.next()
+	for _, rest := range d.rests.read {
+		n := d.places.next()
 		if n >= 2*limits.MaxSteps {
 			return nil, damaged("decode details: of step %d", n>>1)
 		}
 		var a job.Activity
-		err = readActivity(&a, activities[i], epochOf(created))
+		d.readActivity(&a, rest)
 		all[Place{Step: int(n >> 1), Undo: n&1 == 1}] = a
 	}
-	if err == nil {
-		err = places.err
+	if len(d.places.in) > 0 {
+		d.fail("%d bytes of places too many", len(d.places.in))
 	}
-	if err == nil && len(places.in) > 0 {
-		err = damaged("%d bytes of places too many", len(places.in))
-	}
-	if err != nil {
+	if err := cmp.Or(d.err, d.places.err); err != nil {
 		return nil, fmt.Errorf("decode details: %w", err)
 	}
 	return all, nil
