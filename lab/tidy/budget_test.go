@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 102_490
+	maxProductLines = 102_404
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -33,7 +33,7 @@ var packageLines = map[string]excess{
 	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3324, "routes with what each says of itself in the document"},
 	"internal/machine":           {5629, "the core: one state machine, whose files call each other"},
-	"internal/page":              {6912, "every view of the page is a file"},
+	"internal/page":              {6873, "every view of the page is a file"},
 	"internal/scheduler":         {3726, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3729, "an adapter of the whole port, with schemas of earlier releases"},
