@@ -1,7 +1,6 @@
 package workflowfile
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -179,8 +178,10 @@ func routeKind(e *makegood.ErrorRoute, s *makegood.Step, i int) kind {
 		{name: "do", is: phrase(&e.Do, "fail|stop|skip|retry|goto +"+stepName).and(func(r rules, path string) { r.errorDo(path, *s, e.Do) }),
 			required: true,
 			about:    "fail: give the step up at once, and go on as onFailure says. retry: try again, also what is final. When it is given up, skip, goto STEP: pass it by; stop: put the job in Error, whatever onFailure says, which is the default of the kinds expression and panic."},
-		{name: "retry", is: retryKind(&e.Retry, nil).unless(e.Do.Action != makegood.RouteRetry).and(of(e, rules.routeRetry))},
-		{name: "output", is: into(&e.Output, reader.output).atMost(limits.MaxInlineBytes).and(of(e, rules.routeOutput)),
+		{name: "retry", is: retryKind(&e.Retry, nil).unless(e.Do.Action != makegood.RouteRetry).
+			refuse(e.Retry != (makegood.Retry{}) && e.Do.Action != makegood.RouteRetry, "only a route that says retry has one")},
+		{name: "output", is: fixed(&e.Output, limits.MaxInlineBytes, "an output that is given holds no expressions").unless(e.Do.Action != makegood.RouteSkip).
+			refuse(e.Output != nil && e.Do.Action != makegood.RouteSkip, "only a route that says skip has an output"),
 			about: "Of skip: the step's output, without expressions; at most %v bytes as JSON. Default: null."},
 	}).and(func(r rules, path string) { r.reached(path, *s, i) })
 }
@@ -261,8 +262,10 @@ func escalateKind(e *makegood.Escalate) kind {
 }
 
 func onTimeoutKind(o *makegood.OnTimeout) kind {
-	read := func(r reader, n *yaml.Node, path string) json.RawMessage { return r.value(nil, n, path, 0) }
-	return object("onTimeout", "", []field{{name: "output", is: into(&o.Output, read), required: true, about: "The output of the step."}})
+	return object("onTimeout", "", []field{
+		{name: "output", is: fixed(&o.Output, limits.MaxInlineBytes, "the output of a timeout cannot hold an expression"),
+			required: true, about: "The output of the step."},
+	})
 }
 
 // retryKind is a retry, or what differs in it from an inherited one.

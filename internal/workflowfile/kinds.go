@@ -1,7 +1,9 @@
 package workflowfile
 
 import (
+	"bytes"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -33,7 +35,8 @@ func (f field) schema() *Schema {
 	return s
 }
 
-// kind is the kind of a value of a workflow file, bound to its place in a Go value.
+// kind is the kind of a value of a workflow file, bound to its place in a Go value. unless and refuse look at the value
+// when the kind is bound, so a value that was read is bound anew for its check.
 type kind struct {
 	// read reads the value into its place.
 	read func(r reader, n *yaml.Node, path string)
@@ -153,6 +156,17 @@ func count(at *int, most int) kind {
 	return into(at, func(r reader, n *yaml.Node, path string) int { return r.count(n, path, most) }).
 		as(oneTo(most)).
 		and(func(r rules, path string) { r.count(path, *at, fmt.Sprint(*at), most) })
+}
+
+// fixed is any value of at most so many bytes as JSON; refusal refuses one with an expression.
+func fixed(at *json.RawMessage, most int, refusal string) kind {
+	return into(at, reader.output).atMost(most).and(func(r rules, path string) {
+		if len(*at) > most {
+			r.add(path, "%d bytes as JSON, the limit is %d", len(*at), most)
+		} else if bytes.Contains(*at, []byte("${")) {
+			r.add(path, "%s", refusal)
+		}
+	})
 }
 
 // opposite is a boolean that the Go value has the opposite of.

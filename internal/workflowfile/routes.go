@@ -1,7 +1,6 @@
 package workflowfile
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -46,26 +45,6 @@ func (r rules) errorDo(path string, s makegood.Step, do makegood.ErrorDo) {
 		r.add(path, "what to do is missing: want fail, stop, skip, retry or goto STEP")
 	default:
 		r.add(path, "%q is not one of fail, stop, skip, retry and goto STEP", do.Action)
-	}
-}
-
-// routeRetry checks that only a route that retries has a retry.
-func (r rules) routeRetry(path string, route makegood.ErrorRoute) {
-	if route.Retry != (makegood.Retry{}) && route.Do.Action != makegood.RouteRetry {
-		r.add(path, "only a route that says retry has one")
-	}
-}
-
-// routeOutput checks the output of a route.
-func (r rules) routeOutput(path string, route makegood.ErrorRoute) {
-	switch {
-	case route.Output == nil:
-	case route.Do.Action != makegood.RouteSkip:
-		r.add(path, "only a route that says skip has an output")
-	case len(route.Output) > limits.MaxInlineBytes:
-		r.add(path, "%d bytes as JSON, the limit is %d", len(route.Output), limits.MaxInlineBytes)
-	case bytes.Contains(route.Output, []byte("${")):
-		r.add(path, "an output that is given holds no expressions")
 	}
 }
 

@@ -3,6 +3,7 @@ package workflowfile
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -193,7 +194,7 @@ func (r rules) undo(path string, s makegood.Step) {
 			r.add(path, "step %q has no undo, and others follow it: say how it is undone, or undo: none", s.Name)
 		}
 	case u.None:
-		if u.Agent+u.Action != "" || u.With != nil || u.StartBy != 0 || u.Timeout != 0 || u.Heartbeat != 0 || u.Waiting != nil || u.Retry != (makegood.Retry{}) {
+		if !reflect.DeepEqual(*u, makegood.Undo{None: true}) {
 			r.add(path, "an undo is none or says how, not both")
 		}
 	default:

@@ -186,10 +186,8 @@ func (r rules) onTimeout(path, agent string, o *makegood.OnTimeout) {
 	case o == nil:
 	case agent == makegood.AgentWait:
 		r.add(path, "agent wait ends at its time: it has no other timeout")
-	case len(o.Output) > limits.MaxInlineBytes:
-		r.add(path+".output", "%d bytes as JSON, the limit is %d", len(o.Output), limits.MaxInlineBytes)
-	case strings.Contains(string(o.Output), "${"):
-		r.add(path+".output", "the output of a timeout cannot hold an expression")
+	default:
+		onTimeoutKind(o).check(r, path)
 	}
 }
 
@@ -271,7 +269,7 @@ func (r reader) onTimeout(n *yaml.Node, path string) *makegood.OnTimeout {
 	}
 	var o makegood.OnTimeout
 	onTimeoutKind(&o).read(r, n, path)
-	if o.Output == nil {
+	if o.Output == nil && !r.spoiled[path+".output"] {
 		r.wrong(path, "onTimeout says no output: want fail, or a mapping such as {output: null}")
 	}
 	return &o
