@@ -25,6 +25,21 @@ type field struct {
 	required bool
 }
 
+// row is a field without a default; about may be empty.
+func row(name string, is kind, about string) field { return field{name: name, is: is, about: about} }
+
+// or sets the default.
+func (f field) or(standard any) field {
+	f.standard = standard
+	return f
+}
+
+// must makes the field required.
+func (f field) must() field {
+	f.required = true
+	return f
+}
+
 // schema describes the field.
 func (f field) schema() *Schema {
 	s := f.is.place()
@@ -175,8 +190,9 @@ func opposite(at *bool) kind {
 }
 
 // object is a mapping with these fields. what names it in messages, name in the JSON Schema.
-func object(what, name string, fields []field) kind {
-	return kind{name: name,
+func object(what, name string, fields ...field) kind {
+	return kind{
+		name: name,
 		read: func(r reader, n *yaml.Node, path string) { r.mapping(n, path, what, fields) },
 		check: func(r rules, path string) {
 			for _, f := range fields {
@@ -215,7 +231,8 @@ type items struct {
 
 // list is a list of items.
 func list[T any](at *[]T, is items, item func(i int, t *T) kind) kind {
-	return kind{most: is.most,
+	return kind{
+		most: is.most,
 		read: func(r reader, n *yaml.Node, path string) {
 			*at = []T{}
 			one := func(n *yaml.Node, path string) {

@@ -50,13 +50,6 @@ func (r rules) index() {
 	}
 }
 
-// expect checks that a job is expected to end before it is given up.
-func (r rules) expect(path string) {
-	if w := r.workflow; w.Timeout > 0 && w.Expect >= w.Timeout {
-		r.add(path, "expect %s is not below timeout %s: nobody would hear of it before the job is given up", short(w.Expect), short(w.Timeout))
-	}
-}
-
 func (r rules) onFailure(path string, o makegood.OnFailure) {
 	switch {
 	case o.Action == makegood.FailureRestart:
