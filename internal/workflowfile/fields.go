@@ -140,18 +140,20 @@ func needsKind(s *makegood.Step) kind {
 		})
 	}
 	all := field{is: steps(0), about: "The steps that must be done or skipped before. Default: the step above; [] starts at once."}
-	one := object("needs", "", row("any", steps(2), "The first of them that is done suffices; the others go on.").must())
+	one := func() kind {
+		return object("needs", "", row("any", steps(2), "The first of them that is done suffices; the others go on.").must())
+	}
 	read := func(r reader, n *yaml.Node, path string) {
 		if n.Kind != yaml.MappingNode {
 			all.is.read(r, n, path)
 			return
 		}
-		one.read(r, n, path)
+		one().read(r, n, path)
 		if s.Any = s.Needs != nil; !s.Any {
 			r.wrong(path, "needs is a list, such as [reserve], or {any: [reserve, order]}")
 		}
 	}
-	schema := func() *Schema { return &Schema{OneOf: []*Schema{all.schema(), one.schema()}} }
+	schema := func() *Schema { return &Schema{OneOf: []*Schema{all.schema(), one().schema()}} }
 	return kind{read: read, check: all.is.check, schema: schema}.
 		refuse(s.Any && len(s.Needs) < 2, "any of %d: want two steps at least", len(s.Needs))
 }

@@ -207,17 +207,18 @@ func object(what, name string, fields ...field) kind {
 
 // optional is an object that the Go value points to; nil: the file has none.
 func optional[T any](at **T, to func(*T) kind) kind {
-	k := to(new(T))
-	k.read = func(r reader, n *yaml.Node, path string) {
-		*at = new(T)
-		to(*at).read(r, n, path)
+	return kind{
+		read: func(r reader, n *yaml.Node, path string) {
+			*at = new(T)
+			to(*at).read(r, n, path)
+		},
+		check: func(r rules, path string) {
+			if *at != nil {
+				to(*at).check(r, path)
+			}
+		},
+		schema: func() *Schema { return to(new(T)).place() },
 	}
-	k.check = func(r rules, path string) {
-		if *at != nil {
-			to(*at).check(r, path)
-		}
-	}
-	return k
 }
 
 // items is a list: what and many name it and its items in messages.
