@@ -23,9 +23,8 @@ type stepData struct {
 	// Open: it stands open, since it needs a person or is under way.
 	Open     bool
 	Attempts []attemptData
-	// Agent and Action say who does what, UndoneBy how it is undone, With what its task gets; all empty if the step's
-	// definition is not known.
-	Agent, Action, UndoneBy, With string
+	// Definition is the step in the workflow; nil: not known.
+	Definition *makegood.Step
 	// Key is its idempotency key in this round.
 	Key string
 	// Inputs are the evaluated inputs of the step and its undo.
@@ -98,16 +97,7 @@ func stepDataOf(s seen, step makegood.JobStep, row line.Row) stepData {
 	node := s.nodes[step.Name]
 	d := stepData{
 		JobStep: step, Shape: node.State.Class(), Word: node.Word, Says: saysOf(s, step, row), Attempts: attemptsOf(s.job, step, row),
-		Key: fmt.Sprintf("%s/%s/%d", s.job.ID, step.Name, s.job.Round),
-	}
-	if def := stepOf(s, step.Name); def != nil {
-		d.Agent, d.Action, d.With = def.Agent, def.Action, pretty(def.With)
-		switch {
-		case domain.CanUndo(*def):
-			d.UndoneBy = def.Undo.Action
-		case def.Undo != nil:
-			d.UndoneBy = "none"
-		}
+		Key: fmt.Sprintf("%s/%s/%d", s.job.ID, step.Name, s.job.Round), Definition: stepOf(s, step.Name),
 	}
 	for _, in := range s.sent {
 		if in.Step == step.Name {

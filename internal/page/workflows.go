@@ -117,7 +117,6 @@ type workflowData struct {
 	Versions    []version
 	AsOf        time.Time
 	Graph       template.HTML
-	Steps       []stepRow
 	Differs     *difference
 }
 
@@ -129,11 +128,6 @@ type version struct {
 	running
 	Hash           string
 	Current, Shown bool
-}
-
-// stepRow is a step as a table shows it.
-type stepRow struct {
-	Name, Agent, Action, After, Undo, Retry, Timeout string
 }
 
 // workflow loads the view of a workflow: of its current definition, or of the one that the query names.
@@ -163,7 +157,6 @@ func (p *Page) workflow(r *http.Request) (any, error) {
 	if d.Graph, err = drawnWorkflow(d.Workflow); err != nil {
 		return nil, err
 	}
-	d.Steps = stepRows(d.Workflow)
 	if with := r.FormValue("with"); with != "" && with != wanted {
 		other, err := p.definitionOf(r.Context(), name, with)
 		if err != nil {
@@ -233,29 +226,16 @@ func drawnWorkflow(w makegood.Workflow) (template.HTML, error) {
 	return template.HTML(svg.String()), nil // graph.SVG escapes its texts.
 }
 
-func stepRows(w makegood.Workflow) []stepRow {
-	var rows []stepRow
-	for _, s := range w.Steps {
-		row := stepRow{Name: s.Name, Agent: s.Agent, Action: s.Action, After: strings.Join(domain.Before(w, s), ", "), Timeout: s.Timeout.String()}
-		if s.Any {
-			row.After = "any of " + row.After
-		}
-		if s.Only == makegood.OnlyOnError {
-			row.After = "an error or an answer of " + row.After
-		}
-		row.Retry = domain.RetryText(s.Retry)
-		switch {
-		case domain.CanUndo(s):
-			row.Undo = s.Undo.Action
-			if s.Undo.Agent != s.Agent {
-				row.Undo += " of " + s.Undo.Agent
-			}
-		case s.Undo != nil:
-			row.Undo = "none: it stays"
-		}
-		rows = append(rows, row)
+// After names the steps that a step comes after.
+func (d workflowData) After(s makegood.Step) string {
+	names := strings.Join(domain.Before(d.Workflow, s), ", ")
+	switch {
+	case s.Only == makegood.OnlyOnError:
+		return "an error or an answer of " + names
+	case s.Any:
+		return "any of " + names
 	}
-	return rows
+	return names
 }
 
 // difference lists the differences of two definitions.

@@ -5,7 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/graph"
 )
 
@@ -51,6 +53,26 @@ func TestAWorkflowIsDrawnWithItsDefinitions(t *testing.T) {
 	w.get("workflows/trip?definition="+defined.Definition+"&with="+old).wants(t,
 		"<b>receipt</b> was added", "<b>charge</b> has another retry, undo", `<span class="added">&#43;       attempts: 9</span>`, `<span class="same">  …</span>`)
 	w.get("workflows/trip?definition="+old+"&with="+defined.Definition).wants(t, "<b>receipt</b> was removed")
+}
+
+func TestTheTableOfStepsSaysAfterWhatEachComesAndHowItIsUndone(t *testing.T) {
+	const wide = `name: wide
+steps:
+  - {name: a, agent: shop, action: reserve, undo: {action: release}}
+  - {name: b, agent: shop, action: charge, needs: [], timeout: 2m, undo: {agent: http, action: give_back, with: {url: "https://bank.example"}}}
+  - {name: c, agent: shop, action: charge, needs: {any: [a, b]}, undo: none, onError: [{kind: "*", do: goto d}], retry: {attempts: 3}}
+  - {name: d, agent: shop, action: charge, only: onError}
+`
+	w := newWorldOf(t, fstest.MapFS{"wide.yaml": {Data: []byte(wide)}})
+	w.get("workflows/wide").wants(t,
+		`<tr id="step-a"><td><b>a</b></td><td>shop</td><td>reserve</td><td class="soft"></td><td>release</td><td class="soft">for 15m0s, from 1s up to 1m0s</td><td class="r">30s</td></tr>`,
+		`<tr id="step-b"><td><b>b</b></td><td>shop</td><td>charge</td><td class="soft"></td><td>give_back of http</td><td class="soft">for 15m0s, from 1s up to 1m0s</td><td class="r">2m0s</td></tr>`,
+		`<td class="soft">any of a, b</td><td>none: it stays</td><td class="soft">3 attempts, from 1s up to 1m0s</td>`,
+		`<td class="soft">an error or an answer of c</td><td></td>`)
+	if _, err := w.Submit(t.Context(), makegood.Submission{Workflow: "wide", ID: "w-1", Input: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	w.get("jobs/w-1").wants(t, "<span>agent shop, action reserve, undo release</span>", "<span>agent shop, action charge, undo none</span>", "<span>agent shop, action charge</span>")
 }
 
 func TestAWorkflowThatIsNotThereIsAPageThatSaysSo(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
-	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // defaults are a file's values for steps that give none. Definitions do not have them: they are written into the steps.
@@ -18,16 +17,7 @@ type defaults struct {
 
 func (r reader) defaults(n *yaml.Node, path string) (d defaults) {
 	before := len(r.found)
-	r.mapping(n, path, "defaults", []field{
-		{"startBy", func(n *yaml.Node, path string) { d.startBy = r.duration(n, path) }},
-		{"timeout", func(n *yaml.Node, path string) { d.timeout = r.duration(n, path) }},
-		{"retry", func(n *yaml.Node, path string) { d.retry = r.retry(n, path) }},
-		{"undo", func(n *yaml.Node, path string) {
-			r.mapping(n, path, "the undo of defaults", []field{
-				{"retry", func(n *yaml.Node, path string) { d.undoRetry = r.retry(n, path) }},
-			})
-		}},
-	})
+	defaultsKind(&d).read(r, n, path)
 	if len(r.found) == before {
 		r.checkDefaults(path, d)
 	}
@@ -42,11 +32,11 @@ func (r reader) checkDefaults(path string, d defaults) {
 	bare := makegood.Step{Name: "a", Agent: "a", StartBy: d.startBy, Timeout: d.timeout, Retry: d.retry, Undo: &makegood.Undo{Action: "a", Retry: d.undoRetry}}
 	step := domain.WithDefaults((makegood.Workflow{Steps: []makegood.Step{bare}})).Steps[0]
 	rules := rules{check: r.check}
-	rules.duration(path+".startBy", "startBy", step.StartBy, limits.MinTimeout, limits.MaxStartBy)
-	rules.lasts(path, lasting{step.Agent, step.Timeout, 0, false})
-	rules.retry(path+".retry", step.Retry)
+	startByField(&step.StartBy).is.check(rules, path+".startBy")
+	timeout(&step.Timeout, 0).check(rules, path+".timeout")
+	retryKind(&step.Retry, nil).check(rules, path+".retry")
 	if d.undoRetry != (makegood.Retry{}) {
-		rules.retry(path+".undo.retry", step.Undo.Retry)
+		retryKind(&step.Undo.Retry, nil).check(rules, path+".undo.retry")
 	}
 }
 

@@ -110,50 +110,14 @@ func (r reader) notYAML(err error, source []byte) {
 	r.add("", "not YAML: %s", message)
 }
 
-// field is a field that a mapping may have.
-type field struct {
-	name string
-	read func(n *yaml.Node, path string)
-}
-
-func (r reader) workflow(n *yaml.Node) (w makegood.Workflow) {
-	var d defaults
-	r.mapping(n, "", "a workflow", []field{
-		{"name", func(n *yaml.Node, path string) { w.Name = r.text(n, path) }},
-		{"timeout", func(n *yaml.Node, path string) { w.Timeout = r.duration(n, path) }},
-		{"expect", func(n *yaml.Node, path string) { w.Expect = r.duration(n, path) }},
-		{"onFailure", func(n *yaml.Node, path string) { w.OnFailure = r.onFailure(n, path) }},
-		{"input", func(n *yaml.Node, path string) { w.Input = r.inputSchema(n, path) }},
-		{"defaults", func(n *yaml.Node, path string) { d = r.defaults(n, path) }},
-		{"steps", func(n *yaml.Node, path string) { w.Steps = r.steps(n, path) }},
-		{"schedules", func(n *yaml.Node, path string) { r.check.schedules = r.schedules(n, path) }},
-	})
-	for i := range w.Steps {
-		d.apply(&w.Steps[i])
+func (r reader) workflow(n *yaml.Node) makegood.Workflow {
+	var f file
+	workflowKind(&f).read(r, n, "")
+	for i := range f.Steps {
+		f.defaults.apply(&f.Steps[i])
 	}
-	return w
-}
-
-func (r reader) schedules(n *yaml.Node, path string) []makegood.Schedule {
-	schedules := []makegood.Schedule{}
-	r.list(n, path, "a list", func(n *yaml.Node, path string) {
-		schedules = append(schedules, r.schedule(n, path))
-	})
-	return schedules
-}
-
-func (r reader) schedule(n *yaml.Node, path string) (s makegood.Schedule) {
-	r.mapping(n, path, "a schedule", []field{
-		{"name", func(n *yaml.Node, path string) { s.Name = r.text(n, path) }},
-		{"cron", func(n *yaml.Node, path string) { s.Cron = r.text(n, path) }},
-		{"every", func(n *yaml.Node, path string) { s.Every = r.duration(n, path) }},
-		{"zone", func(n *yaml.Node, path string) { s.Zone = r.text(n, path) }},
-		{"input", func(n *yaml.Node, path string) { s.Input = r.with(n, path) }},
-		{"missed", func(n *yaml.Node, path string) { s.Missed = makegood.Missed(r.text(n, path)) }},
-		{"atMost", func(n *yaml.Node, path string) { s.AtMost = r.whole(n, path) }},
-		{"overlap", func(n *yaml.Node, path string) { s.Overlap = makegood.Overlap(r.text(n, path)) }},
-	})
-	return s
+	r.check.schedules = f.schedules
+	return f.Workflow
 }
 
 // whole reads a whole number.
@@ -168,97 +132,6 @@ func (r reader) whole(n *yaml.Node, path string) int {
 	return number
 }
 
-func (r reader) onFailure(n *yaml.Node, path string) (o makegood.OnFailure) {
-	text := r.text(n, path)
-	if text == "" {
-		return o
-	}
-	if err := o.UnmarshalText([]byte(text)); err != nil {
-		r.wrong(path, "onFailure: %v", err)
-	}
-	return o
-}
-
-func (r reader) steps(n *yaml.Node, path string) []makegood.Step {
-	var steps []makegood.Step
-	r.list(n, path, "a list", func(n *yaml.Node, path string) {
-		steps = append(steps, r.step(n, path))
-	})
-	return steps
-}
-
-func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
-	r.mapping(n, path, "a step", []field{
-		{"name", func(n *yaml.Node, path string) { s.Name = r.text(n, path) }},
-		{"agent", func(n *yaml.Node, path string) { s.Agent = r.text(n, path) }},
-		{"action", func(n *yaml.Node, path string) { s.Action = r.text(n, path) }},
-		{"needs", func(n *yaml.Node, path string) { s.Needs, s.Any = r.needs(n, path) }},
-		{"only", func(n *yaml.Node, path string) { s.Only = r.text(n, path) }},
-		{"when", func(n *yaml.Node, path string) { s.When = r.expressionText(n, path) }},
-		{"with", func(n *yaml.Node, path string) { s.With = r.with(n, path) }},
-		{"startBy", func(n *yaml.Node, path string) { s.StartBy = r.duration(n, path) }},
-		{"timeout", func(n *yaml.Node, path string) { s.Timeout = r.duration(n, path) }},
-		{"heartbeat", func(n *yaml.Node, path string) { s.Heartbeat = r.duration(n, path) }},
-		{"exclusive", func(n *yaml.Node, path string) { s.Shared = !r.boolean(n, path) }},
-		{"retry", func(n *yaml.Node, path string) { s.Retry = r.retry(n, path) }},
-		{"onError", func(n *yaml.Node, path string) { s.OnError = r.onError(n, path) }},
-		{"onAnswer", func(n *yaml.Node, path string) { s.OnAnswer = r.onAnswer(n, path) }},
-		{"repeat", func(n *yaml.Node, path string) { s.Repeat = r.repeat(n, path) }},
-		{"undo", func(n *yaml.Node, path string) { s.Undo = r.undo(n, path) }},
-		{"waiting", func(n *yaml.Node, path string) { s.Waiting = r.waiting(n, path) }},
-	})
-	return s
-}
-
-// needs reads a list, or {any: a list}.
-func (r reader) needs(n *yaml.Node, path string) (needs []string, anyOf bool) {
-	if n.Kind == yaml.MappingNode {
-		r.mapping(n, path, "needs", []field{
-			{"any", func(n *yaml.Node, path string) { needs, anyOf = r.needed(n, path), true }},
-		})
-		if !anyOf {
-			r.wrong(path, "needs is a list, such as [reserve], or {any: [reserve, order]}")
-		}
-		return needs, anyOf
-	}
-	return r.needed(n, path), false
-}
-
-func (r reader) needed(n *yaml.Node, path string) []string {
-	names := []string{}
-	r.list(n, path, "a list, such as [reserve]", func(n *yaml.Node, path string) {
-		// What cannot be read stays in its place, so that the paths of the others are right.
-		names = append(names, r.text(n, path))
-	})
-	return names
-}
-
-func (r reader) onError(n *yaml.Node, path string) []makegood.ErrorRoute {
-	routes := []makegood.ErrorRoute{}
-	r.list(n, path, "a list, such as [{kind: timeout, do: skip}]", func(n *yaml.Node, path string) {
-		var e makegood.ErrorRoute
-		r.mapping(n, path, "a route of onError", []field{
-			{"kind", func(n *yaml.Node, path string) { e.Kind = r.text(n, path) }},
-			{"do", func(n *yaml.Node, path string) { e.Do = r.errorDo(n, path) }},
-			{"retry", func(n *yaml.Node, path string) { e.Retry = r.retry(n, path) }},
-			{"output", func(n *yaml.Node, path string) { e.Output = r.output(n, path) }},
-		})
-		routes = append(routes, e)
-	})
-	return routes
-}
-
-func (r reader) errorDo(n *yaml.Node, path string) (do makegood.ErrorDo) {
-	text := r.text(n, path)
-	if text == "" {
-		return do
-	}
-	if err := do.UnmarshalText([]byte(text)); err != nil {
-		r.wrong(path, "do: %v", err)
-	}
-	return do
-}
-
 // output reads a constant as JSON.
 func (r reader) output(n *yaml.Node, path string) json.RawMessage {
 	before := len(r.found)
@@ -270,21 +143,6 @@ func (r reader) output(n *yaml.Node, path string) json.RawMessage {
 	return value
 }
 
-func (r reader) repeat(n *yaml.Node, path string) *makegood.Repeat {
-	var repeat makegood.Repeat
-	r.mapping(n, path, "repeat", []field{
-		{"until", func(n *yaml.Node, path string) { repeat.Until = r.expressionText(n, path) }},
-		{"every", func(n *yaml.Node, path string) { repeat.Every = r.duration(n, path) }},
-		{"for", func(n *yaml.Node, path string) { repeat.For = r.duration(n, path) }},
-		{"attempts", func(n *yaml.Node, path string) { repeat.Attempts = r.repeats(n, path) }},
-	})
-	return &repeat
-}
-
-func (r reader) repeats(n *yaml.Node, path string) int {
-	return r.count(n, path, func(n int, written string) { r.check.repeats(path, n, written) })
-}
-
 // expressionText reads a text that must be an expression.
 func (r reader) expressionText(n *yaml.Node, path string) string {
 	if n.Kind == yaml.ScalarNode && kindOf(n) != kindText {
@@ -294,23 +152,9 @@ func (r reader) expressionText(n *yaml.Node, path string) string {
 	return r.text(n, path)
 }
 
-func (r reader) retry(n *yaml.Node, path string) (retry makegood.Retry) {
-	r.mapping(n, path, "retry", []field{
-		{"attempts", func(n *yaml.Node, path string) { retry.Attempts = r.attempts(n, path) }},
-		{"for", func(n *yaml.Node, path string) { retry.For = r.duration(n, path) }},
-		{"backoff", func(n *yaml.Node, path string) { retry.Backoff = r.duration(n, path) }},
-		{"max", func(n *yaml.Node, path string) { retry.Max = r.duration(n, path) }},
-	})
-	return retry
-}
-
-func (r reader) attempts(n *yaml.Node, path string) int {
-	return r.count(n, path, func(n int, written string) { r.check.attempts(path, n, written) })
-}
-
 // count reads a number of attempts, and checks it as written, because 0 would mean the default later. A number beyond
 // int is out of range, too.
-func (r reader) count(n *yaml.Node, path string, check func(n int, written string)) int {
+func (r reader) count(n *yaml.Node, path string, most int) int {
 	if !r.plain(n, path) {
 		return 0
 	}
@@ -319,7 +163,7 @@ func (r reader) count(n *yaml.Node, path string, check func(n int, written strin
 		r.wrong(path, "attempts must be a whole number, got %s", describe(n))
 		return count
 	}
-	check(count, n.Value)
+	r.check.count(path, count, n.Value, most)
 	r.spoil(path)
 	return count
 }
@@ -332,16 +176,7 @@ func (r reader) undo(n *yaml.Node, path string) *makegood.Undo {
 		return &makegood.Undo{None: n.Value == "none"}
 	}
 	var u makegood.Undo
-	r.mapping(n, path, "an undo", []field{
-		{"agent", func(n *yaml.Node, path string) { u.Agent = r.text(n, path) }},
-		{"action", func(n *yaml.Node, path string) { u.Action = r.text(n, path) }},
-		{"with", func(n *yaml.Node, path string) { u.With = r.with(n, path) }},
-		{"startBy", func(n *yaml.Node, path string) { u.StartBy = r.duration(n, path) }},
-		{"timeout", func(n *yaml.Node, path string) { u.Timeout = r.duration(n, path) }},
-		{"heartbeat", func(n *yaml.Node, path string) { u.Heartbeat = r.duration(n, path) }},
-		{"retry", func(n *yaml.Node, path string) { u.Retry = r.retry(n, path) }},
-		{"waiting", func(n *yaml.Node, path string) { u.Waiting = r.waiting(n, path) }},
-	})
+	undoKind(&u, &makegood.Step{}).read(r, n, path)
 	return &u
 }
 
@@ -376,7 +211,7 @@ func (r reader) mapping(n *yaml.Node, path, what string, fields []field) {
 			continue
 		}
 		r.lines[m.path] = m.line
-		fields[i].read(m.value, m.path)
+		fields[i].is.read(r, m.value, m.path)
 	}
 }
 

@@ -1,8 +1,6 @@
 package workflowfile
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,36 +14,18 @@ func (r rules) only(path string, s makegood.Step) {
 	switch {
 	case s.Only == "":
 	case s.Only != makegood.OnlyOnError:
-		r.add(path+".only", "only %q is not known: want %s", s.Only, makegood.OnlyOnError)
+		r.add(path, "only %q is not known: want %s", s.Only, makegood.OnlyOnError)
 	case len(s.Needs) > 0 || s.Any:
-		r.add(path+".needs", "step %q begins when another goes to it, and has no needs beside: leave needs out", s.Name)
+		r.add(around(path)+".needs", "step %q begins when another goes to it, and has no needs beside: leave needs out", s.Name)
 	case len(domain.Before(r.workflow, s)) == 0:
-		r.add(path+".only", "no onError and no onAnswer says goto %s: step %q would never begin", s.Name, s.Name)
+		r.add(path, "no onError and no onAnswer says goto %s: step %q would never begin", s.Name, s.Name)
 	}
 }
 
-// anyOf checks alternative needs, where one suffices.
-func (r rules) anyOf(path string, s makegood.Step) {
-	if s.Any && len(s.Needs) < 2 {
-		r.add(path+".needs", "any of %d: want two steps at least", len(s.Needs))
-	}
-}
-
-// onError checks the consequences of errors.
-func (r rules) onError(path string, s makegood.Step) {
-	if n := len(s.OnError); n > limits.MaxRoutes {
-		r.add(path, "%d routes, the limit is %d", n, limits.MaxRoutes)
-		return
-	}
-	for i, route := range s.OnError {
-		place := fmt.Sprintf("%s[%d]", path, i)
-		if route.Kind != makegood.AnyKind {
-			r.name(place+".kind", limits.ErrorKind, route.Kind)
-		}
-		r.route(place, s, route)
-		if j := slices.IndexFunc(s.OnError[:i], func(above makegood.ErrorRoute) bool { return hides(above, route) }); j >= 0 {
-			r.add(place, "route %d is for these errors already: no error comes to this one", j+1)
-		}
+// reached checks that errors come to a route of a step.
+func (r rules) reached(path string, s makegood.Step, i int) {
+	if j := slices.IndexFunc(s.OnError[:i], func(above makegood.ErrorRoute) bool { return hides(above, s.OnError[i]) }); j >= 0 {
+		r.add(path, "route %d is for these errors already: no error comes to this one", j+1)
 	}
 }
 
@@ -55,29 +35,16 @@ func hides(above, route makegood.ErrorRoute) bool {
 	return covers && (above.Do.Action != makegood.RouteRetry || route.Do.Action == makegood.RouteRetry)
 }
 
-func (r rules) route(path string, s makegood.Step, route makegood.ErrorRoute) {
-	switch route.Do.Action {
-	case makegood.RouteFail, makegood.RouteStop, makegood.RouteSkip:
-	case makegood.RouteRetry:
-		r.retry(path+".retry", route.Retry)
+// errorDo checks the reaction of a route of a step.
+func (r rules) errorDo(path string, s makegood.Step, do makegood.ErrorDo) {
+	switch do.Action {
+	case makegood.RouteFail, makegood.RouteStop, makegood.RouteSkip, makegood.RouteRetry:
 	case makegood.RouteGoto:
-		r.target(path+".do", s, route.Do.Step)
+		r.target(path, s, do.Step)
 	case "":
-		r.add(path+".do", "what to do is missing: want fail, stop, skip, retry or goto STEP")
+		r.add(path, "what to do is missing: want fail, stop, skip, retry or goto STEP")
 	default:
-		r.add(path+".do", "%q is not one of fail, stop, skip, retry and goto STEP", route.Do.Action)
-	}
-	if route.Retry != (makegood.Retry{}) && route.Do.Action != makegood.RouteRetry {
-		r.add(path+".retry", "only a route that says retry has one")
-	}
-	switch {
-	case route.Output == nil:
-	case route.Do.Action != makegood.RouteSkip:
-		r.add(path+".output", "only a route that says skip has an output")
-	case len(route.Output) > limits.MaxInlineBytes:
-		r.add(path+".output", "%d bytes as JSON, the limit is %d", len(route.Output), limits.MaxInlineBytes)
-	case bytes.Contains(route.Output, []byte("${")):
-		r.add(path+".output", "an output that is given holds no expressions")
+		r.add(path, "%q is not one of fail, stop, skip, retry and goto STEP", do.Action)
 	}
 }
 
@@ -94,28 +61,9 @@ func (r rules) target(path string, s makegood.Step, to string) {
 	}
 }
 
-// repeat checks how a step is repeated; its expression is looked at with the others.
-func (r rules) repeat(path string, s makegood.Step) {
-	if s.Repeat == nil {
-		return
-	}
-	if domain.WaitsByItself(s.Agent) {
-		r.add(path, "a step of agent %s waits by itself, and is not repeated", s.Agent)
-	}
-	if s.Repeat.Until == "" {
-		r.add(path+".until", `until is missing: want an expression, such as "${ .output.ready }"`)
-	}
-	r.duration(path+".every", "every", s.Repeat.Every, limits.MinTimeout, limits.MaxBackoff)
-	r.duration(path+".for", "for", s.Repeat.For, limits.MinTimeout, limits.MaxJobTimeout)
-	r.repeats(path+".attempts", s.Repeat.Attempts, fmt.Sprint(s.Repeat.Attempts))
-	if s.Repeat.Every > s.Repeat.For && s.Repeat.Every.Std() <= limits.MaxBackoff && s.Repeat.For.Std() >= time.Millisecond {
-		r.add(path+".every", "every %s is over for %s: it would never be repeated", short(s.Repeat.Every), short(s.Repeat.For))
-	}
-}
-
-// repeats checks how often a step may be repeated, which was written so.
-func (c *check) repeats(path string, attempts int, written string) {
-	if attempts < 1 || attempts > limits.MaxRepeats {
-		c.add(path, "attempts %s is out of range: 1 to %d", written, limits.MaxRepeats)
+// repeat checks that a step can be repeated in its time.
+func (r rules) repeat(path string, p makegood.Repeat) {
+	if p.Every > p.For && p.Every.Std() <= limits.MaxBackoff && p.For.Std() >= time.Millisecond {
+		r.add(path+".every", "every %s is over for %s: it would never be repeated", short(p.Every), short(p.For))
 	}
 }

@@ -3,8 +3,8 @@ package workflowfile
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// rules check one complete workflow against every rule that needs neither its expressions nor the linked agents.
-// limits.NameOf limits names, the limits of makegood limit amounts.
+// rules check one complete workflow against every rule that needs neither its expressions nor the linked agents. The
+// table of fields has the rules of one field, and calls those below.
 type rules struct {
 	*check
 	workflow makegood.Workflow
@@ -27,78 +27,55 @@ type rules struct {
 // rules adds the violations in w. The order depends on w alone.
 func (c *check) rules(w makegood.Workflow) {
 	r := rules{check: c, workflow: w, first: map[string]int{}, followed: map[string]bool{}}
-	r.head()
-	if len(w.Steps) > limits.MaxSteps {
-		// A file of so many steps is not meant seriously, and its other problems would fill the screen.
-		return
+	// A file of more steps is not meant seriously, and its other problems would fill the screen.
+	if len(w.Steps) <= limits.MaxSteps {
+		r.index()
 	}
-	for i, s := range w.Steps {
-		if _, known := r.first[s.Name]; !known {
-			r.first[s.Name] = i
-		}
-		for _, before := range domain.Before(w, s) {
-			r.followed[before] = true
-		}
-	}
-	for i, s := range w.Steps {
-		r.step(i, s)
-	}
+	workflowKind(&file{Workflow: w}).check(r, "")
 	r.circles()
 }
 
-func (r rules) head() {
-	w := r.workflow
-	r.name("name", limits.WorkflowName, w.Name)
-	if w.Timeout != 0 {
-		r.duration("timeout", "timeout", w.Timeout, limits.MinTimeout, limits.MaxJobTimeout)
-	}
-	if w.Expect != 0 {
-		r.duration("expect", "expect", w.Expect, limits.MinTimeout, limits.MaxJobTimeout)
-	}
-	if w.Timeout > 0 && w.Expect >= w.Timeout {
-		r.add("expect", "expect %s is not below timeout %s: the job would be given up before it counts as late", short(w.Expect), short(w.Timeout))
-	}
-	r.onFailure(w.OnFailure)
-	switch n := len(w.Steps); {
-	case n == 0:
-		r.add("steps", "a workflow must have at least one step")
-	case n > limits.MaxSteps:
-		r.add("steps", "%d steps, the limit is %d", n, limits.MaxSteps)
+// index notes the names of the steps, and the level that they need.
+func (r rules) index() {
+	for i, s := range r.workflow.Steps {
+		if waitsByItself(s) {
+			r.level = max(r.level, levelWaits)
+		}
+		if _, known := r.first[s.Name]; !known {
+			r.first[s.Name] = i
+		}
+		for _, before := range domain.Before(r.workflow, s) {
+			r.followed[before] = true
+		}
 	}
 }
 
-func (r rules) onFailure(o makegood.OnFailure) {
+func (r rules) onFailure(path string, o makegood.OnFailure) {
 	switch {
 	case o.Action == makegood.FailureRestart:
-		r.restart(o)
+		r.restart(path, o)
 	case o.Rounds != 0:
-		r.add("onFailure", "%s makes no rounds: only restart has a number of rounds", o.Action)
+		r.add(path, "%s makes no rounds: only restart has a number of rounds", o.Action)
 	case o.Action == makegood.FailureWait:
-		r.duration("onFailure", "wait", o.Wait, limits.MinTimeout, limits.MaxBackoff)
+		r.duration(path, "wait", o.Wait, limits.MinTimeout, limits.MaxBackoff)
 	case o.Action != makegood.FailureUndo && o.Action != makegood.FailureStop:
-		r.add("onFailure", "%q is not one of undo, stop, wait DURATION and restart ROUNDS", o.Action)
+		r.add(path, "%q is not one of undo, stop, wait DURATION and restart ROUNDS", o.Action)
 	case o.Wait != 0:
-		r.add("onFailure", "%s does not wait: only wait and restart have a duration", o.Action)
+		r.add(path, "%s does not wait: only wait and restart have a duration", o.Action)
 	case o.Action == makegood.FailureUndo && !domain.HasUndo(r.workflow):
-		r.add("onFailure", "undo is wanted, but no step has an undo")
+		r.add(path, "undo is wanted, but no step has an undo")
 	}
 }
 
 // restart checks an onFailure that undoes and tries again.
-func (r rules) restart(o makegood.OnFailure) {
+func (r rules) restart(path string, o makegood.OnFailure) {
 	r.level = max(r.level, levelRounds)
 	if o.Rounds < 2 || o.Rounds > limits.MaxRounds {
-		r.add("onFailure", "%d rounds are out of range: 2 to %d, the first one counted too", o.Rounds, limits.MaxRounds)
+		r.add(path, "%d rounds are out of range: 2 to %d, the first one counted too", o.Rounds, limits.MaxRounds)
 	}
-	r.duration("onFailure", "wait", o.Wait, limits.MinTimeout, limits.MaxBackoff)
+	r.duration(path, "wait", o.Wait, limits.MinTimeout, limits.MaxBackoff)
 	if !domain.HasUndo(r.workflow) {
-		r.add("onFailure", "restart undoes before it tries again, but no step has an undo")
-	}
-}
-
-func (r rules) name(path string, of limits.NameOf, name string) {
-	if err := of.Check(name); err != nil {
-		r.add(path, "%v", err)
+		r.add(path, "restart undoes before it tries again, but no step has an undo")
 	}
 }
 
@@ -123,31 +100,10 @@ func short(d makegood.Duration) string {
 	return text
 }
 
-func (r rules) step(i int, s makegood.Step) {
-	path := stepPath(i)
-	r.name(path+".name", limits.StepName, s.Name)
-	if first := r.first[s.Name]; first != i && s.Name != "" {
-		r.add(path+".name", "a step is called %q already: step %d", s.Name, first+1)
-	}
-	r.name(path+".agent", limits.AgentName, s.Agent)
-	if s.Action != s.Name {
-		// A good name of a step is a good one of an action, and of a bad one enough was said.
-		r.name(path+".action", limits.ActionName, s.Action)
-	}
-	r.needs(path, s)
-	r.anyOf(path, s)
-	r.only(path, s)
-	r.onError(path+".onError", s)
-	r.onAnswer(path+".onAnswer", s)
-	r.repeat(path+".repeat", s)
-	r.with(path+".with", s.Agent, s.With)
-	r.duration(path+".startBy", "startBy", s.StartBy, limits.MinTimeout, limits.MaxStartBy)
-	r.lasts(path, lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared})
-	r.retry(path+".retry", s.Retry)
-	r.waiting(path+".waiting", s.Agent, s.Waiting)
-	r.undo(path+".undo", s)
-	if waitsByItself(s) {
-		r.level = max(r.level, levelWaits)
+// unique checks that no step above has the name of this one.
+func (r rules) unique(path, name string, i int) {
+	if first := r.first[name]; first != i && name != "" {
+		r.add(path, "a step is called %q already: step %d", name, first+1)
 	}
 }
 
@@ -158,79 +114,54 @@ type lasting struct {
 	shared             bool
 }
 
-// lasts checks how long an attempt may take, and be silent.
-func (r rules) lasts(path string, l lasting) {
-	if l.heartbeat == 0 {
-		if over := l.timeout.Std(); over > limits.MaxTimeout && over <= limits.MaxClaim {
-			r.add(path+".timeout", "timeout %s is over %s, so the agent must heartbeat: say how often, such as heartbeat: 1m",
-				short(l.timeout), short(makegood.Duration(limits.MaxTimeout)))
-			return
-		}
-		r.duration(path+".timeout", "timeout", l.timeout, limits.MinTimeout, limits.MaxTimeout)
-		return
-	}
-	heartbeat := path + ".heartbeat"
-	r.duration(heartbeat, "heartbeat", l.heartbeat, limits.MinTimeout, limits.MaxTimeout)
-	r.duration(path+".timeout", "timeout", l.timeout, limits.MinTimeout, limits.MaxClaim)
+// heartbeat checks that the agent of an attempt can heartbeat in time.
+func (r rules) heartbeat(path string, l lasting) {
 	switch {
+	case l.heartbeat == 0:
 	case l.agent == makegood.HTTPAgent:
-		r.add(heartbeat, "the agent http makes one request, and does not heartbeat")
+		r.add(path, "the agent http makes one request, and does not heartbeat")
 	case domain.WaitsByItself(l.agent):
-		r.add(heartbeat, "no task is sent to the agent %s, so there are no heartbeats", l.agent)
+		r.add(path, "no task is sent to the agent %s, so there are no heartbeats", l.agent)
 	case l.shared:
-		r.add(heartbeat, "an attempt that is not exclusive is not claimed, so a heartbeat could move no claim")
+		r.add(path, "an attempt that is not exclusive is not claimed, so a heartbeat could move no claim")
 	case l.heartbeat > l.timeout:
-		r.add(heartbeat, "heartbeat %s is over timeout %s", short(l.heartbeat), short(l.timeout))
+		r.add(path, "heartbeat %s is over timeout %s", short(l.heartbeat), short(l.timeout))
 	}
 }
 
-func (r rules) retry(path string, retry makegood.Retry) {
-	r.retryEnds(path, retry)
-	r.retryWaits(path, retry)
-}
-
-func (r rules) retryEnds(path string, retry makegood.Retry) {
-	r.attempts(path+".attempts", retry.Attempts, strconv.Itoa(retry.Attempts))
-	if retry.For != 0 {
-		r.duration(path+".for", "for", retry.For, time.Millisecond, limits.MaxRetryFor)
-	}
+// retryFor checks that a retry reaches its end with the attempts that there may be.
+func (r rules) retryFor(path string, retry makegood.Retry) {
 	if retry.Attempts == limits.MaxAttempts && retry.Max > 0 && retry.For > retry.Max*limits.RetryPaces {
-		r.add(path+".for", "for %s at waits of at most %s may take more than %d attempts: say max: %s, or how many attempts at most",
+		r.add(path, "for %s at waits of at most %s may take more than %d attempts: say max: %s, or how many attempts at most",
 			short(retry.For), short(retry.Max), limits.MaxAttempts, short(retry.For/limits.RetryPaces))
 	}
 }
 
-func (r rules) retryWaits(path string, retry makegood.Retry) {
-	r.duration(path+".backoff", "backoff", retry.Backoff, time.Millisecond, limits.MaxBackoff)
-	r.duration(path+".max", "max", retry.Max, time.Millisecond, limits.MaxBackoff)
+// retryMax checks that the first wait of a retry is not longer than any.
+func (r rules) retryMax(path string, retry makegood.Retry) {
 	if retry.Backoff > retry.Max && retry.Max > 0 {
-		r.add(path+".backoff", "backoff %s is over max %s", short(retry.Backoff), short(retry.Max))
+		r.add(around(path)+".backoff", "backoff %s is over max %s", short(retry.Backoff), short(retry.Max))
 	}
 }
 
-// attempts checks a number of attempts, which was written so.
-func (c *check) attempts(path string, attempts int, written string) {
-	if attempts < 1 || attempts > limits.MaxAttempts {
-		c.add(path, "attempts %s is out of range: 1 to %d", written, limits.MaxAttempts)
+// count checks a number of attempts, which was written so.
+func (c *check) count(path string, attempts int, written string, most int) {
+	if attempts < 1 || attempts > most {
+		c.add(path, "attempts %s is out of range: 1 to %d", written, most)
 	}
 }
 
-func (r rules) needs(path string, s makegood.Step) {
-	if len(s.Needs) > limits.MaxSteps {
-		r.add(path+".needs", "%d needs, the limit is %d", len(s.Needs), limits.MaxSteps)
-		return
-	}
-	for j, need := range s.Needs {
-		place := fmt.Sprintf("%s.needs[%d]", path, j)
-		_, known := r.first[need]
-		switch {
-		case need == s.Name:
-			r.add(place, "step %q needs itself", s.Name)
-		case slices.Index(s.Needs, need) < j:
-			r.add(place, "%q is needed twice", need)
-		case !known:
-			r.add(place, "no step is called %q: known are %s", need, r.known())
-		}
+// need checks one step that a step needs.
+func (r rules) need(path string, s makegood.Step, i int) {
+	need := s.Needs[i]
+	_, known := r.first[need]
+	switch {
+	case need == s.Name:
+		r.add(path, "step %q needs itself", s.Name)
+	case slices.Index(s.Needs, need) < i:
+		r.add(path, "%q is needed twice", need)
+	case !known:
+		r.add(path, "no step is called %q: known are %s", need, r.known())
 	}
 }
 
@@ -256,45 +187,22 @@ func (r rules) undo(path string, s makegood.Step) {
 			r.add(path, "step %q has no undo, and others follow it: say how it is undone, or undo: none", s.Name)
 		}
 	case u.None:
-		if u.Agent+u.Action != "" || u.With != nil || u.StartBy != 0 || u.Timeout != 0 || u.Heartbeat != 0 || u.Waiting != nil || u.Retry != (makegood.Retry{}) {
+		if !reflect.DeepEqual(*u, makegood.Undo{None: true}) {
 			r.add(path, "an undo is none or says how, not both")
 		}
 	default:
-		r.undoing(path, s, *u)
+		undoKind(u, &s).check(r, path)
 	}
 }
 
-// undoing checks an undo with an action. Inherited values were checked with its step.
-func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
-	if u.Agent != s.Agent {
-		r.name(path+".agent", limits.AgentName, u.Agent)
-	}
-	switch {
-	case u.Action == "" && u.Agent != makegood.HTTPAgent:
-		r.add(path+".action", "the action of an undo is missing")
-	case u.Action != "":
-		r.name(path+".action", limits.ActionName, u.Action)
-	}
-	same := string(u.With) == string(s.With)
-	switch {
+// undoWith checks the task's input of an undo. An inherited one was checked with its step.
+func (r rules) undoWith(path string, u makegood.Undo, s makegood.Step) {
+	switch same := string(u.With) == string(s.With); {
 	case same && u.Agent == makegood.HTTPAgent:
-		r.add(path+".with", "an http undo must say its own with: else it repeats the request of the step")
+		r.add(path, "an http undo must say its own with: else it repeats the request of the step")
 	case !same:
-		r.with(path+".with", u.Agent, u.With)
+		r.with(path, u.Agent, u.With)
 	}
-	if u.StartBy != s.StartBy {
-		r.duration(path+".startBy", "startBy", u.StartBy, limits.MinTimeout, limits.MaxStartBy)
-	}
-	if own := (lasting{u.Agent, u.Timeout, u.Heartbeat, s.Shared}); own != (lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared}) {
-		r.lasts(path, own)
-	}
-	if u.Retry.Attempts != s.Retry.Attempts || u.Retry.For != s.Retry.For {
-		r.retryEnds(path+".retry", u.Retry)
-	}
-	if u.Retry.Backoff != s.Retry.Backoff || u.Retry.Max < s.Retry.Max {
-		r.retryWaits(path+".retry", u.Retry)
-	}
-	r.waiting(path+".waiting", u.Agent, u.Waiting)
 }
 
 func (r rules) with(path, agent string, with json.RawMessage) {

@@ -11,12 +11,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/canonical"
 )
 
-// kind is what a YAML node is by the core schema of YAML 1.2. The parser's own opinion is not asked:
+// nodeKind is the kind of a YAML node by the core schema of YAML 1.2. The parser's own opinion is not asked:
 // it takes 1_000 for a number and 2024-01-01 for a time, as YAML 1.1 did.
-type kind int
+type nodeKind int
 
 const (
-	kindText kind = iota
+	kindText nodeKind = iota
 	kindNull
 	kindBool
 	kindNumber
@@ -26,7 +26,7 @@ const (
 	kindList
 )
 
-func kindOf(n *yaml.Node) kind {
+func kindOf(n *yaml.Node) nodeKind {
 	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -46,7 +46,7 @@ func kindOf(n *yaml.Node) kind {
 }
 
 // kindOfNumber distinguishes numbers from text.
-func kindOfNumber(text string) kind {
+func kindOfNumber(text string) nodeKind {
 	digits := strings.TrimLeft(text, "+-")
 	if len(text)-len(digits) > 1 {
 		return kindText
@@ -115,13 +115,7 @@ func (r reader) with(n *yaml.Node, path string) json.RawMessage {
 		r.wrong(path, "with has no value: leave it out for the job's input")
 		return nil
 	}
-	before := len(r.found)
-	value := r.value(nil, n, path, 0)
-	if len(r.found) > before {
-		r.spoil(path)
-		return nil
-	}
-	return value
+	return r.output(n, path)
 }
 
 // value appends n to out as JSON, and notes the lines of its parts.

@@ -173,56 +173,21 @@ func (r rules) choices(path string, value json.RawMessage) {
 	}
 }
 
-// waiting checks the fields that count while a step waits.
-func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
-	if w == nil {
-		return
-	}
-	r.asked(path+".ask", w.Ask)
-	if len(w.Remind) > limits.MaxReminders {
-		r.add(path+".remind", "%d reminders, the limit is %d", len(w.Remind), limits.MaxReminders)
-	}
-	for i, after := range w.Remind {
-		place := fmt.Sprintf("%s.remind[%d]", path, i)
-		r.duration(place, "remind", after, limits.MinTimeout, makegood.MaxWait)
-		if i > 0 && after <= w.Remind[i-1] {
-			r.add(place, "remind %s is not after the one before it, %s", short(after), short(w.Remind[i-1]))
-		}
-	}
-	if len(w.Remind) > 0 && len(w.Ask) == 0 {
-		r.add(path+".remind", "the reminder has no receiver: name one in ask")
-	}
-	if e := w.Escalate; e != nil {
-		r.duration(path+".escalate.after", "after", e.After, limits.MinTimeout, makegood.MaxWait)
-		if len(e.Ask) == 0 {
-			r.add(path+".escalate.ask", "name the receiver of the question")
-		}
-		r.asked(path+".escalate.ask", e.Ask)
-	}
-	if w.OnTimeout == nil {
-		return
-	}
-	switch output := w.OnTimeout.Output; {
-	case agent == makegood.AgentWait:
-		r.add(path+".onTimeout", "agent wait ends at its time: it has no other timeout")
-	case len(output) > limits.MaxInlineBytes:
-		r.add(path+".onTimeout.output", "%d bytes as JSON, the limit is %d", len(output), limits.MaxInlineBytes)
-	case strings.Contains(string(output), "${"):
-		r.add(path+".onTimeout.output", "the output of a timeout cannot hold an expression")
+// remind checks that reminders come one after the other.
+func (r rules) remind(path string, w makegood.WaitRules, i int) {
+	if i > 0 && w.Remind[i] <= w.Remind[i-1] {
+		r.add(path, "remind %s is not after the one before it, %s", short(w.Remind[i]), short(w.Remind[i-1]))
 	}
 }
 
-// asked checks the names of those asked.
-func (r rules) asked(path string, names []string) {
-	if len(names) > limits.MaxAsked {
-		r.add(path, "%d names, the limit is %d", len(names), limits.MaxAsked)
-	}
-	for i, name := range names {
-		place := fmt.Sprintf("%s[%d]", path, i)
-		r.name(place, limits.ReplyName, name)
-		if slices.Index(names, name) < i {
-			r.add(place, "%q is asked twice", name)
-		}
+// onTimeout checks the meaning of a deadline of an agent's wait.
+func (r rules) onTimeout(path, agent string, o *makegood.OnTimeout) {
+	switch {
+	case o == nil:
+	case agent == makegood.AgentWait:
+		r.add(path, "agent wait ends at its time: it has no other timeout")
+	default:
+		onTimeoutKind(o).check(r, path)
 	}
 }
 
@@ -295,45 +260,6 @@ func askedBy(s makegood.Step) (names []string) {
 	return names
 }
 
-func (r reader) waiting(n *yaml.Node, path string) *makegood.WaitRules {
-	var w makegood.WaitRules
-	r.mapping(n, path, "waiting", []field{
-		{"ask", func(n *yaml.Node, path string) { w.Ask = r.names(n, path) }},
-		{"remind", func(n *yaml.Node, path string) { w.Remind = r.durations(n, path) }},
-		{"escalate", func(n *yaml.Node, path string) { w.Escalate = r.escalate(n, path) }},
-		{"onTimeout", func(n *yaml.Node, path string) { w.OnTimeout = r.onTimeout(n, path) }},
-	})
-	return &w
-}
-
-// names reads one name, or a list.
-func (r reader) names(n *yaml.Node, path string) []string {
-	if kindOf(n) == kindText {
-		return []string{r.text(n, path)}
-	}
-	var names []string
-	r.list(n, path, "a name, or a list such as [managers]", func(n *yaml.Node, path string) { names = append(names, r.text(n, path)) })
-	return names
-}
-
-func (r reader) durations(n *yaml.Node, path string) []makegood.Duration {
-	if kindOf(n) == kindText {
-		return []makegood.Duration{r.duration(n, path)}
-	}
-	var all []makegood.Duration
-	r.list(n, path, "a duration, or a list such as [24h, 36h]", func(n *yaml.Node, path string) { all = append(all, r.duration(n, path)) })
-	return all
-}
-
-func (r reader) escalate(n *yaml.Node, path string) *makegood.Escalate {
-	var e makegood.Escalate
-	r.mapping(n, path, "escalate", []field{
-		{"after", func(n *yaml.Node, path string) { e.After = r.duration(n, path) }},
-		{"ask", func(n *yaml.Node, path string) { e.Ask = r.names(n, path) }},
-	})
-	return &e
-}
-
 func (r reader) onTimeout(n *yaml.Node, path string) *makegood.OnTimeout {
 	if kindOf(n) == kindText {
 		if text := r.text(n, path); text != "fail" && text != "" {
@@ -342,10 +268,8 @@ func (r reader) onTimeout(n *yaml.Node, path string) *makegood.OnTimeout {
 		return nil
 	}
 	var o makegood.OnTimeout
-	r.mapping(n, path, "onTimeout", []field{
-		{"output", func(n *yaml.Node, path string) { o.Output = r.value(nil, n, path, 0) }},
-	})
-	if o.Output == nil {
+	onTimeoutKind(&o).read(r, n, path)
+	if o.Output == nil && !r.spoiled[path+".output"] {
 		r.wrong(path, "onTimeout says no output: want fail, or a mapping such as {output: null}")
 	}
 	return &o

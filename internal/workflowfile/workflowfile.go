@@ -1,10 +1,10 @@
 // Package workflowfile turns a workflow, written as YAML or built in Go, into a checked and complete one, and evaluates
 // its expressions for a job. It decides nothing about jobs and reads no files: callers pass sources and values.
 //
-// A workflow is either right or refused as a whole, with all its errors. All rules are here: those of the workflow
-// alone (rules.go), of its expressions (plan.go, template.go, undo.go), and of its agents (agents.go). The limits of
-// names, amounts and requests of the agent http are in limits.NameOf, makegood's limits and
-// internal/httpagent/httprules.
+// A workflow is either right or refused as a whole, with all its errors. All rules are here: those of one field in the
+// table of fields (fields.go), those between fields (rules.go), of expressions (plan.go, template.go, undo.go), and of
+// agents (agents.go). The limits of names, amounts and requests of the agent http are in limits.NameOf, makegood's
+// limits and internal/httpagent/httprules.
 package workflowfile
 
 import (

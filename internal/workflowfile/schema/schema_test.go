@@ -19,7 +19,7 @@ import (
 )
 
 func TestTheSchemaInTheDocsIsTheOneOfTheCode(t *testing.T) {
-	want, err := write(workflowSchema())
+	want, err := write(workflowfile.SchemaOfFiles())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,20 +31,20 @@ func TestTheSchemaInTheDocsIsTheOneOfTheCode(t *testing.T) {
 
 func TestThePageInTheDocsIsTheOneOfTheCode(t *testing.T) {
 	got, err := os.ReadFile(referenceFile)
-	if want := reference(workflowSchema()); err != nil || !bytes.Equal(got, want) {
+	if want := reference(workflowfile.SchemaOfFiles()); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("docs/reference/workflow-file.md is not what the code says (%v): run go generate ./internal/workflowfile/schema", err)
 	}
 }
 
 // check says what is wrong with a value, by the keywords that the schema uses.
-func (s *schema) check(root *schema, at string, value any) []string {
+func check(s, root *workflowfile.Schema, at string, value any) []string {
 	if s.Ref != "" {
-		return root.Defs[strings.TrimPrefix(s.Ref, "#/$defs/")].check(root, at, value)
+		return check(root.Defs[strings.TrimPrefix(s.Ref, workflowfile.Definitions)], root, at, value)
 	}
 	if len(s.OneOf) > 0 {
 		fits := 0
 		for _, one := range s.OneOf {
-			if len(one.check(root, at, value)) == 0 {
+			if len(check(one, root, at, value)) == 0 {
 				fits++
 			}
 		}
@@ -69,14 +69,14 @@ func (s *schema) check(root *schema, at string, value any) []string {
 			return []string{fmt.Sprintf("%s is %d", at, value)}
 		}
 	case []any:
-		return s.checkList(root, at, value)
+		return checkList(s, root, at, value)
 	case map[string]any:
-		return s.checkObject(root, at, value)
+		return checkObject(s, root, at, value)
 	}
 	return nil
 }
 
-func (s *schema) checkList(root *schema, at string, list []any) []string {
+func checkList(s, root *workflowfile.Schema, at string, list []any) []string {
 	var wrong []string
 	if len(list) < s.MinItems || s.MaxItems > 0 && len(list) > s.MaxItems {
 		wrong = append(wrong, fmt.Sprintf("%s has %d items", at, len(list)))
@@ -89,13 +89,13 @@ func (s *schema) checkList(root *schema, at string, list []any) []string {
 			seen[key] = true
 		}
 		if s.Items != nil {
-			wrong = append(wrong, s.Items.check(root, fmt.Sprintf("%s[%d]", at, i), item)...)
+			wrong = append(wrong, check(s.Items, root, fmt.Sprintf("%s[%d]", at, i), item)...)
 		}
 	}
 	return wrong
 }
 
-func (s *schema) checkObject(root *schema, at string, object map[string]any) []string {
+func checkObject(s, root *workflowfile.Schema, at string, object map[string]any) []string {
 	var wrong []string
 	for _, name := range s.Required {
 		if _, ok := object[name]; !ok {
@@ -104,7 +104,7 @@ func (s *schema) checkObject(root *schema, at string, object map[string]any) []s
 	}
 	for name, value := range object {
 		if p := s.Properties[name]; p != nil {
-			wrong = append(wrong, p.check(root, at+"."+name, value)...)
+			wrong = append(wrong, check(p, root, at+"."+name, value)...)
 		} else if s.Closed != nil && !*s.Closed {
 			wrong = append(wrong, at+" may not have "+name)
 		}
@@ -147,8 +147,8 @@ func problems(t *testing.T, name string) []string {
 	if err := yaml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &value); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	root := workflowSchema()
-	return root.check(root, filepath.Base(name), value)
+	root := workflowfile.SchemaOfFiles()
+	return check(root, root, filepath.Base(name), value)
 }
 
 func TestEveryGoodWorkflowFitsTheSchema(t *testing.T) {
@@ -185,7 +185,7 @@ func TestWhatASchemaCanSayOfBadWorkflowsItSays(t *testing.T) {
 // The pattern of durations is written twice, here and in makegood.ParseDuration; those of names come from
 // limits.NameOf.
 func TestTheSchemaTakesTheNamesAndDurationsThatAreTaken(t *testing.T) {
-	root := workflowSchema()
+	root := workflowfile.SchemaOfFiles()
 	long := strings.Repeat("a", limits.MaxNameBytes)
 	for _, text := range []string{"a", "A", "a-b", "a_b", "a.b", "-a", "_a", "1a", "a1", "", "ä", long, long + "a"} {
 		w := makegood.Workflow{Name: "a", Steps: []makegood.Step{{Name: "a", Agent: "x"}}}
@@ -201,12 +201,12 @@ func TestTheSchemaTakesTheNamesAndDurationsThatAreTaken(t *testing.T) {
 			values["name"], step["name"], step["agent"] = "a", "a", "x"
 			set(&changed)
 			_, err := workflowfile.FromWorkflow(changed)
-			if wrong := root.check(root, what, values); (len(wrong) == 0) != (err == nil) {
+			if wrong := check(root, root, what, values); (len(wrong) == 0) != (err == nil) {
 				t.Errorf("%s %q: the schema says %q, the code %v", what, text, wrong, err)
 			}
 		}
 	}
-	pattern := regexp.MustCompile(durationPattern)
+	pattern := regexp.MustCompile(workflowfile.DurationPattern)
 	for _, text := range []string{"1s", "1h30m", "1.5s", ".5s", "1.s", "+1s", "500ms", "3000us", "-1s", "1", "s", "1d", "1 s", "", "1h 30m", "5000000ns"} {
 		if _, err := makegood.ParseDuration(text); pattern.MatchString(text) != (err == nil) {
 			t.Errorf("%q: the pattern says %v, the code %v", text, pattern.MatchString(text), err)
