@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -46,11 +47,7 @@ would become of each step. Of the filters of list, --definition is called --from
 				}
 				r.Input = value
 			}
-			asks := askedOf(makegood.VerbResubmit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				r := r
-				r.Name = request
-				return c.Request(ctx, id, r)
-			})
+			asks := askedOf(r)
 			asks.ofJob = string(makegood.VerbResubmit) // The direction in which it goes on is none of its state.
 			if r.Definition != "" || r.Input != nil {
 				asks.plan = func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error) {
@@ -85,7 +82,7 @@ func readInput(cmd *cobra.Command, args []string, input string) (json.RawMessage
 func planned(id string, plan makegood.Plan, err error) outcome {
 	switch {
 	case err != nil:
-		return outcomeOf(id, makegood.Job{}, err)
+		return outcomeOf(id, bulk.AnswerOf(makegood.Job{}, err))
 	case plan.Existed:
 		return outcome{Job: id, Outcome: duplicate, Plan: &plan}
 	}
@@ -144,9 +141,7 @@ when it is resubmitted; also in later rounds, and under another definition. From
 			if err != nil {
 				return exit(codeUsage, fmt.Errorf("--timeout: %w", err))
 			}
-			return o.do(cmd, args, askedOf(makegood.VerbEdit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, api.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason, Name: request})
-			}))
+			return o.do(cmd, args, askedOf(api.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason}))
 		},
 	}
 	o.flags(cmd)

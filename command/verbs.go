@@ -187,9 +187,7 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
   makegood %[1]s --state %[2]s --workflow order --dry-run
   makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, usualState(verb)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.do(cmd, args, askedOf(verb, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, api.Request{Verb: verb, Reason: reason, Name: request})
-			}))
+			return o.do(cmd, args, askedOf(api.Request{Verb: verb, Reason: reason}))
 		},
 	}
 	o.flags(cmd)

@@ -12,11 +12,11 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/protocol"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // choice is a set of jobs and a request to make of each: the parameters of a dry run.
@@ -197,7 +197,7 @@ func (c choice) jobs(ctx context.Context, jobs api.Reader, seen time.Time) (foun
 		if c.NoStep && len(l.Steps) > 0 || c.NoKind && l.Kind != "" || l.StoppedAt != nil && l.StoppedAt.After(seen) {
 			continue
 		}
-		if len(found) == repair.MaxJobs {
+		if len(found) == bulk.MaxJobs {
 			return found, true, nil
 		}
 		found = append(found, l)
