@@ -7,11 +7,12 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // newReschedule makes the verb that moves the start of a job.
 func newReschedule() *cobra.Command {
-	const short = "Move the start of a job that has not begun"
+	short := domain.VerbOf(string(makegood.VerbReschedule)).Says
 	var o manyOptions
 	var at string
 	cmd := &cobra.Command{

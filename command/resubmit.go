@@ -20,7 +20,7 @@ import (
 
 // newResubmit makes the verb that lets a job go on, perhaps by another definition or with another input.
 func newResubmit() *cobra.Command {
-	const short = "Go on from what failed, or start an undone job again"
+	short := domain.VerbOf(string(makegood.VerbResubmit)).Says
 	var o manyOptions
 	var reason, definition, input string
 	cmd := &cobra.Command{
@@ -120,7 +120,7 @@ func printPlan(w io.Writer, plan makegood.Plan) {
 
 // newEdit makes the verb that gives a job another timeout.
 func newEdit() *cobra.Command {
-	const short = "Give a job another timeout"
+	short := domain.VerbOf(string(makegood.VerbEdit)).Says
 	var o manyOptions
 	var timeout, reason string
 	cmd := &cobra.Command{

@@ -270,9 +270,9 @@ func (v repairView) Verb() string {
 	case v.Answer != "":
 		return choice{Ask: askAnswer, Answer: v.Answer}.Verb()
 	case v.Progress.Verb == "" && v.Skipped:
-		return "Settle as skipped"
+		return choice{Ask: domain.AskSettleSkipped}.Verb()
 	case v.Progress.Verb == "":
-		return "Settle as done"
+		return choice{Ask: domain.AskSettleDone}.Verb()
 	case v.Definition != "":
 		return "Resubmit by the current definition"
 	}
