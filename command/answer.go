@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -129,7 +130,7 @@ func (a answering) misfit(step makegood.StepOffers) string {
 func (a answering) foresee(ctx context.Context, c *client.Client, id string) outcome {
 	offers, err := c.Offers(ctx, id)
 	if err != nil {
-		return outcomeOf(id, makegood.Job{}, err)
+		return outcomeOf(id, bulk.AnswerOf(makegood.Job{}, err))
 	}
 	foreseen := outcome{Job: id, State: offers.ProcessState, Outcome: refused}
 	step, complete := a.asks(offers)

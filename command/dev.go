@@ -24,12 +24,12 @@ import (
 
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/page"
-	"github.com/makegood-dev/makegood/internal/repair"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/telemetry/export"
@@ -203,9 +203,9 @@ func newPage(engine *embedded.Engine, o devOptions, s served) (_ *page.Page, err
 		Jobs: jobs, Caller: s.visitors.own(), Ready: engine.Ready, Changes: engine.Hub(), Host: s.host, Names: o.names(),
 		Logger: s.logger, Unknown: localUser(), Outside: engine.Door(), Scrape: s.scrape,
 	})
-	where, repairs := o.where("http://"+s.addr), repair.New(jobs, s.logger)
+	where, repairs := o.where("http://"+s.addr), bulk.New(jobs, s.logger)
 	if o.data != "" {
-		if repairs, err = repair.Open(jobs, filepath.Join(o.data, repair.Folder), s.logger); err != nil {
+		if repairs, err = bulk.Open(jobs, filepath.Join(o.data, bulk.Folder), s.logger); err != nil {
 			return nil, err
 		}
 	}

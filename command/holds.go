@@ -37,7 +37,8 @@ flows at once, and the jobs that stood still go on little by little. makegood ho
 func wholeFlag(kind makegood.HoldKind) string { return "whole-" + string(kind) }
 
 // orAsAWhole lets a verb be asked of an agent or a workflow as a whole.
-func orAsAWhole(verb makegood.Verb, cmd *cobra.Command) *cobra.Command {
+func orAsAWhole(verb makegood.Verb) *cobra.Command {
+	cmd := newVerb(verb)
 	for _, kind := range domain.HoldKinds() {
 		cmd.Flags().String(wholeFlag(kind), "", fmt.Sprintf("the `%s` itself, and no jobs one by one", kind))
 	}

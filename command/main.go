@@ -117,8 +117,6 @@ func newRootAt(looks pace, name string, files fs.FS, agents []agent.Handler) *co
 		newSettle(),
 		newPutAway(quarantined()),
 		newPutAway(deadLetters()),
-		newReschedule(),
-		newEdit(),
 		newHeartbeat(),
 		newNew(),
 		newTemplate(agents),

@@ -2,7 +2,9 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +17,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // How fast a verb goes through many jobs without --rate. Each job that it changes costs three or four write units of
@@ -38,15 +41,17 @@ const (
 // manyOptions are the flags of a verb that takes many jobs.
 type manyOptions struct {
 	remote
-	filter      filterFlags
-	request     string
-	rate        string
-	dryRun, yes bool
+	filter           filterFlags
+	request, journal string
+	rate             string
+	dryRun, yes      bool
 }
 
 // asked is a verb, with all that is asked of each job.
 type asked struct {
 	name string
+	// words are all that is asked, as JSON has them in a journal.
+	words any
 	// one asks it of one job, under the name of the request; empty: one is made.
 	one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)
 	// would returns the outcome that it would have for a job, read without its payloads.
@@ -64,16 +69,23 @@ type asked struct {
 }
 
 // askedOf returns a verb of the table; its effect depends on the state alone.
-func askedOf(verb makegood.Verb, one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)) asked {
+func askedOf(r api.Request) asked {
 	return asked{
-		name: string(verb), one: one, byState: true, show: headline,
-		would: func(job makegood.Job) outcome { return wouldBe(verb, job) },
+		name: string(r.Verb), words: r, byState: true, show: headline,
+		one: func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+			r := r
+			r.Name = request
+			return c.Request(ctx, id, r)
+		},
+		would: func(job makegood.Job) outcome { return wouldBe(r.Verb, job) },
 	}
 }
 
 func (o *manyOptions) flags(cmd *cobra.Command) {
 	o.baseFlags(cmd)
 	cmd.Flags().StringVar(&o.request, "request", "", "`name` of the request: a job that was granted it before is left as it is")
+	cmd.Flags().StringVar(&o.journal, "journal", "", "`file` for the answers of many jobs until all have answered, so that the same command asks the others; needs --request")
+	cmd.MarkFlagsMutuallyExclusive("journal", "dry-run")
 }
 
 // baseFlags are those of a verb that is the same however often it is asked, so that its requests need no name.
@@ -93,7 +105,8 @@ const manyHelp = `
 
 It takes one job, several, - (their ids on standard input, one a line, or what list --json prints), or the filters of
 list. What a filter finds is asked about on a terminal; elsewhere --yes is needed. Cut off, the same command goes on: a
-filter finds what is left, and with --request NAME no job is granted it twice, however often the command is run.
+filter finds what is left, and with --request NAME no job is granted it twice, however often the command is run. With
+--journal FILE, too, it asks only the jobs that have not answered, and counts them all; the file is gone at the end.
 
 Exit status of one job: 0 it is stored, or was so already; 1 bad usage, refused, or no such job or stack; 3 the API
 or AWS cannot be reached, and it is not known whether it was granted: ask again. Of many: 0 all are stored, or were so
@@ -122,11 +135,14 @@ func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
 	if o.request != "" && makegood.CheckJobID(o.request) != nil {
 		return exit(codeUsage, fmt.Errorf("--request %.140q: want what the id of a job may be", o.request))
 	}
+	if o.journal != "" && o.request == "" {
+		return exit(codeUsage, errors.New("--journal needs --request: a job whose answer was not written down is asked again, by that name"))
+	}
 	c, err := o.client(cmd)
 	if err != nil {
 		return err
 	}
-	if len(args) == 1 && args[0] != "-" && !o.dryRun {
+	if len(args) == 1 && args[0] != "-" && !o.dryRun && o.journal == "" {
 		return o.doOne(cmd, c, args[0], a)
 	}
 	targets, err := o.targets(cmd, c, args)
@@ -134,23 +150,62 @@ func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
 		return err
 	}
 	run := newManyRun(cmd, a.name, o.json, len(targets), pace)
-	if o.dryRun {
-		run.tally.DryRun = true
-		return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
-			if a.plan != nil {
-				plan, err := a.plan(ctx, c, t.id, o.request)
-				return planned(t.id, plan, err)
-			}
-			return a.foresee(ctx, c, t)
+	if !o.dryRun {
+		return o.doMany(cmd, c, a, run, targets)
+	}
+	run.tally.DryRun = true
+	return each(cmd.Context(), run, bulk.Each(targets), func(ctx context.Context, t target) outcome {
+		if a.plan != nil {
+			plan, err := a.plan(ctx, c, t.id, o.request)
+			return planned(t.id, plan, err)
+		}
+		return a.foresee(ctx, c, t)
+	})
+}
+
+// doMany asks the jobs that have not answered yet, if the user means it.
+func (o *manyOptions) doMany(cmd *cobra.Command, c *client.Client, a asked, run *manyRun, targets []target) error {
+	work, err := o.begin(cmd, a, run, targets)
+	if err != nil {
+		return exit(codeUsage, fmt.Errorf("--journal %s: %w", o.journal, err))
+	}
+	if err = o.confirm(cmd, a.name, work.Progress().Left()); err == nil {
+		err = run.through(cmd.Context(), func(heard func(outcome) error) error {
+			return work.Carry(cmd.Context(), run.pace, func(ctx context.Context, id string) bulk.Answer {
+				return bulk.AnswerOf(a.one(ctx, c, id, o.request))
+			}, func(id string, a bulk.Answer) error { return heard(outcomeOf(id, a)) })
 		})
 	}
-	if err := o.confirm(cmd, a.name, len(targets)); err != nil {
-		return err
+	return errors.Join(err, work.Close())
+}
+
+// begin begins what is asked, or goes on with it where a journal has answers, which it counts.
+func (o *manyOptions) begin(cmd *cobra.Command, a asked, run *manyRun, targets []target) (*bulk.Run, error) {
+	order := bulk.Order{Name: o.request}
+	for _, t := range targets {
+		order.Jobs = append(order.Jobs, t.id)
 	}
-	return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
-		job, err := a.one(ctx, c, t.id, o.request)
-		return outcomeOf(t.id, job, err)
-	})
+	if o.journal == "" {
+		return bulk.Begin(order), nil
+	}
+	words, err := json.Marshal(a.words)
+	if err != nil {
+		return nil, err
+	}
+	order.Says = fmt.Sprintf("%s of %s, %s", a.name, cmp.Or(o.stackName(cmd), address(cmd)), words)
+	work, err := bulk.Resume(o.journal, order, func(id string, a bulk.Answer) { run.tally.add(outcomeOf(id, a)) })
+	if err != nil {
+		return nil, err
+	}
+	p := work.Progress()
+	run.total, run.tally.Before = p.Total(), p.Asked
+	if p.Damaged > 0 {
+		fmt.Fprintf(run.stderr, "--journal %s: %s cannot be read; their jobs are asked again\n", o.journal, thousands(p.Damaged, "line"))
+	}
+	if p.Asked > 0 {
+		fmt.Fprintf(run.stderr, "%s of %s answered before\n", grouped(p.Asked), thousands(p.Total(), "job"))
+	}
+	return work, nil
 }
 
 func (o *manyOptions) doOne(cmd *cobra.Command, c *client.Client, id string, a asked) error {
@@ -166,14 +221,14 @@ func (o *manyOptions) doOne(cmd *cobra.Command, c *client.Client, id string, a a
 }
 
 // pace reads --rate.
-func (o *manyOptions) pace(cmd *cobra.Command) (repair.Pace, error) {
+func (o *manyOptions) pace(cmd *cobra.Command) (bulk.Pace, error) {
 	return readPace(o.rate, o.stackName(cmd) != "")
 }
 
-func readPace(rate string, deployed bool) (repair.Pace, error) {
-	p := repair.Pace{AtOnce: atOnce, PerSecond: defaultRate}
+func readPace(rate string, deployed bool) (bulk.Pace, error) {
+	p := bulk.Pace{AtOnce: atOnce, PerSecond: defaultRate}
 	if deployed {
-		p = repair.Pace{AtOnce: stackAtOnce, PerSecond: defaultStackRate}
+		p = bulk.Pace{AtOnce: stackAtOnce, PerSecond: defaultStackRate}
 	}
 	if rate == "" {
 		return p, nil
@@ -244,7 +299,7 @@ func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome 
 	if t.state == "" || !a.byState {
 		var err error
 		if job, err = c.Look(ctx, t.id); err != nil {
-			return outcomeOf(t.id, job, err)
+			return outcomeOf(t.id, bulk.AnswerOf(job, err))
 		}
 	}
 	o := a.would(job)
@@ -256,7 +311,7 @@ func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome 
 func offered(ctx context.Context, c *client.Client, id, ask string) outcome {
 	offers, err := c.Offers(ctx, id)
 	if err != nil {
-		return outcomeOf(id, makegood.Job{}, err)
+		return outcomeOf(id, bulk.AnswerOf(makegood.Job{}, err))
 	}
 	o, there := domain.OfferOf(offers, ask)
 	foreseen := outcome{Job: id, State: offers.ProcessState, Outcome: granted, Would: o.Effect}
@@ -287,27 +342,33 @@ type manyRun struct {
 	asJSON         bool
 	stdout, stderr io.Writer
 	total          int
+	pace           bulk.Pace
 	tally          *tally
-	// lostAfter is how many failures in a row mean that the API answers no more.
-	lostAfter int
-	lost      int
+	// lost is how many requests in a row have failed: as many as are under way at once mean that the API answers no more.
+	lost int
 }
 
 // errLost: the API answers no more.
 var errLost = errors.New("the API does not answer")
 
-func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p repair.Pace) *manyRun {
+func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p bulk.Pace) *manyRun {
 	return &manyRun{
-		verb: verb, asJSON: asJSON, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), total: total,
-		tally: newTally(verb), lostAfter: p.AtOnce,
+		verb: verb, asJSON: asJSON, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), total: total, pace: p, tally: newTally(verb),
 	}
 }
 
-// through does it to all, prints each outcome and then the summary, and returns the exit code for these.
-func through[T any](ctx context.Context, r *manyRun, items iter.Seq2[T, error], p repair.Pace, do func(context.Context, T) outcome) error {
+// each does it to each of items.
+func each[T any](ctx context.Context, r *manyRun, items iter.Seq2[T, error], do func(context.Context, T) outcome) error {
+	return r.through(ctx, func(heard func(outcome) error) error {
+		return bulk.Do(ctx, items, r.pace, do, func(_ T, o outcome) error { return heard(o) })
+	})
+}
+
+// through carries it out, prints each outcome that is heard and then the summary, and returns the exit code for these.
+func (r *manyRun) through(ctx context.Context, carry func(heard func(outcome) error) error) error {
 	began := time.Now()
 	progress := newBar(ctx, r.stderr, r.total)
-	err := repair.Do(ctx, items, p, do, func(_ T, o outcome) error {
+	err := carry(func(o outcome) error {
 		progress.ended(r.tally.Jobs + 1)
 		return r.hear(o)
 	})
@@ -317,16 +378,6 @@ func through[T any](ctx context.Context, r *manyRun, items iter.Seq2[T, error], 
 		return printed
 	}
 	return r.ended(err)
-}
-
-func each(targets []target) iter.Seq2[target, error] {
-	return func(yield func(target, error) bool) {
-		for _, t := range targets {
-			if !yield(t, nil) {
-				return
-			}
-		}
-	}
 }
 
 // hear counts and prints the outcome of a job.
@@ -342,7 +393,7 @@ func (r *manyRun) hear(o outcome) error {
 	if o.all {
 		return errors.New(o.Reason)
 	}
-	if r.lost++; r.lost >= r.lostAfter {
+	if r.lost++; r.lost >= r.pace.AtOnce {
 		return errLost
 	}
 	return nil

@@ -44,8 +44,9 @@ type crowd struct {
 	engine *embedded.Engine
 	url    string
 	mu     sync.Mutex
-	// applied counts the requests that changed a job, by verb and job.
+	// applied counts the requests that changed a job, by verb and job; asked all that were made.
 	applied map[string]int
+	asked   int
 }
 
 // Enabled, Handle, WithAttrs and WithGroup make it the API's log.
@@ -58,9 +59,12 @@ func (c *crowd) Handle(_ context.Context, r slog.Record) error {
 		said[a.Key] = a.Value.String()
 		return true
 	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.Message == "request" {
+		c.asked++
+	}
 	if r.Message == "request" && said["verdict"] == "applied" {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.applied[said["verb"]+" "+said["job"]]++
 	}
 	return nil
@@ -74,6 +78,13 @@ func (c *crowd) most() (all, same int) {
 		all, same = all+n, max(same, n)
 	}
 	return all, same
+}
+
+// requests returns how many requests were made.
+func (c *crowd) requests() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked
 }
 
 // newCrowd is a process with so many jobs of each workflow: approvals-0 and so on wait, broken-0 and so on are in Error.
@@ -301,10 +312,7 @@ func (c *crowd) start(t *testing.T, ids []string, args ...string) (*exec.Cmd, *b
 func TestCutOffTheSameCommandGoesOnAndDoesNothingTwice(t *testing.T) {
 	const jobs, before = 120, 30
 	c := newCrowd(t, 0, jobs)
-	var ids []string
-	for i := range jobs {
-		ids = append(ids, fmt.Sprintf("broken-%d", i))
-	}
+	ids := brokenIDs(jobs)
 	command, out := c.start(t, ids, "resubmit", "-", "--request", "monday", "--rate", "200/s", "--json")
 	for range before {
 		_, err := out.ReadString('\n')

@@ -1,19 +1,18 @@
 package command
 
 import (
-	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // newReschedule makes the verb that moves the start of a job.
 func newReschedule() *cobra.Command {
-	const short = "Move the start of a job that has not begun"
+	short := domain.VerbOf(string(makegood.VerbReschedule)).Says
 	var o manyOptions
 	var at string
 	cmd := &cobra.Command{
@@ -35,9 +34,7 @@ has passed is at once; one more than ` + makegood.MaxStartDelay.String() + ` ahe
 			if err != nil {
 				return err
 			}
-			return o.do(cmd, args, askedOf(makegood.VerbReschedule, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, api.Request{Verb: makegood.VerbReschedule, StartAt: startAt, Name: request})
-			}))
+			return o.do(cmd, args, askedOf(api.Request{Verb: makegood.VerbReschedule, StartAt: startAt}))
 		},
 	}
 	o.flags(cmd)

@@ -13,13 +13,14 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // newResubmit makes the verb that lets a job go on, perhaps by another definition or with another input.
 func newResubmit() *cobra.Command {
-	const short = "Go on from what failed, or start an undone job again"
+	short := domain.VerbOf(string(makegood.VerbResubmit)).Says
 	var o manyOptions
 	var reason, definition, input string
 	cmd := &cobra.Command{
@@ -46,11 +47,7 @@ would become of each step. Of the filters of list, --definition is called --from
 				}
 				r.Input = value
 			}
-			asks := askedOf(makegood.VerbResubmit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				r := r
-				r.Name = request
-				return c.Request(ctx, id, r)
-			})
+			asks := askedOf(r)
 			asks.ofJob = string(makegood.VerbResubmit) // The direction in which it goes on is none of its state.
 			if r.Definition != "" || r.Input != nil {
 				asks.plan = func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error) {
@@ -85,7 +82,7 @@ func readInput(cmd *cobra.Command, args []string, input string) (json.RawMessage
 func planned(id string, plan makegood.Plan, err error) outcome {
 	switch {
 	case err != nil:
-		return outcomeOf(id, makegood.Job{}, err)
+		return outcomeOf(id, bulk.AnswerOf(makegood.Job{}, err))
 	case plan.Existed:
 		return outcome{Job: id, Outcome: duplicate, Plan: &plan}
 	}
@@ -123,7 +120,7 @@ func printPlan(w io.Writer, plan makegood.Plan) {
 
 // newEdit makes the verb that gives a job another timeout.
 func newEdit() *cobra.Command {
-	const short = "Give a job another timeout"
+	short := domain.VerbOf(string(makegood.VerbEdit)).Says
 	var o manyOptions
 	var timeout, reason string
 	cmd := &cobra.Command{
@@ -144,9 +141,7 @@ when it is resubmitted; also in later rounds, and under another definition. From
 			if err != nil {
 				return exit(codeUsage, fmt.Errorf("--timeout: %w", err))
 			}
-			return o.do(cmd, args, askedOf(makegood.VerbEdit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, api.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason, Name: request})
-			}))
+			return o.do(cmd, args, askedOf(api.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason}))
 		},
 	}
 	o.flags(cmd)

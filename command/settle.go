@@ -95,7 +95,7 @@ step that is done or settled already.` + manyHelp,
 			}
 			at := api.StepRef{Step: args[len(args)-1], Undo: s.undo, Round: s.round}
 			return o.do(cmd, args[:len(args)-1], asked{
-				name: "settle",
+				name: "settle", words: []any{at, says},
 				one: func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
 					named := says
 					named.Name = request

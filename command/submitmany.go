@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/batch"
+	"github.com/makegood-dev/makegood/internal/bulk"
 )
 
 // stdinName is what standard input is called, in messages and in the ids of lines that have none.
@@ -49,9 +50,8 @@ func submitMany(cmd *cobra.Command, o submitOptions) error {
 		return exit(codeFailed, fmt.Errorf("read %s again: %w", name, err))
 	}
 	run := newManyRun(cmd, "submit", o.json, checked.Lines, pace)
-	return through(cmd.Context(), run, batch.EachSubmission(name, file), pace, func(ctx context.Context, line batch.Submission) outcome {
-		job, err := c.Submit(ctx, line.Submission)
-		got := outcomeOf(line.ID, job, err)
+	return each(cmd.Context(), run, batch.EachSubmission(name, file), func(ctx context.Context, line batch.Submission) outcome {
+		got := outcomeOf(line.ID, bulk.AnswerOf(c.Submit(ctx, line.Submission)))
 		got.Line = line.Number
 		return got
 	})

@@ -11,8 +11,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/plain"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // The outcomes of one of many.
@@ -58,15 +58,14 @@ func (o outcome) named() string {
 	return o.Job
 }
 
-// outcomeOf returns what an answer of the client says.
-func outcomeOf(id string, job makegood.Job, err error) outcome {
-	o, reason, answered := repair.OutcomeOf(job, err)
-	if !answered {
-		_, all := errors.AsType[*api.InvalidError](err)
-		return outcome{Job: id, Outcome: broke, Reason: plain.Line(err.Error()), all: all}
+// outcomeOf returns what the answer of a job says.
+func outcomeOf(id string, a bulk.Answer) outcome {
+	if a.Outcome == "" {
+		_, all := errors.AsType[*api.InvalidError](a.Err)
+		return outcome{Job: id, Outcome: broke, Reason: plain.Line(a.Err.Error()), all: all}
 	}
-	words := map[repair.Outcome]string{repair.Granted: granted, repair.Already: duplicate, repair.Refused: refused}
-	return outcome{Job: id, Outcome: words[o], Reason: plain.Line(reason), State: job.ProcessState}
+	words := map[bulk.Outcome]string{bulk.Granted: granted, bulk.Already: duplicate, bulk.Refused: refused}
+	return outcome{Job: id, Outcome: words[a.Outcome], Reason: plain.Line(a.Reason), State: a.State}
 }
 
 // tally counts the outcomes of many.
@@ -78,6 +77,8 @@ type tally struct {
 	Refused   int     `json:"refused"`
 	Failed    int     `json:"failed"`
 	Seconds   float64 `json:"seconds"`
+	// Before is how many of them had answered an earlier run.
+	Before int `json:"before,omitempty"`
 	// DryRun: the outcomes are foreseen. The command had no effect.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Reasons say why, the most frequent first.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/page"
-	"github.com/makegood-dev/makegood/internal/repair"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
@@ -63,7 +63,7 @@ func ui(cmd *cobra.Command, name, addr string) error {
 	}
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, false)
 	shown := page.New(page.Config{
-		Jobs: asks, Repairs: repair.New(asks, logger), Where: "stack " + name, Flags: "--stack " + name, Interval: uiInterval, Scans: true,
+		Jobs: asks, Repairs: bulk.New(asks, logger), Where: "stack " + name, Flags: "--stack " + name, Interval: uiInterval, Scans: true,
 		Host: "127.0.0.1", Logger: logger,
 	})
 	// Streams would keep the server from ending.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,9 +176,14 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // newVerb makes the verb that asks for a verb of the table.
-func newVerb(verb makegood.Verb, short string) *cobra.Command {
+func newVerb(verb makegood.Verb) *cobra.Command {
+	short := domain.VerbOf(string(verb)).Says
 	var o manyOptions
 	var reason string
+	state := makegood.JobError
+	if machine.RuleFor(verb, state).Effect == machine.Refuses {
+		state = makegood.JobProcessing
+	}
 	cmd := &cobra.Command{
 		Use:   string(verb) + " ID...",
 		Short: short,
@@ -185,11 +191,9 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
 		Example: fmt.Sprintf(`  makegood %[1]s order-17 --reason 'the customer called'
   makegood %[1]s order-17 order-18 --json
   makegood %[1]s --state %[2]s --workflow order --dry-run
-  makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, usualState(verb)),
+  makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, state),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.do(cmd, args, askedOf(verb, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
-				return c.Request(ctx, id, api.Request{Verb: verb, Reason: reason, Name: request})
-			}))
+			return o.do(cmd, args, askedOf(api.Request{Verb: verb, Reason: reason}))
 		},
 	}
 	o.flags(cmd)
@@ -198,19 +202,9 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
 	return cmd
 }
 
-// usualState is a state in which a verb is granted, for its example.
-func usualState(verb makegood.Verb) makegood.ProcessState {
-	for _, s := range []makegood.ProcessState{makegood.JobError, makegood.JobProcessing} {
-		if machine.RuleFor(verb, s).Effect != machine.Refuses {
-			return s
-		}
-	}
-	panic(fmt.Sprintf("command: %s is granted in neither Error nor Processing", verb))
-}
-
 // reasonKept says what becomes of a verb's reason: the history keeps it, and the job itself why it is undone.
 func reasonKept(verb makegood.Verb) string {
-	if verb == makegood.VerbCancel || verb == makegood.VerbUndo || verb == makegood.VerbRedo {
+	if domain.VerbOf(string(verb)).Turns {
 		return "it is kept with a job that it turns round, and in its history"
 	}
 	return "it is kept in the history of the job"
@@ -218,15 +212,13 @@ func reasonKept(verb makegood.Verb) string {
 
 // newVerbs makes one verb for each of the table.
 func newVerbs() []*cobra.Command {
-	return []*cobra.Command{
-		newVerb(makegood.VerbCancel, "Undo what was done, and end Cancelled"),
-		newResubmit(),
-		newVerb(makegood.VerbUndo, "Undo what was done, and end Undone"),
-		newVerb(makegood.VerbRedo, "Undo what was done, and then begin again in a new round"),
-		newVerb(makegood.VerbForward, "Go forward again, where nothing was undone yet"),
-		orAsAWhole(makegood.VerbPause, newVerb(makegood.VerbPause, "Start nothing new; what runs runs on")),
-		orAsAWhole(makegood.VerbResume, newVerb(makegood.VerbResume, "Take a pause back")),
+	all := []*cobra.Command{newResubmit(), newReschedule(), newEdit(), orAsAWhole(makegood.VerbPause), orAsAWhole(makegood.VerbResume)}
+	for _, verb := range domain.Verbs() {
+		if !slices.ContainsFunc(all, func(cmd *cobra.Command) bool { return cmd.Name() == string(verb) }) {
+			all = append(all, newVerb(verb))
+		}
 	}
+	return all
 }
 
 // grantedIn says what the table of verbs says.

@@ -28,12 +28,12 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/page"
-	"github.com/makegood-dev/makegood/internal/repair"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/telemetry"
 )
@@ -238,10 +238,10 @@ func (o Options) logger() *slog.Logger {
 
 // page returns the page of these jobs, with the API beside it.
 func (o Options) page(handler http.Handler, jobs *control.Service) (*page.Page, error) {
-	repairs := repair.New(jobs, o.logger())
+	repairs := bulk.New(jobs, o.logger())
 	if o.Dir != "" {
 		var err error
-		if repairs, err = repair.Open(jobs, filepath.Join(o.Dir, repair.Folder), o.logger()); err != nil {
+		if repairs, err = bulk.Open(jobs, filepath.Join(o.Dir, bulk.Folder), o.logger()); err != nil {
 			return nil, err
 		}
 	}

@@ -43,6 +43,33 @@ func Verbs() []makegood.Verb {
 	}
 }
 
+// Verb describes a verb to people: Label is the text of its button, and Says its effect.
+type Verb struct {
+	Label, Says string
+	// Turns: it turns the job round. AtOnce: one click is enough, since it can be reverted, or would be done anyhow.
+	Turns, AtOnce bool
+	// Flag is an example of the flag that it needs; empty: it needs none, and the page asks it of many jobs.
+	Flag string
+}
+
+var verbs = map[makegood.Verb]Verb{
+	makegood.VerbCancel:     {Label: "Cancel", Says: "Undo what was done, and end Cancelled", Turns: true},
+	makegood.VerbUndo:       {Label: "Undo", Says: "Undo what was done, and end Undone", Turns: true},
+	makegood.VerbResubmit:   {Label: "Resubmit", Says: "Go on from what failed, or start an undone job again"},
+	makegood.VerbPause:      {Label: "Pause", Says: "Start nothing new; what runs runs on", AtOnce: true},
+	makegood.VerbResume:     {Label: "Resume", Says: "Take a pause back", AtOnce: true},
+	makegood.VerbReschedule: {Label: "Reschedule", Says: "Move the start of a job that has not begun", Flag: "--at 2026-01-31T09:00:00Z"},
+	makegood.VerbEdit:       {Label: "Edit timeout", Says: "Give a job another timeout", Flag: "--timeout 2h"},
+	makegood.VerbRedo:       {Label: "Undo and begin again", Says: "Undo what was done, and then begin again in a new round", Turns: true},
+	makegood.VerbForward:    {Label: "Go forward again", Says: "Go forward again, where nothing was undone yet"},
+	AskWake:                 {Label: "Wake", AtOnce: true},
+	AskSettleDone:           {Label: "Settle as done"},
+	AskSettleSkipped:        {Label: "Settle as skipped"},
+}
+
+// VerbOf returns the description of a verb, or of a request of the page; that of another ask is empty.
+func VerbOf(ask string) Verb { return verbs[makegood.Verb(ask)] }
+
 // SettledAs returns the states that a step can be settled as.
 func SettledAs() []makegood.StepState {
 	return []makegood.StepState{makegood.StepDone, makegood.StepSkipped, makegood.StepNotDone}

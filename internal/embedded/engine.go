@@ -53,7 +53,7 @@ const (
 // Beside are the folders that may stand beside the store, and belong to it.
 func Beside() []string { return []string{filepayload.Folder, repairsFolder} }
 
-// repairsFolder is that of internal/repair, which is above this package.
+// repairsFolder is that of internal/bulk, which is above this package.
 const repairsFolder = "repairs"
 
 const (

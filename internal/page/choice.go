@@ -12,11 +12,11 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/protocol"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 // choice is a set of jobs and a request to make of each: the parameters of a dry run.
@@ -37,24 +37,24 @@ type choice struct {
 }
 
 // bulkAsks are the requests that may be made of many jobs here, with their labels.
-var bulkAsks = slices.Concat(bulkVerbs, bulkSettles, []order{{askAnswer, "Answer"}})
+var bulkAsks = slices.Concat(bulkVerbs(), bulkSettles, []order{{askAnswer, "Answer"}})
 
-// bulkVerbs are the verbs of jobs, bulkSettles the requests for steps.
-var (
-	bulkVerbs = []order{
-		{string(makegood.VerbResubmit), "Resubmit"},
-		{string(makegood.VerbCancel), "Cancel"},
-		{string(makegood.VerbUndo), "Undo"},
-		{string(makegood.VerbRedo), "Undo and begin again"},
-		{string(makegood.VerbForward), "Go forward again"},
-		{string(makegood.VerbPause), "Pause"},
-		{string(makegood.VerbResume), "Resume"},
+// bulkSettles are the requests for steps.
+var bulkSettles = []order{{domain.AskSettleDone, domain.VerbOf(domain.AskSettleDone).Label}, {domain.AskSettleSkipped, domain.VerbOf(domain.AskSettleSkipped).Label}}
+
+// bulkVerbs are the verbs of jobs: the most likely first, those of one click last.
+func bulkVerbs() (asks []order) {
+	for _, verb := range domain.Verbs() {
+		if v := domain.VerbOf(string(verb)); v.Flag == "" {
+			asks = append(asks, order{string(verb), v.Label})
+		}
 	}
-	bulkSettles = []order{
-		{domain.AskSettleDone, "Settle as done"},
-		{domain.AskSettleSkipped, "Settle as skipped"},
+	place := func(o order) int {
+		return boolRank(o.Value != string(makegood.VerbResubmit)) + boolRank(domain.VerbOf(o.Value).AtOnce)
 	}
-)
+	slices.SortStableFunc(asks, func(a, b order) int { return place(a) - place(b) })
+	return asks
+}
 
 // askAnswer gives an approval an answer.
 const askAnswer = "answer"
@@ -67,12 +67,7 @@ func (c choice) Verb() string {
 	if c.Ask == askAnswer {
 		return "Answer " + strconv.Quote(c.Answer) + " to"
 	}
-	for _, a := range bulkAsks {
-		if a.Value == c.Ask {
-			return a.Says
-		}
-	}
-	return c.Ask
+	return cmp.Or(domain.VerbOf(c.Ask).Label, c.Ask)
 }
 
 // Settles reports whether a step is settled.
@@ -197,7 +192,7 @@ func (c choice) jobs(ctx context.Context, jobs api.Reader, seen time.Time) (foun
 		if c.NoStep && len(l.Steps) > 0 || c.NoKind && l.Kind != "" || l.StoppedAt != nil && l.StoppedAt.After(seen) {
 			continue
 		}
-		if len(found) == repair.MaxJobs {
+		if len(found) == bulk.MaxJobs {
 			return found, true, nil
 		}
 		found = append(found, l)

@@ -21,7 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
-	"github.com/makegood-dev/makegood/internal/repair"
+	"github.com/makegood-dev/makegood/internal/bulk"
 )
 
 var (
@@ -181,11 +181,11 @@ func TestARepairGoesOnWithTheNextEngineOnTheFolder(t *testing.T) {
 	}
 	stop()
 	// What a page that was killed leaves: an order, and nothing of what came of it.
-	orders, err := repair.Open(dead{}, filepath.Join(dir, repair.Folder), slog.New(slog.DiscardHandler))
+	orders, err := bulk.Open(dead{}, filepath.Join(dir, bulk.Folder), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := repair.Order{Name: "repair-x", Says: "trip · charge", Verb: makegood.VerbResubmit, Reason: "mended", PerSecond: 1000, BeganAt: time.Now(), Jobs: ids}
+	o := bulk.Order{Name: "repair-x", Says: "trip · charge", Verb: makegood.VerbResubmit, Reason: "mended", PerSecond: 1000, BeganAt: time.Now(), Jobs: ids}
 	if _, err := orders.Begin(o); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestARepairGoesOnWithTheNextEngineOnTheFolder(t *testing.T) {
 }
 
 // dead is an API that nobody serves any more.
-type dead struct{ repair.Jobs }
+type dead struct{ bulk.Jobs }
 
 func (dead) Request(context.Context, string, api.Request) (makegood.Job, error) {
 	return makegood.Job{}, &api.UnreachableError{URL: "http://localhost", Err: errors.New("it was killed")}

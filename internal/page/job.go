@@ -239,14 +239,8 @@ func factsOf(s seen, line timeline) facts {
 func commandsOf(s seen, flags string) []string {
 	all := []string{"makegood get " + s.job.ID, "makegood watch " + s.job.ID}
 	for _, o := range s.offers.Verbs {
-		switch verb := makegood.Verb(o.Ask); {
-		case !o.Granted() || o.Ask == domain.AskWake:
-		case verb == makegood.VerbReschedule:
-			all = append(all, "makegood reschedule "+s.job.ID+" --start 2026-01-31T09:00:00Z")
-		case verb == makegood.VerbEdit:
-			all = append(all, "makegood edit "+s.job.ID+" --timeout 2h")
-		default:
-			all = append(all, "makegood "+o.Ask+" "+s.job.ID)
+		if o.Granted() && o.Ask != domain.AskWake {
+			all = append(all, strings.TrimSpace("makegood "+o.Ask+" "+s.job.ID+" "+domain.VerbOf(o.Ask).Flag))
 		}
 	}
 	for i := range all {

@@ -119,12 +119,12 @@ func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	if !known {
 		return a, &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("A job has no action %.40q.", ask)}
 	}
-	a.Head = strings.TrimSuffix(labels[ask], "…") + " " + s.job.ID
+	a.Head = domain.VerbOf(ask).Label + " " + s.job.ID
 	a.Effect = o.Effect
 	if !o.Granted() {
 		a.Refused = o.Reason
 	}
-	if ask == string(makegood.VerbCancel) || ask == string(makegood.VerbUndo) || ask == string(makegood.VerbRedo) {
+	if domain.VerbOf(ask).Turns {
 		a.Undoes, a.Keeps = undoes(s)
 	}
 	return a, nil

@@ -10,6 +10,7 @@ import (
 
 // verb is a possible request, with its effect, or the reason for its refusal.
 type verb struct {
+	// Label is the text of the button; one with dots leads to a page.
 	Label, ID string
 	// Href is the page of the verb; empty: a form to Post requests it at once.
 	Href, Post string
@@ -19,16 +20,6 @@ type verb struct {
 	// Proposed: it is the most likely choice.
 	Proposed bool
 }
-
-// labels are the texts of buttons. One with dots leads to a page.
-var labels = map[string]string{
-	string(makegood.VerbCancel): "Cancel…", string(makegood.VerbUndo): "Undo…", string(makegood.VerbResubmit): "Resubmit…", string(makegood.VerbPause): "Pause",
-	string(makegood.VerbResume): "Resume", string(makegood.VerbReschedule): "Reschedule…", string(makegood.VerbEdit): "Edit timeout…",
-	string(makegood.VerbRedo): "Undo and begin again…", string(makegood.VerbForward): "Go forward again…", domain.AskWake: "Wake",
-}
-
-// atOnce are the verbs of one click: each can be reverted, or does what would be done anyhow.
-var atOnce = []string{string(makegood.VerbPause), string(makegood.VerbResume), domain.AskWake}
 
 // verbsOf are all verbs of a job: the allowed ones first, and one proposed.
 func verbsOf(s seen) []verb {
@@ -77,12 +68,11 @@ func withEditedInput(s seen) (all []verb) {
 }
 
 func verbOf(s seen, o makegood.Offer) verb {
-	v := verb{Label: labels[o.Ask], ID: "verb-" + o.Ask, Says: o.Effect}
+	of := domain.VerbOf(o.Ask)
 	path := "jobs/" + s.job.ID + "/ask/" + o.Ask
-	if slices.Contains(atOnce, o.Ask) {
-		v.Post = path
-	} else {
-		v.Href = path
+	v := verb{Label: of.Label + "…", ID: "verb-" + o.Ask, Says: o.Effect, Href: path}
+	if of.AtOnce {
+		v.Label, v.Href, v.Post = of.Label, "", path
 	}
 	if !o.Granted() {
 		v.Refused, v.Says = true, o.Reason

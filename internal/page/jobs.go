@@ -50,7 +50,7 @@ func (d jobsData) Empty() bool {
 }
 
 // Asks are the verbs that the bar below the list has for the selected jobs.
-func (jobsData) Asks() []order { return bulkVerbs }
+func (jobsData) Asks() []order { return bulkVerbs() }
 
 // ByID reports whether the rows were found by the beginning of their ids.
 func (d jobsData) ByID() bool {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/origin"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 const (
@@ -51,7 +51,7 @@ type Config struct {
 	// Scans: a list of ended jobs reads everything, for money, so it is shown on request only.
 	Scans bool
 	// Repairs carries out requests for many jobs; Close closes it. Nil: one without storage.
-	Repairs *repair.Keeper
+	Repairs *bulk.Keeper
 	// Visitor returns the visitor and their rights. Nil: there is no login, and every visitor may do everything.
 	Visitor func(*http.Request) Visitor
 	// Caller returns the author of a request, for the record. Nil, and empty: the author is not known.
@@ -85,7 +85,7 @@ var apiPaths = []string{"/api/", "/healthz", "/readyz", "/complete/", "/metrics"
 // Page answers requests of browsers, and passes those of the API on. Its methods are safe for concurrent use.
 type Page struct {
 	Config
-	repairs *repair.Keeper
+	repairs *bulk.Keeper
 	handler http.Handler
 	// shells are parsed when they are first shown: two megabytes that an engine without readers of its page need not keep.
 	shells map[string]func() shell
@@ -112,7 +112,7 @@ func New(c Config) *Page {
 		c.Now = time.Now
 	}
 	if c.Repairs == nil {
-		c.Repairs = repair.New(c.Jobs, c.Logger)
+		c.Repairs = bulk.New(c.Jobs, c.Logger)
 	}
 	if c.Caller == nil {
 		c.Caller = func(*http.Request) string { return "" }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/protocol"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 )
 
 // rates are how many jobs a second a repair may ask.
-var rates = []int{1, 10, repair.DefaultPerSecond, 200, repair.MaxPerSecond}
+var rates = []int{1, 10, bulk.DefaultPerSecond, 200, bulk.MaxPerSecond}
 
 // dryRunData is the expected outcome of a request to many jobs.
 type dryRunData struct {
@@ -72,7 +72,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 	}
 	d := dryRunData{
 		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + protocol.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
-		Rates: rates, Rate: repair.DefaultPerSecond,
+		Rates: rates, Rate: bulk.DefaultPerSecond,
 	}
 	if c.Settles() {
 		d.Others = bulkSettles
@@ -191,7 +191,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, &api.InvalidError{Message: "seen: want when the dry run was looked at"}
 	}
-	rate, err := strconv.Atoi(cmp.Or(r.PostForm.Get("rate"), strconv.Itoa(repair.DefaultPerSecond)))
+	rate, err := strconv.Atoi(cmp.Or(r.PostForm.Get("rate"), strconv.Itoa(bulk.DefaultPerSecond)))
 	if err != nil {
 		return nil, &api.InvalidError{Message: "rate: want how many jobs a second"}
 	}
@@ -204,7 +204,7 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if more {
-		return nil, &api.InvalidError{Message: "These are more than " + many(repair.MaxJobs, "job") + ", which is what one repair takes: narrow the filter, or use the command."}
+		return nil, &api.InvalidError{Message: "These are more than " + many(bulk.MaxJobs, "job") + ", which is what one repair takes: narrow the filter, or use the command."}
 	}
 	order := c.order(name, reason, float64(rate), found)
 	order.By, order.BeganAt = fitting(p.Caller(r)), p.Now().UTC()
@@ -216,8 +216,8 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 }
 
 // order is the repair to carry out.
-func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed) repair.Order {
-	o := repair.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond}
+func (c choice) order(name, reason string, perSecond float64, jobs []api.Listed) bulk.Order {
+	o := bulk.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond}
 	if c.Ask == askAnswer {
 		o.Step, o.Undo, o.Answer = c.Step, c.Undo, c.Answer
 	} else if c.Settles() {
@@ -260,7 +260,7 @@ func (d progressData) Shown() repairView { return d.repairView }
 
 // repairView is a repair for the template.
 type repairView struct {
-	repair.Progress
+	bulk.Progress
 	Now time.Time
 }
 
@@ -270,9 +270,9 @@ func (v repairView) Verb() string {
 	case v.Answer != "":
 		return choice{Ask: askAnswer, Answer: v.Answer}.Verb()
 	case v.Progress.Verb == "" && v.Skipped:
-		return "Settle as skipped"
+		return choice{Ask: domain.AskSettleSkipped}.Verb()
 	case v.Progress.Verb == "":
-		return "Settle as done"
+		return choice{Ask: domain.AskSettleDone}.Verb()
 	case v.Definition != "":
 		return "Resubmit by the current definition"
 	}
@@ -295,7 +295,7 @@ func (v repairView) Took() time.Duration { return v.EndedAt.Sub(v.BeganAt) }
 // repairing loads how far a repair is.
 func (p *Page) repairing(r *http.Request) (any, error) {
 	progress, err := p.repairs.Get(r.PathValue("name"))
-	if errors.Is(err, repair.ErrNone) {
+	if errors.Is(err, bulk.ErrNone) {
 		return nil, &problem{status: http.StatusNotFound, Head: "There is no such repair", Text: "No repair of this name is kept here: it was begun elsewhere, or is forgotten by now. Its effects are in its jobs."}
 	}
 	if err != nil {
@@ -308,7 +308,7 @@ func (p *Page) repairing(r *http.Request) (any, error) {
 func (p *Page) stopRepair(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	err := p.repairs.Stop(name)
-	if errors.Is(err, repair.ErrNone) {
+	if errors.Is(err, bulk.ErrNone) {
 		return nil, &problem{status: http.StatusNotFound, Head: "There is no such repair", Text: "No repair of this name is kept here."}
 	}
 	return goTo("repairs/" + name), err

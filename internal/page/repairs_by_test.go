@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/limits"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 type userKey struct{}
@@ -58,12 +58,12 @@ func TestARepairAsksAsWhoBeganItWhenThereIsNoBrowserAnyMore(t *testing.T) {
 	stop()
 
 	// What an engine leaves that was killed after a repair had begun; one of a release before says nothing of who began it.
-	orders, err := repair.Open(dead{}, filepath.Join(dir, repair.Folder), slog.New(slog.DiscardHandler))
+	orders, err := bulk.Open(dead{}, filepath.Join(dir, bulk.Folder), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, by := range map[string]string{"repair-mine": "grace", "repair-old": ""} {
-		o := repair.Order{Name: name, Says: "trip", Verb: makegood.VerbResubmit, By: by, PerSecond: 1000, BeganAt: time.Now(), Jobs: ids[:1]}
+		o := bulk.Order{Name: name, Says: "trip", Verb: makegood.VerbResubmit, By: by, PerSecond: 1000, BeganAt: time.Now(), Jobs: ids[:1]}
 		if by == "" {
 			o.Jobs = ids[1:2]
 		}
@@ -91,10 +91,10 @@ func TestARepairAsksAsWhoBeganItWhenThereIsNoBrowserAnyMore(t *testing.T) {
 
 // Who asks is named in every request of a repair, so a name that a request may not have begins none.
 func TestARepairIsNotBegunByANameThatNoRequestMayHave(t *testing.T) {
-	k := repair.New(dead{}, slog.New(slog.DiscardHandler))
+	k := bulk.New(dead{}, slog.New(slog.DiscardHandler))
 	defer k.Close()
 	for _, by := range []string{"a\nb", strings.Repeat("x", limits.MaxWhoBytes+1)} {
-		_, err := k.Begin(repair.Order{Name: "r", Verb: makegood.VerbResubmit, By: by, PerSecond: 1, Jobs: []string{"j"}})
+		_, err := k.Begin(bulk.Order{Name: "r", Verb: makegood.VerbResubmit, By: by, PerSecond: 1, Jobs: []string{"j"}})
 		if _, invalid := err.(*api.InvalidError); !invalid {
 			t.Errorf("by %.20q: got %v, want it refused", by, err)
 		}

@@ -62,7 +62,7 @@ var arrows = []arrow{
 	{"internal/tally", nil, nil},
 	{"internal/spend", []string{"internal/job"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
-	{"internal/repair", []string{".", "api", "internal/pause"}, []string{"github.com/gofrs/flock"}},
+	{"internal/bulk", []string{".", "api", "internal/pause"}, []string{"github.com/gofrs/flock"}},
 
 	// When a schedule fires: times, and no clock.
 	{"internal/schedule", []string{"."}, nil},
@@ -189,7 +189,7 @@ var arrows = []arrow{
 	{"internal/backup", []string{"internal/embedded", "internal/store/sqlitestore"}, nil},
 	{"internal/login", []string{".", "internal/origin"}, nil},
 	// The page: it knows the words of api, and nothing below them.
-	{"internal/page", []string{".", "api", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile", "internal/protocol"}, nil},
+	{"internal/page", []string{".", "api", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/bulk", "internal/timeline", "internal/workflowfile", "internal/protocol"}, nil},
 	{"lab/sim", []string{"*", "lab/oracle"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"lab/modelcheck", []string{".", "internal/job", "internal/machine", "internal/testkit/layers", "internal/store"}, nil},
@@ -244,7 +244,7 @@ var arrows = []arrow{
 	}},
 	{"engine", []string{
 		".", "agent", "api", "internal/agentrun", "internal/control", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/job",
-		"internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/workflowfile", "telemetry",
+		"internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/bulk", "internal/workflowfile", "telemetry",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.

@@ -1,4 +1,4 @@
-package repair_test
+package bulk_test
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/limits"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 const (
@@ -94,8 +94,8 @@ func (w *world) requests(id string) (granted int) {
 	return granted
 }
 
-func (w *world) order(name string) repair.Order {
-	return repair.Order{Name: name, Says: "order, charge", Verb: makegood.VerbResubmit, Reason: "the shop is open", PerSecond: 1000, BeganAt: time.Now(), Jobs: w.ids}
+func (w *world) order(name string) bulk.Order {
+	return bulk.Order{Name: name, Says: "order, charge", Verb: makegood.VerbResubmit, Reason: "the shop is open", PerSecond: 1000, BeganAt: time.Now(), Jobs: w.ids}
 }
 
 // gate lets so many requests through, and answers others as somebody who is not there, or with an error of its own.
@@ -120,12 +120,12 @@ func (g *gate) Request(ctx context.Context, id string, r api.Request) (makegood.
 	return g.Engine.Request(ctx, id, r)
 }
 
-func open(t *testing.T, jobs repair.Jobs, dir string) *repair.Keeper {
+func open(t *testing.T, jobs bulk.Jobs, dir string) *bulk.Keeper {
 	t.Helper()
-	k := repair.New(jobs, slog.New(slog.DiscardHandler))
+	k := bulk.New(jobs, slog.New(slog.DiscardHandler))
 	if dir != "" {
 		var err error
-		k, err = repair.Open(jobs, dir, slog.New(slog.DiscardHandler))
+		k, err = bulk.Open(jobs, dir, slog.New(slog.DiscardHandler))
 		check(t, err)
 	}
 	t.Cleanup(func() { check(t, k.Close()) })
@@ -133,7 +133,7 @@ func open(t *testing.T, jobs repair.Jobs, dir string) *repair.Keeper {
 }
 
 // until waits until an order is as wanted.
-func until(t *testing.T, k *repair.Keeper, name string, is func(repair.Progress) bool) repair.Progress {
+func until(t *testing.T, k *bulk.Keeper, name string, is func(bulk.Progress) bool) bulk.Progress {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -148,7 +148,7 @@ func until(t *testing.T, k *repair.Keeper, name string, is func(repair.Progress)
 	}
 }
 
-func ended(p repair.Progress) bool { return !p.Goes() }
+func ended(p bulk.Progress) bool { return !p.Goes() }
 
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -157,8 +157,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// Whoever is asked dies in the middle, whoever asks dies too, and of what came of it not a line is left: the next goes on, and no job is
-// granted the verb twice, though all of them have failed again meanwhile.
+// The engine dies in the middle, the Keeper dies too, and no answer is left in the journal. The next Keeper goes on,
+// and no job is granted the verb twice, though all of them have failed again meanwhile.
 func TestARepairGoesOnAfterAKillAndDoesNothingTwice(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestARepairGoesOnAfterAKillAndDoesNothingTwice(t *testing.T) {
 	first := open(t, door, dir)
 	_, err := first.Begin(w.order("repair-1"))
 	check(t, err)
-	p := until(t, first, "repair-1", func(p repair.Progress) bool { return p.Asked == 15 && p.Waits != "" })
+	p := until(t, first, "repair-1", func(p bulk.Progress) bool { return p.Asked == 15 && p.Waits != "" })
 	if p.Granted != 15 || !p.Goes() || !strings.Contains(p.Waits, "killed") || !p.Kept {
 		t.Errorf("got %+v, want 15 granted, and that nobody answers any more", p)
 	}
@@ -250,7 +250,7 @@ func TestARepairWaitsForWhoMayAsk(t *testing.T) {
 		k := open(t, g, t.TempDir())
 		_, err := k.Begin(w.order("r-expired"))
 		check(t, err)
-		p := until(t, k, "r-expired", func(p repair.Progress) bool { return p.Waits != "" })
+		p := until(t, k, "r-expired", func(p bulk.Progress) bool { return p.Waits != "" })
 		if p.Refused > 0 || !strings.Contains(p.Waits, "the token has expired") {
 			t.Fatalf("got %+v, want that it waits", p)
 		}
@@ -272,7 +272,7 @@ func TestAStoppedRepairStaysStopped(t *testing.T) {
 	check(t, err)
 	check(t, k.Stop("stop"))
 	check(t, k.Stop("stop"))
-	if err := k.Stop("other"); !errors.Is(err, repair.ErrNone) {
+	if err := k.Stop("other"); !errors.Is(err, bulk.ErrNone) {
 		t.Errorf("got %v of an order that there is not, want ErrNone", err)
 	}
 	check(t, k.Close())
@@ -289,9 +289,9 @@ func TestAnotherProcessLooksOnAndTakesOver(t *testing.T) {
 	first := open(t, &gate{Engine: w.Engine, through: 5}, dir)
 	_, err := first.Begin(w.order("shared"))
 	check(t, err)
-	until(t, first, "shared", func(p repair.Progress) bool { return p.Asked == 5 })
+	until(t, first, "shared", func(p bulk.Progress) bool { return p.Asked == 5 })
 	second := open(t, w.Engine, dir)
-	p := until(t, second, "shared", func(p repair.Progress) bool { return p.Asked == 5 })
+	p := until(t, second, "shared", func(p bulk.Progress) bool { return p.Asked == 5 })
 	var refused *api.RefusedError
 	if err := second.Stop("shared"); !p.Elsewhere || !errors.As(err, &refused) {
 		t.Errorf("got %+v, %v, want that another process carries it out", p, err)
@@ -320,11 +320,11 @@ func TestADamagedJobKeepsNoOtherWaiting(t *testing.T) {
 // What cannot be an order begins nothing.
 func TestABadOrderIsRefused(t *testing.T) {
 	k := open(t, nil, "")
-	good := repair.Order{Name: "n", Verb: makegood.VerbResubmit, PerSecond: 1, Jobs: []string{"a"}}
-	for what, spoil := range map[string]func(*repair.Order){
-		"a name with a slash": func(o *repair.Order) { o.Name = "../n" }, "no jobs": func(o *repair.Order) { o.Jobs = nil },
-		"too many": func(o *repair.Order) { o.Jobs = make([]string, repair.MaxJobs+1) }, "no speed": func(o *repair.Order) { o.PerSecond = 0 },
-		"too fast": func(o *repair.Order) { o.PerSecond = repair.MaxPerSecond + 1 }, "a long reason": func(o *repair.Order) { o.Reason = strings.Repeat("x", limits.MaxReasonBytes+1) },
+	good := bulk.Order{Name: "n", Verb: makegood.VerbResubmit, PerSecond: 1, Jobs: []string{"a"}}
+	for what, spoil := range map[string]func(*bulk.Order){
+		"a name with a slash": func(o *bulk.Order) { o.Name = "../n" }, "no jobs": func(o *bulk.Order) { o.Jobs = nil },
+		"too many": func(o *bulk.Order) { o.Jobs = make([]string, bulk.MaxJobs+1) }, "no speed": func(o *bulk.Order) { o.PerSecond = 0 },
+		"too fast": func(o *bulk.Order) { o.PerSecond = bulk.MaxPerSecond + 1 }, "a long reason": func(o *bulk.Order) { o.Reason = strings.Repeat("x", limits.MaxReasonBytes+1) },
 	} {
 		o := good
 		spoil(&o)

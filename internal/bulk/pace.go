@@ -1,4 +1,4 @@
-package repair
+package bulk
 
 import (
 	"context"
@@ -50,6 +50,17 @@ func Do[T, R any](ctx context.Context, items iter.Seq2[T, error], p Pace, do fun
 		err = context.Cause(feed)
 	}
 	return err
+}
+
+// Each are the items of a list, for Do.
+func Each[T any](list []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range list {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
 }
 
 // give hands the items out, at their pace.

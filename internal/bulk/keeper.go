@@ -1,14 +1,4 @@
-// Package repair makes one request of many jobs in the background: at a bounded speed, with its progress to be looked
-// at, and going on after a crash of either side. It decides nothing about jobs, and finds none: callers give their ids.
-// Do, which makes the requests, serves the command's requests for many jobs, too.
-//
-// # Storage
-//
-// An order, the list of requests, is in a file on the disk before the first job is asked. The effects are in the jobs:
-// each is asked under the order's name, and a job grants a request of one name once (decision 0027), so a repeated
-// request has no second effect. The answer of each job is a line behind the order; a lost line costs a request that is
-// answered by "it is so already".
-package repair
+package bulk
 
 import (
 	"cmp"
@@ -16,15 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/pause"
 )
 
 // Folder is the name of the folder of orders in that of an engine.
@@ -49,72 +45,9 @@ const (
 	// firstPause and longestPause bound the wait before a request without an answer is repeated.
 	firstPause   = 500 * time.Millisecond
 	longestPause = 15 * time.Second
+	// askTimeout is how long a job may take to answer before it is asked again.
+	askTimeout = 30 * time.Second
 )
-
-// Order is a request and the jobs to make it of.
-type Order struct {
-	// Name is the name of the order, and of the request to each job.
-	Name string `json:"name"`
-	// Says describes the order for people.
-	Says string `json:"says"`
-	// Answer, if it is not empty, is the answer to Step, or its Undo, with Reason as why. Else Verb is asked of each job,
-	// for Reason; by Definition, where that is not empty (api.Request). With both empty, Step, or its Undo, is settled, as
-	// done or as Skipped.
-	Verb       makegood.Verb `json:"verb,omitempty"`
-	Definition string        `json:"definition,omitempty"`
-	Step       string        `json:"step,omitempty"`
-	Undo       bool          `json:"undo,omitempty"`
-	Skipped    bool          `json:"skipped,omitempty"`
-	Answer     string        `json:"answer,omitempty"`
-	Reason     string        `json:"reason,omitempty"`
-	// By is the author, which each job keeps with the request unless a login gives a better name; empty: not known.
-	By string `json:"by,omitempty"`
-	// PerSecond is how many jobs are asked in a second at most.
-	PerSecond float64   `json:"perSecond"`
-	BeganAt   time.Time `json:"beganAt"`
-	Jobs      []string  `json:"jobs"`
-}
-
-// Outcome is the outcome of asking a job.
-type Outcome string
-
-// The outcomes.
-const (
-	Granted Outcome = "granted"
-	// Already: it was so, or this order had asked before.
-	Already Outcome = "already"
-	Refused Outcome = "refused"
-)
-
-// Refusal is a job that was refused, and why.
-type Refusal struct{ Job, Reason string }
-
-// Progress is how far an order is.
-type Progress struct {
-	Order
-	// Asked is how many jobs have answered: Granted, Already and Refused together.
-	Asked, Granted, Already, Refused int
-	// Refusals are the first refusals.
-	Refusals []Refusal
-	// EndedAt is when all jobs had answered, or it was stopped; zero: it goes on. Stopped: by a person.
-	EndedAt time.Time
-	Stopped bool
-	// Elsewhere: another process carries it out.
-	Elsewhere bool
-	// Waits is why no answer comes; empty: answers come. The order asks again by itself.
-	Waits string
-	// Kept: it is in a file, and goes on after a restart.
-	Kept bool
-}
-
-// Goes reports whether it has not ended.
-func (p Progress) Goes() bool { return p.EndedAt.IsZero() }
-
-// Total is how many jobs it has.
-func (p Progress) Total() int { return len(p.Jobs) }
-
-// Left is how many jobs have not answered.
-func (p Progress) Left() int { return len(p.Jobs) - p.Asked }
 
 // Jobs takes the requests: a control.Service, or a *client.Client.
 type Jobs interface {
@@ -137,12 +70,12 @@ type Keeper struct {
 	runs sync.WaitGroup
 
 	mu    sync.Mutex
-	known map[string]*run
+	known map[string]*Run
 }
 
 // New returns a Keeper that keeps its orders in memory: they die with the process. Close it.
 func New(jobs Jobs, logger *slog.Logger) *Keeper {
-	k := &Keeper{jobs: jobs, logger: logger, known: map[string]*run{}}
+	k := &Keeper{jobs: jobs, logger: logger, known: map[string]*Run{}}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }
@@ -171,7 +104,7 @@ func (k *Keeper) Close() error {
 	for _, r := range k.known {
 		errs = append(errs, r.file.close())
 	}
-	k.known = map[string]*run{}
+	k.known = map[string]*Run{}
 	return errors.Join(errs...)
 }
 
@@ -184,19 +117,20 @@ func (k *Keeper) Begin(o Order) (Progress, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r := k.known[o.Name]; r != nil {
-		return r.snapshot(), nil
+		return r.Progress(), nil
 	}
 	if err := k.room(); err != nil {
 		return Progress{}, err
 	}
-	file, err := k.create(o)
-	if err != nil {
-		return Progress{}, fmt.Errorf("keep repair %s: %w", o.Name, err)
+	r := Begin(o)
+	if k.dir != "" {
+		if err := r.keep(k.path(o.Name)); err != nil {
+			return Progress{}, fmt.Errorf("keep repair %s: %w", o.Name, err)
+		}
 	}
-	r := &run{progress: Progress{Order: o, Kept: file != nil}, answered: map[string]bool{}, file: file}
 	k.known[o.Name] = r
 	k.carry(r)
-	return r.snapshot(), nil
+	return r.Progress(), nil
 }
 
 // check reports the mistakes in an order.
@@ -221,9 +155,9 @@ func (o Order) check() error {
 // room makes room for one more order: it forgets those that ended long ago.
 func (k *Keeper) room() error {
 	going := 0
-	var ended []*run
+	var ended []*Run
 	for _, r := range k.known {
-		if r.snapshot().Goes() {
+		if r.Progress().Goes() {
 			going++
 			continue
 		}
@@ -232,11 +166,11 @@ func (k *Keeper) room() error {
 	if going >= MaxRunning {
 		return &api.InvalidError{Message: fmt.Sprintf("%d repairs are under way, which is what is done at once: wait for one of them, or stop it", going)}
 	}
-	slices.SortFunc(ended, func(a, b *run) int { return b.progress.EndedAt.Compare(a.progress.EndedAt) })
+	slices.SortFunc(ended, func(a, b *Run) int { return b.progress.EndedAt.Compare(a.progress.EndedAt) })
 	for i, r := range ended {
 		if i >= maxKept || time.Since(r.progress.EndedAt) > keptFor {
 			delete(k.known, r.progress.Name)
-			k.forget(r)
+			k.forget(r.progress.Name)
 		}
 	}
 	return nil
@@ -250,7 +184,7 @@ func (k *Keeper) List() []Progress {
 	k.mu.Unlock()
 	list := make([]Progress, len(all))
 	for i, r := range all {
-		list[i] = r.snapshot()
+		list[i] = r.Progress()
 	}
 	slices.SortFunc(list, func(a, b Progress) int {
 		if a.Goes() != b.Goes() {
@@ -266,16 +200,16 @@ func (k *Keeper) List() []Progress {
 
 // Get returns an order. ErrNone.
 func (k *Keeper) Get(name string) (Progress, error) {
-	r, err := k.run(name)
+	r, err := k.find(name)
 	if err != nil {
 		return Progress{}, err
 	}
-	return r.snapshot(), nil
+	return r.Progress(), nil
 }
 
 // Stop begins no more requests of an order, for good; running ones are completed. ErrNone.
 func (k *Keeper) Stop(name string) error {
-	r, err := k.run(name)
+	r, err := k.find(name)
 	if err != nil {
 		return err
 	}
@@ -291,7 +225,7 @@ func (k *Keeper) Stop(name string) error {
 	return r.end(true)
 }
 
-func (k *Keeper) run(name string) (*run, error) {
+func (k *Keeper) find(name string) (*Run, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lookElsewhere()
@@ -300,4 +234,131 @@ func (k *Keeper) run(name string) (*run, error) {
 		return nil, ErrNone
 	}
 	return r, nil
+}
+
+// path returns the path of the journal of an order.
+func (k *Keeper) path(name string) string { return filepath.Join(k.dir, name+suffix) }
+
+// read reads the folder, and continues orders that have not ended.
+func (k *Keeper) read() error {
+	if err := os.MkdirAll(k.dir, privateDir); err != nil {
+		return err
+	}
+	names, err := fs.Glob(os.DirFS(k.dir), "*"+suffix)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range names {
+		k.take(strings.TrimSuffix(name, suffix))
+	}
+	return nil
+}
+
+// take loads an order, and carries it out if it goes on and no other process has it. The caller holds mu.
+func (k *Keeper) take(name string) {
+	r, err := load(k.path(name), func(o Order) error {
+		if o.Name != name {
+			return fmt.Errorf("it is of %.80q", o.Name)
+		}
+		return o.check()
+	}, func(string, Answer) {})
+	if err != nil {
+		k.logger.Warn("a repair cannot be read, and is left alone", "repair", name, "error", err)
+		return
+	}
+	k.known[name] = r
+	if r.file != nil {
+		k.carry(r)
+	}
+}
+
+// lookElsewhere reloads orders that another process carries out, and takes over those of a dead one. The caller holds
+// mu.
+func (k *Keeper) lookElsewhere() {
+	for name, old := range k.known {
+		if old.progress.Elsewhere {
+			k.take(name)
+		}
+	}
+}
+
+// forget removes the journal of an order.
+func (k *Keeper) forget(name string) {
+	if k.dir == "" {
+		return
+	}
+	path := k.path(name)
+	if err := errors.Join(os.Remove(path), os.Remove(path+lockSuffix)); err != nil {
+		k.logger.Warn("a repair that ended long ago could not be removed", "file", path, "error", err)
+	}
+}
+
+// carry carries an order out in the background.
+func (k *Keeper) carry(r *Run) {
+	ctx, cancel := context.WithCancel(k.ctx)
+	r.cancel = cancel
+	order := r.progress.Order
+	k.runs.Go(func() {
+		defer cancel()
+		err := r.Carry(ctx, Pace{AtOnce: atOnce, PerSecond: order.PerSecond},
+			func(_ context.Context, id string) Answer { return k.ask(ctx, r, order, id) }, func(string, Answer) error { return nil })
+		if err = errors.Join(err, r.through(ctx)); err != nil && ctx.Err() == nil {
+			r.waits(err.Error())
+			k.logger.Error("a repair stands still until the next start", "repair", order.Name, "error", err)
+		}
+	})
+}
+
+// ask asks a job until it answers, or ctx ends. A request that was sent is not cut off by that.
+func (k *Keeper) ask(ctx context.Context, r *Run, o Order, id string) Answer {
+	for rest := firstPause; ; rest = min(2*rest, longestPause) {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		said := k.guarded(within, o, id)
+		cancel()
+		if said.Err == nil {
+			r.waits("")
+			return said
+		}
+		r.waits(said.Err.Error())
+		if pause.For(ctx, rest) != nil {
+			return said
+		}
+	}
+}
+
+// guarded is once, and makes an error of a panic: the jobs run code of others, and a repair runs beside all other work.
+func (k *Keeper) guarded(ctx context.Context, o Order, id string) (said Answer) {
+	defer func() {
+		if value := recover(); value != nil {
+			said.Err = fmt.Errorf("panic: %v", value)
+			k.logger.ErrorContext(ctx, "a repair asked for what panicked, and asks again", "repair", o.Name, "job", id, "error", said.Err, "stack", string(debug.Stack()))
+		}
+	}()
+	return k.once(api.As(ctx, o.By), o, id)
+}
+
+// once asks a job.
+func (k *Keeper) once(ctx context.Context, o Order, id string) Answer {
+	var job makegood.Job
+	var err error
+	switch {
+	case o.Answer != "":
+		job, err = k.answer(ctx, o, id)
+	case o.Verb == "":
+		job, err = k.jobs.Settle(ctx, id, api.StepRef{Step: o.Step, Undo: o.Undo}, api.SettleOptions{Skipped: o.Skipped, Reason: o.Reason, Name: o.Name})
+	default:
+		job, err = k.jobs.Request(ctx, id, api.Request{Verb: o.Verb, Reason: o.Reason, Name: o.Name, Definition: o.Definition})
+	}
+	return AnswerOf(job, err)
+}
+
+// answer gives a step its answer. The same again is the same, so it may be given twice.
+func (k *Keeper) answer(ctx context.Context, o Order, id string) (makegood.Job, error) {
+	output, err := json.Marshal(o.Answer)
+	if err != nil {
+		return makegood.Job{}, err
+	}
+	return k.jobs.Complete(ctx, id, api.StepRef{Step: o.Step, Undo: o.Undo, Why: o.Reason}, output)
 }

@@ -1,4 +1,4 @@
-package repair_test
+package bulk_test
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/repair"
+	"github.com/makegood-dev/makegood/internal/bulk"
 )
 
 // panics is an API that panics a number of times, and then grants; it keeps who asked.
 type panics struct {
-	repair.Jobs
+	bulk.Jobs
 	left  atomic.Int32
 	asked chan string
 }
@@ -34,8 +34,8 @@ func TestARepairWhoseQuestionPanicsAsksAgainAndEndsNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &panics{asked: make(chan string, 1)}
 		p.left.Store(2)
-		k := repair.New(p, slog.New(slog.DiscardHandler))
-		if _, err := k.Begin(repair.Order{Name: "r", Verb: makegood.VerbResubmit, By: "ada", PerSecond: 1, Jobs: []string{"j"}}); err != nil {
+		k := bulk.New(p, slog.New(slog.DiscardHandler))
+		if _, err := k.Begin(bulk.Order{Name: "r", Verb: makegood.VerbResubmit, By: "ada", PerSecond: 1, Jobs: []string{"j"}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
