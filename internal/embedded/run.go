@@ -60,6 +60,7 @@ func (e *Engine) work(ctx context.Context) error {
 			start("agent "+name, e.poller(localqueue.Poller{Queue: w.queue, Concurrency: w.most, Batch: 1, Handler: w.HandleSQS}))
 		}
 	}
+	start("inline", e.lane.open)
 	start("recovery", e.recover)
 	start("supervisor", e.supervise)
 	start("store", e.watchStore)

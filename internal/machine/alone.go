@@ -29,5 +29,8 @@ func spare(a *job.Activity, claim job.Claim) (why string) {
 	}
 	a.Alone = true
 	a.Tries--
+	if a.Inline != "" {
+		return "not one of those granted: it was inline, in a process that may have ended for another reason; the next is not"
+	}
 	return fmt.Sprintf("not one of those granted: its process had %d more under way, and the next runs alone", claim.Beside)
 }

@@ -28,6 +28,7 @@ func (t *turn) openAttempt(at side) {
 	leaveOut(a, t.now)
 	a.State = job.Dispatched
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
+	a.Inline = t.lane(at)
 	a.LookAt = t.nextLook(at)
 	t.opened = append(t.opened, at)
 }
@@ -57,7 +58,7 @@ func (t *turn) number(at side) bool {
 // rest leaves an activity in a state without an open attempt.
 func (t *turn) rest(a *job.Activity, state job.ActivityState) {
 	a.State = state
-	a.OpenedAt, a.LookAt, a.Closing, a.Wait = time.Time{}, time.Time{}, false, nil
+	a.OpenedAt, a.LookAt, a.Closing, a.Inline, a.Wait = time.Time{}, time.Time{}, false, "", nil
 }
 
 // succeeded takes a success of the attempt under way, or of the last one that ended in silence, while the newer one can
@@ -223,7 +224,7 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	if !ok || t.activity(at).Attempt != e.Attempt {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", e.Attempt, e.Step)}
 	}
-	if !t.shared(at) {
+	if !t.shared(at) && t.activity(at).Inline == "" {
 		found, known := t.ask(t.question(AskClose, at))
 		switch {
 		case !known:

@@ -34,6 +34,9 @@ type Ask struct {
 
 // ask returns the known answer; if there is none it asks, and no change may be made that depends on the answer.
 func (t *turn) ask(a Ask) (found job.Found, known bool) {
+	if found, known = t.askInline(a); known {
+		return found, true
+	}
 	found, known = t.facts.Found[a]
 	if !known && !slices.Contains(t.asks, a) {
 		t.asks = append(t.asks, a)
@@ -51,6 +54,9 @@ func (t *turn) closeOpen() {
 			continue
 		}
 		a := t.activity(at)
+		if a.Inline != "" {
+			continue // It runs, and it has no claim item that could tell its agent.
+		}
 		a.Closing, a.Cause = true, t.cause
 		a.LookAt = t.now.Add(limits.CloseAgain)
 	}
@@ -229,10 +235,10 @@ func (t *turn) overruled(at side, found job.Found) (why string, known bool) {
 	return why, known
 }
 
-// Out returns the asks that look at every attempt of a job that is out and can be claimed.
+// Out returns the asks that look at every attempt of a job that is out and can be claimed in an item of its own.
 func Out(w makegood.Workflow, j job.Job) (asks []Ask) {
 	for i, s := range j.Steps {
-		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared {
+		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared && a.Inline == "" {
 			asks = append(asks, Ask{Kind: AskLook, Step: s.Name, Attempt: a.Attempt, Undo: undo})
 		}
 	}

@@ -112,7 +112,7 @@ func (t *turn) dueAttempt(at side) {
 func (t *turn) lookedAtEarly(at side) bool {
 	a := t.activity(at)
 	waits := a.LookAt.Sub(a.At)
-	if a.Closing || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
+	if a.Closing || a.Inline != "" || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
 		return false
 	}
 	return slices.Contains(t.waits(at), waits)
@@ -188,6 +188,9 @@ func (t *turn) startBy(at side) time.Time {
 // nextLook is when an attempt that is not known to be claimed is looked at next.
 func (t *turn) nextLook(at side) time.Time {
 	a := t.activity(at)
+	if a.Inline != "" {
+		return a.At.Add(t.plan(at).timeout.Std())
+	}
 	if p := t.plan(at); p.shared {
 		return a.At.Add(p.startBy.Std() + p.timeout.Std())
 	}

@@ -30,7 +30,8 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 		}
 		a, undo, ok := dispatched(s)
 		switch {
-		case !ok || a.Cause != cause:
+		case !ok || a.Cause != cause || a.Inline != "":
+			// An inline attempt is run by the one process whose save opened it (Inlined): no event opens it anew.
 		case a.Closing:
 			unwanted := undo == (j.Desired == makegood.JobProcessed) || a.Held()
 			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})

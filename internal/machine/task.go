@@ -29,6 +29,9 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 		task.Shared = true
 		task.CompleteBy = a.LookAt
 	}
+	if a.Inline != "" {
+		task.CompleteBy = a.LookAt
+	}
 	if d.Undo {
 		task.Agent, task.Action, task.Key = s.Undo.Agent, s.Undo.Action, forward+"/undo"
 		task.Undo = &makegood.UndoTask{ForwardKey: forward, Repeats: j.Steps[i].Forward.Repeats, Outcome: makegood.OutcomeUnknown}

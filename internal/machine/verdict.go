@@ -77,6 +77,9 @@ type Facts struct {
 	// event: its open attempts would be taken for this run's.
 	Incarnation int
 
+	// Lane is what the process that decides may run itself. The zero value: nothing.
+	Lane Lane
+
 	// Room is memory for the steps of the returned job: those of the job that the call before returned Wanting, which has
 	// no other use then. Nil: they get their own memory. It is no fact, and no decision depends on it.
 	Room []job.StepState

@@ -168,6 +168,8 @@ func (t *turn) needs() int {
 		}
 		for _, at := range sides(i) {
 			switch a := t.activity(at); {
+			case a.Inline != "":
+				return job.LevelInline
 			case a.Generation > 0 || a.Former > 0:
 				return job.LevelRedefined
 			case a.State == job.Waiting || a.Completion != nil:

@@ -36,6 +36,10 @@ type moved struct {
 	held job.Holds
 	// loaded has the fields of the job as it was before the events.
 	loaded loaded
+	// lockedBy names the save, and lane is the right to run the inline attempts that it opens: inline.
+	lockedBy string
+	lane     machine.Lane
+	inline   []inlined
 	// now is the one moment of the decision: a finding that depended on the time must still hold when it is used, and an
 	// attempt that one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
@@ -57,6 +61,9 @@ func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (*m
 	k := newKnowledge()
 	for range maxConflicts {
 		m, err := s.tryMove(ctx, id, events, k)
+		if errors.Is(err, errFull) {
+			continue
+		}
 		if !errors.Is(err, store.ErrConflict) {
 			return m, err
 		}
@@ -98,7 +105,8 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
-	m.now = s.now()
+	m.now, m.lockedBy = s.now(), s.lockedBy()
+	m.lane = s.laneOf(ctx, compiled.Workflow, m.lockedBy, k.full)
 	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
 	applied, err := s.fold(ctx, m, &change, interrupted, events)
 	if err != nil {
@@ -108,9 +116,16 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		return nil, err
 	}
 	if applied {
-		if err := s.save(ctx, &change, m.values); errors.Is(err, store.ErrTooLarge) {
-			return nil, parked(err.Error(), loaded)
-		} else if err != nil {
+		var full string
+		if m.inline, full = s.enter(m.compiled.Workflow, change.Job, m.lane); full != "" {
+			k.full = append(k.full, full)
+			return nil, errFull
+		}
+		if err := s.save(ctx, &change, m); err != nil {
+			leaveAll(m.inline)
+			if errors.Is(err, store.ErrTooLarge) {
+				err = parked(err.Error(), loaded)
+			}
 			return nil, err
 		}
 		s.config.Watch.Happened(ctx, m.happened)
@@ -208,6 +223,7 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 	}
 	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
+	facts.Lane = m.lane
 	for {
 		*next, v = machine.Apply(m.compiled.Workflow, *j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
@@ -262,18 +278,22 @@ func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event
 }
 
 // save stores a change and updates its job to the stored one.
-func (s *Scheduler) save(ctx context.Context, change *store.Change, v *values) error {
-	if err := v.write(ctx, change.Job); err != nil {
+func (s *Scheduler) save(ctx context.Context, change *store.Change, m *moved) error {
+	if err := m.values.write(ctx, change.Job); err != nil {
 		return err
 	}
-	change.Job.LockedBy = s.lockedBy()
+	change.Job.LockedBy = m.lockedBy
 	account := spend.On(ctx)
 	due := account.Due()
 	if change.Job.Spent.Counted() { // Of one that was born without a count, a part would look like all.
 		change.Job.Spent = change.Job.Spent.Plus(due)
 	}
 	account.Store(change.Job.Spent)
-	if err := s.config.Jobs.Save(ctx, *change); err != nil {
+	err := s.config.Jobs.Save(ctx, *change)
+	if len(m.inline) > 0 && unclear(err) && s.isStored(ctx, change.Job.ID, change.Job.Birth, m.lockedBy) {
+		err = nil
+	}
+	if err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	account.Keep(due)

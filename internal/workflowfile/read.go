@@ -199,6 +199,7 @@ func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
 		{"startBy", func(n *yaml.Node, path string) { s.StartBy = r.duration(n, path) }},
 		{"timeout", func(n *yaml.Node, path string) { s.Timeout = r.duration(n, path) }},
 		{"heartbeat", func(n *yaml.Node, path string) { s.Heartbeat = r.duration(n, path) }},
+		{"inline", func(n *yaml.Node, path string) { s.Inline = r.boolean(n, path) }},
 		{"exclusive", func(n *yaml.Node, path string) { s.Shared = !r.boolean(n, path) }},
 		{"retry", func(n *yaml.Node, path string) { s.Retry = r.retry(n, path) }},
 		{"onError", func(n *yaml.Node, path string) { s.OnError = r.onError(n, path) }},

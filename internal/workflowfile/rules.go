@@ -143,11 +143,23 @@ func (r rules) step(i int, s makegood.Step) {
 	r.with(path+".with", s.Agent, s.With)
 	r.duration(path+".startBy", "startBy", s.StartBy, limits.MinTimeout, limits.MaxStartBy)
 	r.lasts(path, lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared})
+	r.inline(path+".inline", s)
 	r.retry(path+".retry", s.Retry)
 	r.waiting(path+".waiting", s.Agent, s.Waiting)
 	r.undo(path+".undo", s)
 	if waitsByItself(s) {
 		r.level = max(r.level, levelWaits)
+	}
+}
+
+// inline checks a step that is to run in the process which decides.
+func (r rules) inline(path string, s makegood.Step) {
+	switch {
+	case !s.Inline:
+	case domain.WaitsByItself(s.Agent):
+		r.add(path, "the agent %s does not run: a step that waits by itself cannot be inline", s.Agent)
+	case s.Heartbeat > 0 || domain.CanUndo(s) && s.Undo.Heartbeat > 0:
+		r.add(path, "a step with a heartbeat takes long: run it by the queue of its agent, without inline")
 	}
 }
 

@@ -99,6 +99,7 @@ const (
 	actAlone      = 70
 	actGeneration = 71
 	actFormer     = 72
+	actInline     = 73
 
 	payloadInline = 1
 	payloadRef    = 2

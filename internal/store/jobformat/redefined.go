@@ -37,6 +37,7 @@ func readPayload(f *field) (p job.Payload) {
 func (w *writer) redefined(a *job.Activity) {
 	w.int(actGeneration, a.Generation)
 	w.int(actFormer, a.Former)
+	w.text(actInline, a.Inline)
 }
 
 // redefined reads what writer.redefined wrote.
@@ -46,6 +47,8 @@ func (r *activityReader) redefined(f *field) bool {
 		r.Generation = f.int()
 	case actFormer:
 		r.Former = f.int()
+	case actInline:
+		r.Inline = f.text()
 	default:
 		return false
 	}
