@@ -278,8 +278,8 @@ func (e *Engine) wire(run store.Incarnation) {
 	e.lane = newLane(e.workers)
 	e.scheduler = scheduler.New(scheduler.Config{
 		Changes: e.publisher(), Lane: e.lane,
-		Held:    held,
-		Jobs:    e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
+		Held: held,
+		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },

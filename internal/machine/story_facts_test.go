@@ -28,7 +28,11 @@ func (s *story) known() machine.Facts {
 			values[ready] = fact
 		}
 	}
+	s.decisions++
+	lane := s.lane
+	lane.LockedBy = s.lockedBy()
 	return machine.Facts{
+		Lane:   lane,
 		Random: s.random, Values: values, Found: map[machine.Ask]job.Found{},
 		Secret: []byte("sixteen bytes ok"), Period: s.period, Held: s.holds, Incarnation: s.run,
 		Publishes: s.publishes, Published: s.publishedUpTo,

@@ -85,7 +85,7 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 	}
 	s.Numbers++
 	side.stood(later(side.At, side.SentAt), now)
-	side.Phase, side.Attempt, side.Claimed = Out, s.Numbers, false
+	side.Phase, side.Attempt, side.Claimed, side.Inline = Out, s.Numbers, false, false
 	side.Tries++
 	if side.Since.IsZero() {
 		side.Since = now
@@ -96,12 +96,17 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 		return
 	}
 	side.SentAt, side.Resent = now, 0
+	if side.def.Inline && j.Here && !side.Alone && (j.Until.IsZero() || !now.Add(side.timeout()).After(j.Until)) {
+		// It begins there and then, beside whatever else runs there.
+		side.Inline, side.InCompany, side.BeganAt = true, true, now
+		side.Claimed = !side.def.Shared
+	}
 	j.send(s, side)
 }
 
 // send notes that a task goes out. An undo is told what is known of its step.
 func (j *Job) send(s *Step, side *Side) {
-	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo, Alone: side.Alone}
+	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo, Alone: side.Alone, Inline: side.Inline}
 	if side.undo {
 		sent.Outcome = makegood.OutcomeUnknown
 		if s.Forward.Phase == Done {

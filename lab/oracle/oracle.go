@@ -40,6 +40,8 @@ type Side struct {
 	InCompany             bool
 	// Unknown: an attempt may have had its effect, and nobody knows. Claimed: the one that is out has begun.
 	Unknown, Claimed bool
+	// Inline: the process that decided runs the one that is out itself.
+	Inline bool
 	// Alone: its attempts are to run with nothing beside them, since one fell silent in company, or a few were cut off.
 	Alone bool
 	// Silent is the last attempt that began and fell silent: its success is still good, if it comes.
@@ -114,6 +116,9 @@ type Job struct {
 
 	// Sent are the tasks that what happened last made due.
 	Sent []Sent
+	// Here: the process that decides now runs inline attempts itself, if they end by Until; zero: whenever they end.
+	Here  bool
+	Until time.Time
 
 	workflow makegood.Workflow
 	// embedded: it is in an engine whose end interrupts.
@@ -136,6 +141,8 @@ type Sent struct {
 	Outcome makegood.Outcome
 	// Alone: nothing is to run beside it.
 	Alone bool
+	// Inline: no task goes out, it is run where it was decided on.
+	Inline bool
 }
 
 // Order is what was submitted, and what the expressions of its steps give: a property of the input.
@@ -150,9 +157,10 @@ type Order struct {
 	Waits map[string]Lasting
 }
 
-// Submitted: the job is stored. Its first attempts are out, unless it starts later.
-func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
-	j := &Job{State: makegood.JobPending, Wanted: makegood.JobProcessed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
+// Submitted: the job is stored. Its first attempts are out, unless it starts later. here and until are Job.Here and
+// Job.Until.
+func Submitted(w makegood.Workflow, o Order, here bool, until, now time.Time) *Job {
+	j := &Job{Here: here, Until: until, State: makegood.JobPending, Wanted: makegood.JobProcessed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
 	for _, def := range w.Steps {
 		s := &Step{def: def}
 		s.Forward, s.Undo = Side{Phase: Idle, def: def}, Side{Phase: Idle, def: def, undo: true}
