@@ -55,7 +55,8 @@ func (t *turn) closeOpen() {
 		}
 		a := t.activity(at)
 		if a.Inline != "" {
-			continue // It runs, and it has no claim item that could tell its agent.
+			t.endUnsaved(at)
+			continue
 		}
 		a.Closing, a.Cause = true, t.cause
 		a.LookAt = t.now.Add(limits.CloseAgain)

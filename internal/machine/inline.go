@@ -36,6 +36,20 @@ func (t *turn) lane(at side) string {
 	return l.LockedBy
 }
 
+// unsaved reports whether an inline attempt was opened for the coming save: no process runs it yet.
+func (t *turn) unsaved(a *job.Activity) bool {
+	return a.State == job.Dispatched && a.Inline != "" && a.Inline == t.facts.Lane.LockedBy
+}
+
+// endUnsaved ends an inline attempt that was opened for the coming save, and is not wanted any more. One that was saved
+// runs, and has no claim item that could tell its agent.
+func (t *turn) endUnsaved(at side) {
+	if a := t.activity(at); t.unsaved(a) {
+		a.Tries--
+		t.rest(a, job.NotStarted)
+	}
+}
+
 // askInline answers a question about the inline attempt that is out, from the job.
 func (t *turn) askInline(ask Ask) (found job.Found, known bool) {
 	i, ok := t.indexOf(ask.Step)
@@ -49,6 +63,10 @@ func (t *turn) askInline(ask Ask) (found job.Found, known bool) {
 	// Others may run beside it, and end its process.
 	found.Claim = job.Claim{Attempt: a.Attempt, LockedBy: a.Inline, StartedAt: a.At, CompleteBy: a.LookAt, Beside: 1}
 	switch {
+	case t.unsaved(a) && ask.Kind == AskLook:
+		found = job.Found{Finding: job.FoundOpen}
+	case t.unsaved(a):
+		found = job.Found{Finding: job.FoundNobody}
 	case ask.Kind == AskClose && ask.LockedBy == a.Inline:
 		found.Finding = job.FoundReplied
 	case ask.Kind == AskClose && !t.now.Before(a.LookAt):

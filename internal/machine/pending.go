@@ -30,8 +30,9 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 		}
 		a, undo, ok := dispatched(s)
 		switch {
-		case !ok || a.Cause != cause || a.Inline != "":
-			// An inline attempt is run by the one process whose save opened it (Inlined): no event opens it anew.
+		case !ok || a.Cause != cause:
+		case a.Inline != "":
+			// Run by the one process whose save opened it (Inlined), however often its event comes.
 		case a.Closing:
 			unwanted := undo == (j.Desired == makegood.JobProcessed) || a.Held()
 			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})

@@ -45,16 +45,17 @@ type inlined struct {
 	leave    func()
 }
 
-// leaveAll gives places back that are not needed.
-func leaveAll(all []inlined) {
-	for _, a := range all {
+// leave gives the places back of attempts that are not begun.
+func (m *moved) leave() {
+	for _, a := range m.inline {
 		a.leave()
 	}
+	m.inline = nil
 }
 
-// laneOf returns the right to run inline attempts after the save of this LockedBy. without are agents that turned out
-// to be full. A workflow without inline steps has none.
-func (s *Scheduler) laneOf(ctx context.Context, w makegood.Workflow, lockedBy string, without []string) machine.Lane {
+// laneOf returns the right to run inline attempts after a coming save, and names that save. without are agents that
+// turned out to be full. A workflow without inline steps has none.
+func (s *Scheduler) laneOf(ctx context.Context, w makegood.Workflow, without []string) machine.Lane {
 	if s.config.Lane == nil || !slices.ContainsFunc(w.Steps, func(s makegood.Step) bool { return s.Inline }) {
 		return machine.Lane{}
 	}
@@ -62,25 +63,26 @@ func (s *Scheduler) laneOf(ctx context.Context, w makegood.Workflow, lockedBy st
 	if len(without) > 0 {
 		agents = slices.DeleteFunc(slices.Clone(agents), func(a string) bool { return slices.Contains(without, a) })
 	}
-	return machine.Lane{LockedBy: lockedBy, Agents: agents, Until: until}
+	// Of the Scheduler's own random bytes: the history of the job quotes it.
+	return machine.Lane{LockedBy: s.config.Instance + ":" + nonce(s.config.Bytes), Agents: agents, Until: until}
 }
 
 // enter takes places for the inline attempts that a decision has opened. Where an agent has none, it keeps none, and
 // names the agent.
-func (s *Scheduler) enter(w makegood.Workflow, j job.Job, lane machine.Lane) (all []inlined, full string) {
-	if lane.LockedBy == "" {
-		return nil, ""
+func (s *Scheduler) enter(m *moved, j job.Job) (full string) {
+	if m.lane.LockedBy == "" {
+		return ""
 	}
-	for _, d := range machine.Inlined(j, lane.LockedBy) {
-		agent := machine.AgentOf(w, d.Step, d.Undo)
+	for _, d := range machine.Inlined(j, m.lane.LockedBy) {
+		agent := machine.AgentOf(m.compiled.Workflow, d.Step, d.Undo)
 		leave, ok := s.config.Lane.Enter(agent, d.Undo)
 		if !ok {
-			leaveAll(all)
-			return nil, agent
+			m.leave()
+			return agent
 		}
-		all = append(all, inlined{d, leave})
+		m.inline = append(m.inline, inlined{d, leave})
 	}
-	return all, ""
+	return ""
 }
 
 // isStored reads a job back, after a write with an unknown outcome, and reports whether that write holds: then it alone
@@ -115,7 +117,8 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 	opened := w.moved.inline
 	w.moved.inline = nil
 	if w.run == nil {
-		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event)}
+		// Room for each side of each step: no attempt waits for a driver that has died.
+		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps))}
 	}
 	for _, a := range opened {
 		task, err := s.task(spend.With(ctx, w.account), w.moved, a.dispatch)

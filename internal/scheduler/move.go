@@ -105,8 +105,10 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
-	m.now, m.lockedBy = s.now(), s.lockedBy()
-	m.lane = s.laneOf(ctx, compiled.Workflow, m.lockedBy, k.full)
+	m.now, m.lane = s.now(), s.laneOf(ctx, compiled.Workflow, k.full)
+	if m.lockedBy = m.lane.LockedBy; m.lockedBy == "" {
+		m.lockedBy = s.lockedBy()
+	}
 	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
 	applied, err := s.fold(ctx, m, &change, interrupted, events)
 	if err != nil {
@@ -115,17 +117,14 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		}
 		return nil, err
 	}
+	if full := s.enter(m, change.Job); full != "" {
+		k.full = append(k.full, full)
+		return nil, errFull
+	}
 	if applied {
-		var full string
-		if m.inline, full = s.enter(m.compiled.Workflow, change.Job, m.lane); full != "" {
-			k.full = append(k.full, full)
-			return nil, errFull
-		}
-		if err := s.save(ctx, &change, m); err != nil {
-			leaveAll(m.inline)
-			if errors.Is(err, store.ErrTooLarge) {
-				err = parked(err.Error(), loaded)
-			}
+		if err := s.save(ctx, &change, m); errors.Is(err, store.ErrTooLarge) {
+			return nil, parked(err.Error(), loaded)
+		} else if err != nil {
 			return nil, err
 		}
 		s.config.Watch.Happened(ctx, m.happened)
@@ -277,8 +276,15 @@ func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event
 	}
 }
 
-// save stores a change and updates its job to the stored one.
-func (s *Scheduler) save(ctx context.Context, change *store.Change, m *moved) error {
+// save stores a change and updates its job to the stored one. After an error no inline attempt of it begins.
+func (s *Scheduler) save(ctx context.Context, change *store.Change, m *moved) (err error) {
+	if len(m.inline) > 0 {
+		defer func() {
+			if err != nil {
+				m.leave()
+			}
+		}()
+	}
 	if err := m.values.write(ctx, change.Job); err != nil {
 		return err
 	}
@@ -289,7 +295,7 @@ func (s *Scheduler) save(ctx context.Context, change *store.Change, m *moved) er
 		change.Job.Spent = change.Job.Spent.Plus(due)
 	}
 	account.Store(change.Job.Spent)
-	err := s.config.Jobs.Save(ctx, *change)
+	err = s.config.Jobs.Save(ctx, *change)
 	if len(m.inline) > 0 && unclear(err) && s.isStored(ctx, change.Job.ID, change.Job.Birth, m.lockedBy) {
 		err = nil
 	}

@@ -195,7 +195,7 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 		err = nil
 	}
 	if err != nil {
-		leaveAll(m.inline)
+		m.leave()
 	}
 	if errors.Is(err, store.ErrExists) {
 		return s.same(ctx, j.ID, j.InputHash)
@@ -286,11 +286,11 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	if err != nil {
 		return nil, err
 	}
-	m := &moved{compiled: c, values: v, lockedBy: s.lockedBy()}
-	k := newKnowledge()
-	facts := s.facts(k, held, new(job.Job))
-	facts.Lane = s.laneOf(ctx, c.Workflow, m.lockedBy, nil)
+	var full []string
+	facts := s.facts(newKnowledge(), held, new(job.Job))
+	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c.Workflow, full)}
 	for {
+		facts.Lane, m.lockedBy = m.lane, m.lane.LockedBy
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind == machine.Wanting {
 			if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
@@ -299,16 +299,15 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 			facts.Room = j.Steps
 			continue
 		}
-		var full string
-		if m.inline, full = s.enter(c.Workflow, j, facts.Lane); full != "" {
-			k.full = append(k.full, full)
-			facts.Lane = s.laneOf(ctx, c.Workflow, m.lockedBy, k.full)
+		if agent := s.enter(m, j); agent != "" {
+			full = append(full, agent)
+			m.lane = s.laneOf(ctx, c.Workflow, full)
 			continue
 		}
 		v.enter(&j, verdict.Entries)
 		m.job = j
 		if err := v.write(ctx, j); err != nil {
-			leaveAll(m.inline)
+			m.leave()
 			return nil, err
 		}
 		return m, nil

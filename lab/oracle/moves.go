@@ -96,9 +96,9 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 		return
 	}
 	side.SentAt, side.Resent = now, 0
-	if side.def.Inline && j.Here && !side.Alone && (j.Until.IsZero() || !now.Add(side.timeout()).After(j.Until)) {
+	if side.def.Inline && j.here && !side.Alone && (j.until.IsZero() || !now.Add(side.timeout()).After(j.until)) {
 		// It begins there and then, beside whatever else runs there.
-		side.Inline, side.InCompany, side.BeganAt = true, true, now
+		side.Inline, side.InCompany, side.BeganAt, side.opened = true, true, now, j.decision
 		side.Claimed = !side.def.Shared
 	}
 	j.send(s, side)
@@ -226,13 +226,27 @@ func (j *Job) end(state makegood.ProcessState, now time.Time) {
 // stop puts the job before a person, who is told, as is whoever listens; and once a day again.
 func (j *Job) stop(now time.Time) {
 	j.unpause(now)
+	j.notBegun()
 	j.State = makegood.JobError
 	j.announce(Notice{State: makegood.JobError, Operator: true, Listener: true})
 	j.RemindAt = now.Add(remindEvery)
 }
 
+// notBegun: what was to be run here by the very decision that makes it unwanted is not begun.
+func (j *Job) notBegun() {
+	for _, s := range j.Steps {
+		for _, side := range []*Side{&s.Forward, &s.Undo} {
+			if side.Phase == Out && side.Inline && side.opened == j.decision && !side.def.Shared {
+				side.Phase, side.Claimed = Idle, false
+				side.Tries--
+			}
+		}
+	}
+}
+
 // turn: what was done is to be undone. What rests is taken back; what is out runs to its end.
 func (j *Job) turn(wanted makegood.ProcessState) {
+	j.notBegun()
 	j.Wanted, j.State = wanted, makegood.JobUndoing
 	j.noOther()
 	for _, s := range j.Steps {

@@ -42,6 +42,8 @@ type Side struct {
 	Unknown, Claimed bool
 	// Inline: the process that decided runs the one that is out itself.
 	Inline bool
+	// opened numbers the decision by which it was made.
+	opened int
 	// Alone: its attempts are to run with nothing beside them, since one fell silent in company, or a few were cut off.
 	Alone bool
 	// Silent is the last attempt that began and fell silent: its success is still good, if it comes.
@@ -116,9 +118,12 @@ type Job struct {
 
 	// Sent are the tasks that what happened last made due.
 	Sent []Sent
-	// Here: the process that decides now runs inline attempts itself, if they end by Until; zero: whenever they end.
-	Here  bool
-	Until time.Time
+
+	// here: the process that decides now runs inline attempts itself, if they end by until; zero: whenever they end.
+	// decision numbers what is decided.
+	here     bool
+	until    time.Time
+	decision int
 
 	workflow makegood.Workflow
 	// embedded: it is in an engine whose end interrupts.
@@ -157,10 +162,16 @@ type Order struct {
 	Waits map[string]Lasting
 }
 
-// Submitted: the job is stored. Its first attempts are out, unless it starts later. here and until are Job.Here and
-// Job.Until.
+// Decides: another decision is taken, by a process that runs inline attempts itself, if here says so and they end by
+// until; zero: whenever they end.
+func (j *Job) Decides(here bool, until time.Time) {
+	j.here, j.until = here, until
+	j.decision++
+}
+
+// Submitted: the job is stored. Its first attempts are out, unless it starts later. here and until are those of Decides.
 func Submitted(w makegood.Workflow, o Order, here bool, until, now time.Time) *Job {
-	j := &Job{Here: here, Until: until, State: makegood.JobPending, Wanted: makegood.JobProcessed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
+	j := &Job{here: here, until: until, State: makegood.JobPending, Wanted: makegood.JobProcessed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
 	for _, def := range w.Steps {
 		s := &Step{def: def}
 		s.Forward, s.Undo = Side{Phase: Idle, def: def}, Side{Phase: Idle, def: def, undo: true}

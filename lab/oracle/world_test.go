@@ -270,7 +270,7 @@ func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) 
 	facts := x.facts()
 	facts.Lane = x.lane()
 	if x.want != nil {
-		x.want.Here, x.want.Until = x.here, x.until
+		x.want.Decides(x.here, x.until)
 	}
 	for range 100 {
 		j, verdict := machine.Apply(x.w, x.job, e, facts, x.now)
