@@ -31,11 +31,15 @@ func newLane(workers map[string][]worker) *lane {
 	return &lane{workers: workers, agents: slices.Sorted(maps.Keys(workers)), ctx: shut}
 }
 
-// open lets attempts begin until ctx ends, and waits then until all have ended and their replies are saved.
-func (l *lane) open(ctx context.Context) error {
+// open lets attempts begin until ctx ends.
+func (l *lane) open(ctx context.Context) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.ctx = ctx
-	l.mu.Unlock()
+}
+
+// run waits until ctx, with which the lane was opened, has ended, all attempts have, and their replies are saved.
+func (l *lane) run(ctx context.Context) error {
 	<-ctx.Done()
 	// A driver that was being enlisted is counted when the lock is free; no other will be.
 	l.mu.Lock()
