@@ -51,6 +51,9 @@ func (l *lane) run(ctx context.Context) error {
 // Agents implements scheduler.Lane.
 func (l *lane) Agents(context.Context) ([]string, time.Time) { return l.agents, time.Time{} }
 
+// Secrets implements scheduler.Lane.
+func (l *lane) Secrets() bool { return true }
+
 // Enter implements scheduler.Lane.
 func (l *lane) Enter(agent string, undo bool) (leave func(), ok bool) {
 	if l.now().Err() != nil {

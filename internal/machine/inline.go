@@ -17,6 +17,8 @@ type Lane struct {
 	LockedBy string
 	// Agents are those that are linked into the process and have a free place there.
 	Agents []string
+	// Queued are the steps whose attempts go through the queues all the same.
+	Queued []string
 	// Until is when the process has no more time; zero: there is no such end.
 	Until time.Time
 }
@@ -28,7 +30,7 @@ func (t *turn) lane(at side) string {
 	switch {
 	case !t.w.Steps[at.step].Inline || !slices.Contains(l.Agents, agent):
 		return ""
-	case p.heartbeat > 0 || t.activity(at).Alone:
+	case p.heartbeat > 0 || slices.Contains(l.Queued, t.name(at)) || t.activity(at).Alone:
 		return ""
 	case !l.Until.IsZero() && t.now.Add(p.timeout.Std()).After(l.Until):
 		return ""

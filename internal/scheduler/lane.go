@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // Lane runs inline attempts in this process.
@@ -20,6 +21,8 @@ type Lane interface {
 	// Agents are those that are linked into this process and may begin attempts now. Until is when it has no more time;
 	// zero: there is no such end.
 	Agents(ctx context.Context) (agents []string, until time.Time)
+	// Secrets reports whether it can give agents their secrets. Without, steps that read one go through the queues.
+	Secrets() bool
 	// Enter takes a place for one attempt of an agent; leave gives it back. ok is false if no place is free.
 	Enter(agent string, undo bool) (leave func(), ok bool)
 	// Run does the task of an attempt that the save of lockedBy has opened, in a place that was entered for it, and returns
@@ -55,16 +58,20 @@ func (m *moved) leave() {
 
 // laneOf returns the right to run inline attempts after a coming save, and names that save. without are agents that
 // turned out to be full. A workflow without inline steps has none.
-func (s *Scheduler) laneOf(ctx context.Context, w makegood.Workflow, without []string) machine.Lane {
-	if s.config.Lane == nil || !slices.ContainsFunc(w.Steps, func(s makegood.Step) bool { return s.Inline }) {
+func (s *Scheduler) laneOf(ctx context.Context, c *workflowfile.Compiled, without []string) machine.Lane {
+	if s.config.Lane == nil || !slices.ContainsFunc(c.Workflow.Steps, func(s makegood.Step) bool { return s.Inline }) {
 		return machine.Lane{}
+	}
+	var queued []string
+	if !s.config.Lane.Secrets() {
+		queued = c.ReadSecrets()
 	}
 	agents, until := s.config.Lane.Agents(ctx)
 	if len(without) > 0 {
 		agents = slices.DeleteFunc(slices.Clone(agents), func(a string) bool { return slices.Contains(without, a) })
 	}
 	// Of the Scheduler's own random bytes: the history of the job quotes it.
-	return machine.Lane{LockedBy: s.config.Instance + ":" + nonce(s.config.Bytes), Agents: agents, Until: until}
+	return machine.Lane{LockedBy: s.config.Instance + ":" + nonce(s.config.Bytes), Agents: agents, Queued: queued, Until: until}
 }
 
 // enter takes places for the inline attempts that a decision has opened. Where an agent has none, it keeps none, and
@@ -136,7 +143,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 				a.leave()
 				r.replies <- reply
 			}()
-			reply = s.config.Lane.Run(ctx, task, lockedBy)
+			reply = s.config.Lane.Run(spend.With(ctx, r.account), task, lockedBy)
 		}()
 	}
 }

@@ -105,7 +105,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
-	m.now, m.lane = s.now(), s.laneOf(ctx, compiled.Workflow, k.full)
+	m.now, m.lane = s.now(), s.laneOf(ctx, compiled, k.full)
 	if m.lockedBy = m.lane.LockedBy; m.lockedBy == "" {
 		m.lockedBy = s.lockedBy()
 	}

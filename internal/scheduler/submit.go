@@ -288,7 +288,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 	var full []string
 	facts := s.facts(newKnowledge(), held, new(job.Job))
-	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c.Workflow, full)}
+	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c, full)}
 	for {
 		facts.Lane, m.lockedBy = m.lane, m.lane.LockedBy
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
@@ -301,7 +301,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 		}
 		if agent := s.enter(m, j); agent != "" {
 			full = append(full, agent)
-			m.lane = s.laneOf(ctx, c.Workflow, full)
+			m.lane = s.laneOf(ctx, c, full)
 			continue
 		}
 		v.enter(&j, verdict.Entries)

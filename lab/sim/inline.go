@@ -65,6 +65,9 @@ func (n lane) Agents(ctx context.Context) ([]string, time.Time) {
 	return agents, n.now().Add(time.Until(end) - 2*time.Second)
 }
 
+// Secrets is what scheduler.Lane says.
+func (n lane) Secrets() bool { return true }
+
 // Enter is what scheduler.Lane says: now and then all places are taken.
 func (n lane) Enter(agent string, _ bool) (leave func(), ok bool) {
 	if oneIn(n.w.chance.of("full", n.calling("enter", agent)), 8) {
