@@ -62,6 +62,12 @@ type Step struct {
 	// attempts are not claimed, and may run more than once. The statement of an attempt that it has not applied anything
 	// covers only that attempt, so the outcome counts as unknown.
 	Shared bool `json:"shared,omitempty"`
+	// Inline: an attempt that falls silent may have had its effect, and is undone like any other. The attempts of the step,
+	// and of its undo, run in the process that decides about the job, where its agent is linked into that process: they
+	// need no message, no claim and no reply. Elsewhere, and whenever something stands in the way (all places of the agent
+	// are taken, too little time is left of the invocation, the attempt is to run alone), an attempt goes through the
+	// agent's queue. Not for a step with a Heartbeat.
+	Inline bool `json:"inline,omitempty"`
 	// Retry says how retryable failures are tried again.
 	Retry Retry `json:"retry"`
 	// OnError has the reactions to errors of the step, not of its undo, by their kind; at most 20. An error that no route

@@ -19,7 +19,7 @@ const (
 // percent between machines.
 func TestAStepAllocatesNoMoreThanItDid(t *testing.T) {
 	const jobs, steps = 500, 3
-	eng := idle(t, steps)
+	eng := idle(t, steps, "")
 	throughAll(t, eng, 50, 0) // The first jobs fill the caches and pools of the engine.
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -23,7 +23,13 @@ import (
 
 // BenchmarkThreeSteps is many jobs at once, of three steps each.
 func BenchmarkThreeSteps(b *testing.B) {
-	eng := idle(b, 3)
+	eng := idle(b, 3, "")
+	measure(b, 3, func() { throughAll(b, eng, b.N, 0) })
+}
+
+// BenchmarkInlineThreeSteps is the same with inline steps.
+func BenchmarkInlineThreeSteps(b *testing.B) {
+	eng := idle(b, 3, ", inline: true")
 	measure(b, 3, func() { throughAll(b, eng, b.N, 0) })
 }
 
@@ -48,8 +54,12 @@ func throughAll(tb testing.TB, eng *engine.Engine, n, first int) {
 }
 
 // BenchmarkTenInARow is one job after the other, of ten steps each.
-func BenchmarkTenInARow(b *testing.B) {
-	eng := idle(b, 10)
+func BenchmarkTenInARow(b *testing.B) { inARow(b, idle(b, 10, "")) }
+
+// BenchmarkInlineTenInARow is the same with inline steps.
+func BenchmarkInlineTenInARow(b *testing.B) { inARow(b, idle(b, 10, ", inline: true")) }
+
+func inARow(b *testing.B, eng *engine.Engine) {
 	measure(b, 10, func() {
 		for i := range b.N {
 			waitDone(b, eng, submitNumber(b, eng, i))
@@ -57,11 +67,12 @@ func BenchmarkTenInARow(b *testing.B) {
 	})
 }
 
-// idle opens an engine on a folder of its own, whose only workflow has so many steps in a row that do nothing.
-func idle(b testing.TB, steps int) *engine.Engine {
+// idle opens an engine on a folder of its own, whose only workflow has so many steps in a row that do nothing. Each has
+// the fields more.
+func idle(b testing.TB, steps int, more string) *engine.Engine {
 	text := "name: row\nsteps:\n"
 	for i := range steps {
-		text += fmt.Sprintf("  - {name: step%02d, agent: idle}\n", i)
+		text += fmt.Sprintf("  - {name: step%02d, agent: idle%s}\n", i, more)
 	}
 	eng, err := engine.Open(b.Context(), engine.Options{
 		Dir: b.TempDir(), Workflows: fstest.MapFS{"row.yaml": {Data: []byte(text)}}, Agents: []agent.Handler{idler{}},

@@ -24,8 +24,11 @@ import (
 
 // Scheduler moves jobs on: it handles batches of the events queue and of the submissions queue. files hold workflows,
 // *.yaml or *.yml, also in folders below. The first batch makes the ones known that have names new to the stack.
-func Scheduler(files fs.FS) {
-	start(deployed.Scheduler(context.Background(), os.Getenv, files))
+//
+// inline are agents whose inline attempts run in this function (docs/inline.md). Each needs its own function beside
+// that, for the attempts that go through its queue. This function must have the permissions that their work needs.
+func Scheduler(files fs.FS, inline ...agent.Handler) {
+	start(deployed.Scheduler(context.Background(), os.Getenv, files, inline))
 }
 
 // Agent runs the agent that MAKEGOOD_AGENT names, one of these or the built-in http: it handles batches of its tasks

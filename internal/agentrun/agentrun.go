@@ -181,14 +181,34 @@ func (b *batch) counted(ctx context.Context, record events.SQSMessage, worker *w
 
 // slot waits until one more task may run. An error is the cause of ctx's end.
 func (b *batch) slot(ctx context.Context) (free func(), err error) {
-	if b.config.Slots == nil {
-		return func() {}, nil
+	for i, slots := range b.config.Slots {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			give(b.config.Slots[:i])
+			return nil, context.Cause(ctx)
+		}
 	}
-	select {
-	case b.config.Slots <- struct{}{}:
-		return func() { <-b.config.Slots }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	return func() { give(b.config.Slots) }, nil
+}
+
+// take takes a place of each, or of none if one has none that is free.
+func take(all []chan struct{}) (ok bool) {
+	for i, slots := range all {
+		select {
+		case slots <- struct{}{}:
+		default:
+			give(all[:i])
+			return false
+		}
+	}
+	return true
+}
+
+// give gives back a place of each.
+func give(all []chan struct{}) {
+	for _, slots := range all {
+		<-slots
 	}
 }
 
@@ -242,7 +262,11 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 	}
 	a := &attempt{
 		Runner: r, batch: ctx, record: record, task: task, handler: handler, large: r.config.Large,
-		say: func(ctx context.Context, body string, until time.Time) error {
+		say: func(ctx context.Context, reply job.Event, until time.Time) error {
+			body, err := bodyOf(ctx, task, reply)
+			if err != nil {
+				return err
+			}
 			return worker.send(ctx, &envelope{
 				queue: task.ReplyTo, message: queue.Message{Body: body, Group: task.Job}, until: until, sent: make(chan error, 1),
 			})

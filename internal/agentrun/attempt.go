@@ -55,7 +55,9 @@ type attempt struct {
 	handler agent.Handler
 	lease   *lease
 	// say sends a reply, once; it must not send after until. Errors are those of queue.Sender.
-	say func(ctx context.Context, body string, until time.Time) error
+	say func(ctx context.Context, reply job.Event, until time.Time) error
+	// inline: the claim stands in the job, and there is no item.
+	inline bool
 	// with is the company of the attempt.
 	with company
 	// large is where it writes and reads large payloads; nil: nowhere.
@@ -135,11 +137,7 @@ func (a *attempt) letGo() error {
 		return nil
 	}
 	held := job.StepHeld{Reply: job.Reply{Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token}}
-	body, err := wire.EncodeReply(a.task.Job, held, spend.On(a.batch).Due())
-	if err != nil {
-		return err
-	}
-	if err := a.say(a.batch, body, deadline); err != nil {
+	if err := a.say(a.batch, held, deadline); err != nil {
 		a.note(slog.LevelWarn, "the Scheduler could not be told that a task was let go", "untold", "error", err)
 		return err
 	}
@@ -341,7 +339,7 @@ func (a *attempt) call() (worked result) {
 
 // claimed names the claim or token that holds the attempt.
 func (a *attempt) claimed() makegood.TaskClaim {
-	if a.task.Shared {
+	if a.task.Shared || a.inline {
 		return makegood.TaskClaim{}
 	}
 	claim := a.config.ClaimsIn
@@ -454,16 +452,13 @@ func (a *attempt) count(event job.Event) {
 
 // send sends one event to the queue that waits for it, and tries again as long as it may be said.
 func (a *attempt) send(event job.Event) error {
-	body, err := wire.EncodeReply(a.task.Job, event, spend.On(a.batch).Due())
-	if err != nil {
-		return queue.Refused("%v", err)
-	}
 	until := a.lease.lastWord()
 	// The end of the batch's context stops work; the outcome should still be sent.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
 	defer cancel()
-	if err = a.say(ctx, body, until); err != nil {
-		try := func() error { return a.say(ctx, body, until) }
+	err := a.say(ctx, event, until)
+	if err != nil {
+		try := func() error { return a.say(ctx, event, until) }
 		refused := func(err error) bool { return errors.As(err, new(*queue.RefusedError)) }
 		err = a.tryAgain(ctx, err, try, refused, backoff.WithMaxElapsedTime(0))
 	}
@@ -471,6 +466,16 @@ func (a *attempt) send(event job.Event) error {
 		return fmt.Errorf("reply %T of job %s, step %s, attempt %d to %s: %w", event, a.task.Job, a.task.Step, a.task.Attempt, a.task.ReplyTo, err)
 	}
 	return nil
+}
+
+// bodyOf writes a reply as the message that goes to a queue, with the usage so far. A *queue.RefusedError if it has no
+// such form.
+func bodyOf(ctx context.Context, task makegood.Task, reply job.Event) (string, error) {
+	body, err := wire.EncodeReply(task.Job, reply, spend.On(ctx).Due())
+	if err != nil {
+		return "", queue.Refused("%v", err)
+	}
+	return body, nil
 }
 
 // failure converts an error to the engine's StepError.

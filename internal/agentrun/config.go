@@ -36,8 +36,8 @@ type Config struct {
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)
 	// Others is how many tasks may run in this process beside those of a batch. Lambda gives it one batch at a time.
 	Others int
-	// Slots bounds, by its capacity, how many tasks run at once, for all Runners that share it. Nil: there is no bound.
-	Slots chan struct{}
+	// Slots bound, by their capacities, how many tasks run at once, each for all Runners that share it.
+	Slots []chan struct{}
 	// Room is where the tasks run, for several Runners of one process: a task that runs alone excludes those of the other
 	// Runners, too. Nil: a room of its own.
 	Room *Room

@@ -50,7 +50,13 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	r.tell(func(t *Stats) { t.Claimed++ })
 	a := &attempt{
 		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, h), large: h.Large,
-		say: func(ctx context.Context, body string, _ time.Time) error { return h.Reply(ctx, body) },
+		say: func(ctx context.Context, reply job.Event, _ time.Time) error {
+			body, err := bodyOf(ctx, h.Task, reply)
+			if err != nil {
+				return err
+			}
+			return h.Reply(ctx, body)
+		},
 	}
 	defer a.lease.close()
 	return a.do()

@@ -74,7 +74,7 @@ func (r *Runner) lockedBy(task makegood.Task) string {
 func newLease(batch context.Context, claims store.Claims, now func() time.Time, task makegood.Task, lockedBy string) *lease {
 	started, wall := time.Now(), now()
 	budget := domain.Silence(task).Std()
-	if task.Shared {
+	if !task.CompleteBy.IsZero() {
 		// Both the moment that the Scheduler waits for, and no longer than an attempt may take by
 		// our own clock, in case theirs and ours disagree.
 		budget = min(budget, task.CompleteBy.Sub(wall))

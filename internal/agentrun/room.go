@@ -83,6 +83,17 @@ func (r *Room) enter(ctx context.Context) error {
 	return r.whenOpen(ctx, func() { r.inside++ })
 }
 
+// tryEnter enters the room if it is open.
+func (r *Room) tryEnter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shut != nil {
+		return false
+	}
+	r.inside++
+	return true
+}
+
 func (r *Room) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

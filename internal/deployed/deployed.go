@@ -123,8 +123,8 @@ func (p place) open(c aws.Config) (*dynamostore.Store, *sqsqueue.Queues, error) 
 
 // Scheduler makes the handler of the events and submissions queues from the environment, and of workflow files, which
 // are published, unless their names exist, before the first batch is handled. The error names every mistake in the
-// environment.
-func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (queue.Handler, error) {
+// environment. inline are agents whose inline attempts run in this function.
+func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS, inline []agent.Handler) (queue.Handler, error) {
 	c, err := readScheduler(getenv)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),
 		Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
-		Counts: true, Clock: s.clock,
+		Counts: true, Clock: s.clock, Lane: s.lane(inline),
 		Instance: s.instance(), Watch: s.watch(), Logger: s.log,
 	})
 	fires := s.timetable(sched.SubmitCurrent, func(ctx context.Context, workflow string) error {
@@ -178,6 +178,14 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 		}
 		return replies(ctx, event)
 	}, nil
+}
+
+// lane runs the inline attempts of these agents; nil: there are none.
+func (s *stack) lane(inline []agent.Handler) scheduler.Lane {
+	if len(inline) == 0 {
+		return nil
+	}
+	return agentrun.NewLane(inline, s.large(), time.Now, s.log)
 }
 
 // SweepPeriod is how often the schedule of the template starts the Supervisor.

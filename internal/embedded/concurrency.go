@@ -14,6 +14,9 @@ const (
 	DefaultConcurrency = 64
 	// MaxConcurrency is how many may.
 	MaxConcurrency = 10_000
+	// inlineConcurrency is how many inline attempts of an agent without a limit of its own there are at once. Their places
+	// are taken before the save that opens them, so most of the time they wait for a flush.
+	inlineConcurrency = 1024
 )
 
 // Concurrency is how many attempts run here at once. It counts forward attempts and undos apart: steps that run for
@@ -27,12 +30,12 @@ type Concurrency struct {
 
 func (c Concurrency) of(agent string) int { return cmp.Or(c.Agents[agent], DefaultConcurrency) }
 
-// slots returns the semaphore for all agents; nil: unlimited.
-func (c Concurrency) slots() chan struct{} {
+// slots returns the semaphore for all agents; none: unlimited.
+func (c Concurrency) slots() []chan struct{} {
 	if c.All == 0 {
 		return nil
 	}
-	return make(chan struct{}, c.All)
+	return []chan struct{}{make(chan struct{}, c.All)}
 }
 
 // worker takes the tasks of a queue, so many at once.
@@ -51,13 +54,19 @@ func (e *Engine) makeWorkers(instance string, held *holds.Reader) {
 	room := new(agentrun.Room)
 	e.workers = make(map[string][]worker)
 	for _, a := range e.config.Agents {
-		for queue, slots := range map[string]chan struct{}{tasksPrefix + a.Name(): forward, undosPrefix + a.Name(): undos} {
+		name, most := a.Name(), e.config.Concurrency.of(a.Name())
+		own := cmp.Or(e.config.Concurrency.Agents[name], inlineConcurrency)
+		for _, of := range []struct {
+			queue string
+			all   []chan struct{}
+		}{{tasksPrefix + name, forward}, {undosPrefix + name, undos}} {
 			runner := agentrun.New(agentrun.Config{
 				Handlers: []agent.Handler{a}, Claims: e.store, ClaimsIn: makegood.TaskClaim{File: pathIn(e.config.Dir)}, Queue: e.queues,
-				Tasks: queue, Quarantine: quarantineQueue, Held: held.Holds, Room: room, Slots: slots, Others: all - 1,
+				Tasks: of.queue, Quarantine: quarantineQueue, Held: held.Holds, Room: room,
+				Slots: append([]chan struct{}{make(chan struct{}, own)}, of.all...), Others: all - 1,
 				Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
 			})
-			e.workers[a.Name()] = append(e.workers[a.Name()], worker{runner, queue, e.config.Concurrency.of(a.Name())})
+			e.workers[name] = append(e.workers[name], worker{runner, of.queue, most})
 		}
 	}
 }

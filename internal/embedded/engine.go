@@ -159,6 +159,7 @@ type Engine struct {
 	watch      *watch.Watch
 	// workers are the two of each agent, by its name.
 	workers map[string][]worker
+	lane    *lane
 	door    *agentdoor.Door
 	// hub and relay are set if changes are published.
 	hub   *changes.Hub
@@ -273,10 +274,12 @@ func (e *Engine) wire(run store.Incarnation) {
 			e.alarm.at(key)
 		},
 	})
+	e.makeWorkers(instance, held)
+	e.lane = newLane(e.workers)
 	e.scheduler = scheduler.New(scheduler.Config{
-		Changes: e.publisher(),
-		Held:    held,
-		Jobs:    e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
+		Changes: e.publisher(), Lane: e.lane,
+		Held: held,
+		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
@@ -294,7 +297,6 @@ func (e *Engine) wire(run store.Incarnation) {
 		Index: e.store, Queue: e.queues, Events: eventsQueue, Grace: tick, Logger: e.config.Logger,
 		Auditor: e.auditor(), Strays: quiet.Loud(e.config.Logger),
 	})
-	e.makeWorkers(instance, held)
 	e.door = e.config.door(e, held)
 }
 

@@ -39,6 +39,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	e.lane.open(ctx)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var problems []error
@@ -60,6 +61,7 @@ func (e *Engine) work(ctx context.Context) error {
 			start("agent "+name, e.poller(localqueue.Poller{Queue: w.queue, Concurrency: w.most, Batch: 1, Handler: w.HandleSQS}))
 		}
 	}
+	start("inline", e.lane.run)
 	start("recovery", e.recover)
 	start("supervisor", e.supervise)
 	start("store", e.watchStore)

@@ -299,6 +299,7 @@ func (v *voyage) sail(t *testing.T, engine *embedded.Engine) (ended bool) {
 	if !v.insist(func() error { return engine.Define(t.Context(), c) }) {
 		return false
 	}
+	synctest.Wait() // Until the engine works: before, no attempt is inline.
 	if !v.insist(func() error {
 		_, _, err := engine.Submit(t.Context(), scheduler.Submission{
 			ID: "j", Definition: c.Hash, Input: json.RawMessage(v.input), ReplyTo: v.replyTo,

@@ -145,6 +145,8 @@ const (
 	// LevelRedefined: the job was moved to another definition, or given another input, and a part of its former state
 	// decides still: an undo with the input that its step had, a step with earlier completion tokens that are void.
 	LevelRedefined = 3
+	// LevelInline: an attempt of it was inline. A release without them would send its task as well.
+	LevelInline = 4
 )
 
 // MaxUntold is how many unconfirmed announcements a job keeps. Beyond it the oldest are given up, those that are for
@@ -275,6 +277,9 @@ type Activity struct {
 	OpenedAt time.Time `json:"openedAt,omitzero"`
 	// LookAt is when the latest attempt is looked at, or closed, if it stays silent (Dispatched).
 	LookAt time.Time `json:"lookAt,omitzero"`
+	// Inline is the LockedBy of the save that opened the latest attempt, where the process which saved it runs it
+	// (Dispatched). The claim is these fields then: from At to LookAt. Empty: its task goes to the queue of its agent.
+	Inline string `json:"inline,omitempty"`
 	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
 	Closing bool `json:"closing,omitempty"`
 	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".

@@ -73,8 +73,10 @@ func (t *turn) completeOpen(at side, c job.Completion) Verdict {
 	c.Held = true
 	a.Completion = &c
 	if found.Finding == job.FoundHeld && !t.lie(at, found) {
-		a.Closing, a.Cause = true, t.cause
-		a.LookAt = t.now.Add(limits.CloseAgain)
+		if a.Inline == "" {
+			a.Closing, a.Cause = true, t.cause
+			a.LookAt = t.now.Add(limits.CloseAgain)
+		}
 		return Verdict{Kind: Applied}
 	}
 	return t.learn(at, found)

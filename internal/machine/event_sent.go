@@ -35,7 +35,7 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	if !ok || t.activity(at).Attempt != e.Attempt {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", e.Attempt, e.Step)}
 	}
-	if !t.shared(at) {
+	if !t.shared(at) && t.activity(at).Inline == "" {
 		found, known := t.ask(t.question(AskClose, at))
 		switch {
 		case !known:

@@ -32,6 +32,8 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 		a, undo, ok := dispatched(s)
 		switch {
 		case !ok || a.Cause != cause:
+		case a.Inline != "":
+			// Run by the one process whose save opened it (Inlined), however often its event comes.
 		case a.Closing:
 			unwanted := undo == (j.Desired == makegood.JobProcessed) || a.Held()
 			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})
@@ -153,6 +155,9 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	}
 	if p.shared {
 		task.Shared = true
+		task.CompleteBy = a.LookAt
+	}
+	if a.Inline != "" {
 		task.CompleteBy = a.LookAt
 	}
 	if d.Undo {

@@ -95,6 +95,9 @@ func (t *turn) publishBy() time.Time {
 // nextLook is when an attempt that is not known to be claimed is looked at next.
 func (t *turn) nextLook(at side) time.Time {
 	a := t.activity(at)
+	if a.Inline != "" {
+		return a.At.Add(t.plan(at).timeout.Std())
+	}
 	if p := t.plan(at); p.shared {
 		return a.At.Add(p.startBy.Std() + p.timeout.Std())
 	}
@@ -111,7 +114,7 @@ func (t *turn) nextLook(at side) time.Time {
 func (t *turn) lookedAtEarly(at side) bool {
 	a := t.activity(at)
 	waits := a.LookAt.Sub(a.At)
-	if a.Closing || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
+	if a.Closing || a.Inline != "" || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
 		return false
 	}
 	return slices.Contains(t.waits(at), waits)
@@ -186,10 +189,10 @@ func (t *turn) lie(at side, found job.Found) bool {
 	}
 }
 
-// Out returns the asks that look at every attempt of a job that is out and can be claimed.
+// Out returns the asks that look at every attempt of a job that is out and can be claimed in an item of its own.
 func Out(w makegood.Workflow, j job.Job) (asks []Ask) {
 	for i, s := range j.Steps {
-		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared {
+		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared && a.Inline == "" {
 			asks = append(asks, Ask{Kind: AskLook, Step: s.Name, Attempt: a.Attempt, Undo: undo})
 		}
 	}

@@ -76,6 +76,9 @@ type Facts struct {
 	// event: its open attempts would be taken for this run's.
 	Incarnation int
 
+	// Lane is what the process that decides may run itself. The zero value: nothing.
+	Lane Lane
+
 	// Room is memory for the steps of the returned job: those of the job that the call before returned Wanting, which has
 	// no other use then. Nil: they get their own memory. It is no fact, and no decision depends on it.
 	Room []job.StepState
@@ -113,4 +116,16 @@ type Ask struct {
 	LockedBy string
 	// Mark: the attempt is unwanted, and was so when the job was saved last.
 	Mark bool
+}
+
+// Lane is the right to run inline attempts in the process that decides, after the coming save.
+type Lane struct {
+	// LockedBy names the coming save, and no other.
+	LockedBy string
+	// Agents are those that are linked into the process and have a free place there.
+	Agents []string
+	// Queued are the steps whose attempts go through the queues all the same.
+	Queued []string
+	// Until is when the process has no more time; zero: there is no such end.
+	Until time.Time
 }

@@ -184,14 +184,16 @@ func (t *turn) needs() int {
 	level := 0
 	for i, s := range t.w.Steps {
 		if needsWaits(s) {
-			level = job.LevelWaits
+			level = max(level, job.LevelWaits)
 		}
 		for _, at := range sides(i) {
 			switch a := t.activity(at); {
+			case a.Inline != "":
+				return job.LevelInline
 			case a.Generation > 0 || a.Former > 0:
-				return job.LevelRedefined
+				level = job.LevelRedefined
 			case a.State == job.Waiting || a.Completion != nil:
-				level = job.LevelWaits
+				level = max(level, job.LevelWaits)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // rest leaves an activity in a state without an open attempt.
 func (t *turn) rest(a *job.Activity, state job.ActivityState) {
 	a.State = state
-	a.OpenedAt, a.LookAt, a.Closing, a.Wait = time.Time{}, time.Time{}, false, nil
+	a.OpenedAt, a.LookAt, a.Closing, a.Inline, a.Wait = time.Time{}, time.Time{}, false, "", nil
 }
 
 func (t *turn) done(at side, output job.Payload) {
@@ -63,6 +63,9 @@ func spare(a *job.Activity, claim job.Claim) (why string) {
 	}
 	a.Alone = true
 	a.Tries--
+	if a.Inline != "" {
+		return "not one of those granted: it was inline, in a process that may have ended for another reason; the next is not"
+	}
 	return fmt.Sprintf("not one of those granted: its process had %d more under way, and the next runs alone", claim.Beside)
 }
 

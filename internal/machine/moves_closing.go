@@ -12,6 +12,9 @@ import (
 
 // ask returns the known answer; if there is none it asks, and no change may be made that depends on the answer.
 func (t *turn) ask(a Ask) (found job.Found, known bool) {
+	if found, known = t.askInline(a); known {
+		return found, true
+	}
 	found, known = t.facts.Found[a]
 	if !known && !slices.Contains(t.asks, a) {
 		t.asks = append(t.asks, a)

@@ -51,8 +51,21 @@ func (t *turn) closeOpen() {
 			continue
 		}
 		a := t.activity(at)
+		if a.Inline != "" {
+			t.endUnsaved(at)
+			continue
+		}
 		a.Closing, a.Cause = true, t.cause
 		a.LookAt = t.now.Add(limits.CloseAgain)
+	}
+}
+
+// endUnsaved ends an inline attempt that was opened for the coming save, and is not wanted any more. One that was saved
+// runs, and has no claim item that could tell its agent.
+func (t *turn) endUnsaved(at side) {
+	if a := t.activity(at); t.unsaved(a) {
+		a.Tries--
+		t.rest(a, job.NotStarted)
 	}
 }
 

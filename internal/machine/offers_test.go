@@ -65,6 +65,11 @@ func (x *world) claims() map[string]job.Claim {
 			held[a.Step] = found.Claim
 		}
 	}
+	for _, s := range x.job.Steps {
+		if claim, inline := machine.ClaimInline(s); inline {
+			held[s.Name] = claim
+		}
+	}
 	return held
 }
 

@@ -173,6 +173,9 @@ func (s *story) attempt(a job.Activity, item store.ClaimItem) string {
 	if a.Closing {
 		line += ", closing"
 	}
+	if a.Inline != "" {
+		return line + fmt.Sprintf(", run by %s until %s", a.Inline, s.when(a.LookAt))
+	}
 	line += ", look at " + s.when(a.LookAt)
 	switch {
 	case item.Attempt < a.Attempt:
@@ -188,6 +191,19 @@ func (s *story) attempt(a job.Activity, item store.ClaimItem) string {
 	}
 	return line
 }
+
+// runs are the inline attempts that the last save has opened.
+func (s *story) runs() string {
+	var out strings.Builder
+	for _, d := range machine.Inlined(s.job, s.lockedBy()) {
+		task := machine.TaskOf(s.w, s.job, d)
+		fmt.Fprintf(&out, "  -> run %s#%d key %s of %s here, complete by %s\n", task.Action, task.Attempt, task.Key, task.Agent, s.when(task.CompleteBy))
+	}
+	return out.String()
+}
+
+// lockedBy names the save of the decision under way, or of the last one.
+func (s *story) lockedBy() string { return fmt.Sprintf("%s:%d", s.lane.LockedBy, s.decisions) }
 
 // send writes a task. Whenever it is sent, it can be claimed until the same moment, and brings the same token.
 func (s *story) send(d job.Dispatch) string {

@@ -2,7 +2,9 @@ package machine_test
 
 import (
 	"slices"
+	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -28,9 +30,29 @@ func (s *story) known() machine.Facts {
 			values[ready] = fact
 		}
 	}
+	s.decisions++
+	lane := s.lane
+	lane.LockedBy = s.lockedBy()
 	return machine.Facts{
+		Lane:   lane,
 		Random: s.random, Values: values, Found: map[machine.Ask]job.Found{},
 		Secret: []byte("sixteen bytes ok"), Period: s.period, Held: s.holds, Incarnation: s.run,
 		Publishes: s.publishes, Published: s.publishedUpTo,
+	}
+}
+
+// forget is a hand that is not ours: it takes back that steps were begun, or that the job has ended, and moves the key.
+func (s *story) forget(a args) {
+	s.job.Steps = slices.Clone(s.job.Steps)
+	for i := range s.job.Steps {
+		if step := &s.job.Steps[i]; a.has(step.Name) {
+			step.Forward, step.Undo = job.Activity{}, job.Activity{}
+		}
+	}
+	if state, ok := a.values["is"]; ok {
+		s.job.ProcessState, s.job.FinishedAt = makegood.ProcessState(state), time.Time{}
+	}
+	if at, ok := a.values["key"]; ok {
+		s.job.CompleteBy = s.start.Add(s.duration(at).Std())
 	}
 }

@@ -105,6 +105,9 @@ type story struct {
 	period     time.Duration
 	run        int
 	holds      job.Holds
+	// lane is the right to run inline attempts; decisions numbers them, since each has another save.
+	lane      machine.Lane
+	decisions int
 	// publishes: somebody hears of every change; publishedUpTo is what is known of how far they did.
 	publishes     bool
 	publishedUpTo int
@@ -211,6 +214,11 @@ func (s *story) do(line string) string {
 		s.hold(a)
 	case "release":
 		s.release(a)
+	case "lane":
+		s.lane = machine.Lane{LockedBy: a.words[1], Agents: strings.Split(a.or("agents", "agent"), ",")}
+		if until, ok := a.values["until"]; ok {
+			s.lane.Until = s.start.Add(s.duration(until).Std())
+		}
 	case "restart":
 		s.run++
 	case "lose":
@@ -250,25 +258,9 @@ func (s *story) do(line string) string {
 	return ""
 }
 
-// forget is a hand that is not ours: it takes back that steps were begun, or that the job has ended, and moves the key.
-func (s *story) forget(a args) {
-	s.job.Steps = slices.Clone(s.job.Steps)
-	for i := range s.job.Steps {
-		if step := &s.job.Steps[i]; a.has(step.Name) {
-			step.Forward, step.Undo = job.Activity{}, job.Activity{}
-		}
-	}
-	if state, ok := a.values["is"]; ok {
-		s.job.ProcessState, s.job.FinishedAt = makegood.ProcessState(state), time.Time{}
-	}
-	if at, ok := a.values["key"]; ok {
-		s.job.CompleteBy = s.start.Add(s.duration(at).Std())
-	}
-}
-
 func (s *story) step(a args) makegood.Step {
 	step := makegood.Step{
-		Name: a.words[1], Agent: a.or("agent", "agent"), Shared: a.has("shared"),
+		Name: a.words[1], Agent: a.or("agent", "agent"), Shared: a.has("shared"), Inline: a.has("inline"),
 		StartBy: s.duration(a.or("startBy", "10m")), Timeout: s.duration(a.or("timeout", "30s")), Heartbeat: s.duration(a.or("heartbeat", "0s")),
 		Retry: makegood.Retry{
 			Attempts: s.number(a.or("attempts", "5")), Backoff: s.duration(a.or("backoff", "0s")), Max: s.duration(a.or("max", "0s")),
@@ -362,7 +354,9 @@ func (s *story) event(verb string, a args) job.Event {
 func (s *story) reply(a args) job.Reply {
 	var item store.ClaimItem
 	state, ok := s.job.Step(a.words[1])
-	if ok {
+	if claim, inline := machine.ClaimInline(state); inline {
+		item.Claim = claim
+	} else if ok {
 		item = s.items[s.slot(state.Name)]
 	}
 	r := job.Reply{
@@ -451,6 +445,7 @@ func (s *story) commands(events ...job.Event) string {
 		}
 	}
 	var out strings.Builder
+	out.WriteString(s.runs())
 	var closings []job.CloseAttempt
 	for _, c := range all {
 		switch c := c.(type) {

@@ -25,7 +25,7 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 func (x *world) claim() {
 	var ids []string
 	for _, which := range sorted(x.tasks) {
-		if t := x.tasks[which]; (!t.Shared || t.Agent == outside) && !x.dead[which] {
+		if t := x.tasks[which]; (!t.Shared || t.Agent == outside) && !x.dead[which] && !x.inline[which] {
 			ids = append(ids, which)
 		}
 	}
@@ -36,7 +36,7 @@ func (x *world) claim() {
 
 func (x *world) claimOf(which string) {
 	task, ok := x.tasks[which]
-	if !ok || x.dead[which] {
+	if !ok || x.dead[which] || x.inline[which] {
 		return
 	}
 	if task.Shared {
@@ -73,6 +73,34 @@ func (x *world) claimOf(which string) {
 		}
 		if s, _ := x.job.Step(task.Step); s.Undo.State == job.Done {
 			x.t.Fatalf("step %s was claimed forward after its undo", task.Step)
+		}
+	}
+}
+
+// lane is the right to run inline attempts after the coming save, where the process that decides has it.
+func (x *world) lane() machine.Lane {
+	x.decisions++
+	l := machine.Lane{LockedBy: fmt.Sprintf("s:%d", x.decisions)}
+	if rapid.Bool().Draw(x.t, "inline here") {
+		l.Agents = []string{"a"}
+	}
+	if rapid.IntRange(0, 3).Draw(x.t, "little time") == 0 {
+		l.Until = x.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(x.t, "until")) * time.Second)
+	}
+	return l
+}
+
+// runInline runs the inline attempts that a save has opened, there and then: with an effect or without one.
+func (x *world) runInline(l machine.Lane) {
+	for _, d := range machine.Inlined(x.job, l.LockedBy) {
+		which := id(d.Step, d.Attempt)
+		if by := x.claimed[which]; by != "" || !slices.Contains(l.Agents, x.tasks[which].Agent) {
+			x.t.Fatalf("attempt %s is run inline by %s, and was by %q", which, l.LockedBy, by)
+		}
+		x.claimed[which] = l.LockedBy
+		x.idle[which] = rapid.Bool().Draw(x.t, "idle") || x.harmless[d.Step]
+		if !d.Undo && !x.idle[which] {
+			x.appliesTask(which)
 		}
 	}
 }

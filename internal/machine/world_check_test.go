@@ -47,7 +47,7 @@ func (x *world) check(before job.Job) {
 			}
 			if a.State == job.Dispatched {
 				x.checkOut(before, i, undo, a)
-			} else if a.State != job.Waiting && !a.LookAt.IsZero() || !a.OpenedAt.IsZero() || a.Closing {
+			} else if a.State != job.Waiting && !a.LookAt.IsZero() || !a.OpenedAt.IsZero() || a.Closing || a.Inline != "" {
 				x.t.Fatalf("nothing of step %s is out, and it is to be looked at or closed: %+v", s.Name, a)
 			}
 			if a.State == job.Done && (a.Cause != "" || a.Silent.Attempt != 0 || a.Error != nil) {
@@ -101,6 +101,7 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	if !known {
 		x.tasks[which] = machine.TaskOf(x.w, j, job.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
 		x.checkKeyOf(x.tasks[which], a)
+		x.inline[which] = a.Inline != ""
 	}
 	if undo && domain.CanUndo(def) {
 		// An undo has times of its own, which a redefined step may have left as they were.
@@ -112,6 +113,10 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	}
 	longest := max(10*silence, silence+limits.MaxClaimAhead)
 	switch item := x.items[x.slot(def.Name, undo)]; {
+	case a.Inline != "":
+		if a.Closing || !a.LookAt.Equal(x.tasks[which].CompleteBy) {
+			x.t.Fatalf("inline attempt %s is waited for until %v, closing: %v", which, a.LookAt, a.Closing)
+		}
 	case def.Shared:
 		if !a.LookAt.Equal(a.At.Add(startBy + timeout)) {
 			x.t.Fatalf("shared attempt %s is waited for until %v", which, a.LookAt)

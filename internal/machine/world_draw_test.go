@@ -31,6 +31,7 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 			s.Retry.Attempts, s.Retry.For = limits.MaxAttempts, makegood.Duration(rapid.IntRange(1, 40).Draw(t, "for"))*makegood.Second
 		}
 		s.Shared = s.Heartbeat == 0 && rapid.IntRange(0, 3).Draw(t, "shared") == 0
+		s.Inline = s.Heartbeat == 0 && rapid.IntRange(0, 2).Draw(t, "inline") == 0
 		s.Repeat = drawRepeat(t)
 		switch rapid.IntRange(0, 3).Draw(t, "undo") {
 		case 0, 1:

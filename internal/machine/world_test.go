@@ -67,6 +67,9 @@ type world struct {
 	said    map[string]string
 	claimed map[string]string
 	nested  bool
+	// inline are the attempts that ran in the process whose save opened them, decisions numbers those saves.
+	inline    map[string]bool
+	decisions int
 	// holds are the agents and workflows that are paused, held those that the decision under way knows of.
 	holds, held job.Holds
 	wasHeld     bool
@@ -91,7 +94,7 @@ func newWorld(t *rapid.T) *world {
 		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]string{},
 		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{}, ledger: map[string]*account{},
 		bodies: map[string]asked{}, applied: map[string]bool{}, tokens: map[string]body{}, keys: map[string]string{},
-		sawn: map[string][]string{}, notDone: map[string]int{},
+		sawn: map[string][]string{}, notDone: map[string]int{}, inline: map[string]bool{},
 	}
 	x.fence = drawFence(t, x.w)
 	x.first = x.w
@@ -109,6 +112,7 @@ func newWorld(t *rapid.T) *world {
 		}
 	}
 	facts := x.facts(nil)
+	facts.Lane = x.lane()
 	submission := machine.Submission{ID: "j", Definition: "d", Later: rapid.IntRange(0, 4).Draw(t, "later") == 0}
 	if rapid.IntRange(0, 3).Draw(t, "listens") == 0 {
 		submission.ReplyTo = "shop"
@@ -129,6 +133,7 @@ func newWorld(t *rapid.T) *world {
 	x.noteBodies()
 	x.noteShared()
 	x.check(job.Job{})
+	x.runInline(facts.Lane)
 	return x
 }
 
@@ -309,13 +314,15 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 		events = []job.Event{job.Interrupted{Incarnation: x.run}, e}
 		x.seen.Played(layers.Batches)
 	}
-	held := x.known()
+	held, lane := x.known(), x.lane()
 	j, changed := loaded, false
 	var kind machine.Kind
 	prior := loaded // before the last event
 	for _, e := range events {
 		x.held = held // Another decision may have come between, and knew otherwise.
-		next, v, ok := x.decide(j, e, x.facts(found))
+		facts := x.facts(found)
+		facts.Lane = lane
+		next, v, ok := x.decide(j, e, facts)
 		if !ok {
 			return "", false
 		}
@@ -333,7 +340,9 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 		}
 		x.held = held
 		before := x.job
-		if x.save(prior, j, e); kind == machine.Applied {
+		x.save(prior, j, e)
+		x.runInline(lane)
+		if kind == machine.Applied {
 			x.checkOnce(before, e, found)
 		}
 	}
@@ -458,8 +467,8 @@ func (x *world) drawEvent() (job.Event, bool) {
 		return rapid.SampledFrom(x.answers).Draw(x.t, "answer"), true
 	default:
 		for i, s := range x.job.Steps {
-			// A task that is refused was never sent, so a shared one, too, has not run.
-			if s.Forward.State == job.Dispatched && !x.w.Steps[i].Shared {
+			// A task that is refused was never sent, so a shared one, too, has not run, nor has an inline one.
+			if s.Forward.State == job.Dispatched && !x.w.Steps[i].Shared && s.Forward.Inline == "" {
 				return job.DispatchRefused{Step: s.Name, Attempt: s.Forward.Attempt, Reason: "too large"}, true
 			}
 		}

@@ -23,6 +23,8 @@ type knowledge struct {
 	found map[machine.Ask]job.Found
 	// unsaved are those that are true of this try only: they are about attempts that it has opened itself.
 	unsaved []machine.Ask
+	// full are agents without a free place for an inline attempt.
+	full []string
 }
 
 func newKnowledge() *knowledge { return new(knowledge) }
@@ -221,10 +223,19 @@ type Looker interface {
 // Held is the method of this name for a caller that has a store and no Scheduler.
 func Held(ctx context.Context, closings Looker, w makegood.Workflow, j job.Job, now time.Time) (map[string]job.Claim, error) {
 	asks := machine.Out(w, j)
-	if len(asks) == 0 {
-		return map[string]job.Claim{}, nil
+	held := map[string]job.Claim{}
+	if len(asks) > 0 {
+		var err error
+		if held, err = (looks{closings, w, j, now}).held(ctx, asks); err != nil {
+			return nil, err
+		}
 	}
-	return looks{closings, w, j, now}.held(ctx, asks)
+	for i := range j.Steps { // By index: a step is large.
+		if claim, inline := machine.ClaimInline(j.Steps[i]); inline {
+			held[j.Steps[i].Name] = claim
+		}
+	}
+	return held, nil
 }
 
 // looks are looks at the claims of one job. They are apart from Held, which then makes no copy of a job without open

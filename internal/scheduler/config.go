@@ -56,6 +56,8 @@ type Config struct {
 	Submissions string
 	// Held, if set, knows which agents and workflows are paused.
 	Held Holds
+	// Lane, if set, runs inline attempts in this process. Nil: all attempts go to the queues of their agents.
+	Lane Lane
 	// Reminders: send delayed events for deadlines that are near, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what

@@ -36,6 +36,10 @@ type moved struct {
 	held job.Holds
 	// loaded has the fields of the job as it was before the events.
 	loaded loaded
+	// lockedBy names the save, and lane is the right to run the inline attempts that it opens: inline.
+	lockedBy string
+	lane     machine.Lane
+	inline   []inlined
 	// now is the one moment of the decision: a finding that depended on the time must still hold when it is used, and an
 	// attempt that one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
@@ -57,6 +61,9 @@ func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (*m
 	k := newKnowledge()
 	for range maxConflicts {
 		m, err := s.tryMove(ctx, id, events, k)
+		if errors.Is(err, errFull) {
+			continue
+		}
 		if !errors.Is(err, store.ErrConflict) {
 			return m, err
 		}
@@ -98,7 +105,10 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
-	m.now = s.now()
+	m.now, m.lane = s.now(), s.laneOf(ctx, compiled, k.full)
+	if m.lockedBy = m.lane.LockedBy; m.lockedBy == "" {
+		m.lockedBy = s.lockedBy()
+	}
 	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
 	applied, err := s.fold(ctx, m, &change, interrupted, events)
 	if err != nil {
@@ -107,8 +117,12 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		}
 		return nil, err
 	}
+	if full := s.enter(m, change.Job); full != "" {
+		k.full = append(k.full, full)
+		return nil, errFull
+	}
 	if applied {
-		if err := s.save(ctx, &change, m.values); errors.Is(err, store.ErrTooLarge) {
+		if err := s.save(ctx, &change, m); errors.Is(err, store.ErrTooLarge) {
 			return nil, parked(err.Error(), loaded)
 		} else if err != nil {
 			return nil, err
@@ -208,6 +222,7 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 	}
 	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
+	facts.Lane = m.lane
 	for {
 		*next, v = machine.Apply(m.compiled.Workflow, *j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
@@ -261,19 +276,30 @@ func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event
 	}
 }
 
-// save stores a change and updates its job to the stored one.
-func (s *Scheduler) save(ctx context.Context, change *store.Change, v *values) error {
-	if err := v.write(ctx, change.Job); err != nil {
+// save stores a change and updates its job to the stored one. After an error no inline attempt of it begins.
+func (s *Scheduler) save(ctx context.Context, change *store.Change, m *moved) (err error) {
+	if len(m.inline) > 0 {
+		defer func() {
+			if err != nil {
+				m.leave()
+			}
+		}()
+	}
+	if err := m.values.write(ctx, change.Job); err != nil {
 		return err
 	}
-	change.Job.LockedBy = s.lockedBy()
+	change.Job.LockedBy = m.lockedBy
 	account := spend.On(ctx)
 	due := account.Due()
 	if change.Job.Spent.Counted() { // Of one that was born without a count, a part would look like all.
 		change.Job.Spent = change.Job.Spent.Plus(due)
 	}
 	account.Store(change.Job.Spent)
-	if err := s.config.Jobs.Save(ctx, *change); err != nil {
+	err = s.config.Jobs.Save(ctx, *change)
+	if len(m.inline) > 0 && unclear(err) && s.isStored(ctx, change.Job.ID, change.Job.Birth, m.lockedBy) {
+		err = nil
+	}
+	if err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	account.Keep(due)

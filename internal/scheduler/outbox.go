@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -132,20 +133,29 @@ func never(err error) string {
 	return ""
 }
 
-// message writes the task of an attempt, for the queue of its agent.
-func (s *Scheduler) message(ctx context.Context, m *moved, d job.Dispatch) (string, queue.Message, error) {
+// task makes the task of an attempt.
+func (s *Scheduler) task(ctx context.Context, m *moved, d job.Dispatch) (makegood.Task, error) {
 	t := machine.TaskOf(m.compiled.Workflow, m.job, d)
 	t.ReplyTo, t.Traceparent = s.config.Events, s.config.Watch.Traceparent(m.job, d)
 	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step, Undo: d.Undo})
 	if err != nil {
-		return "", queue.Message{}, err
+		return t, err
 	}
 	t.Input, t.Secrets = input.Value, input.Secrets
 	if d.Undo {
 		forward, _ := m.job.Step(d.Step)
 		if t.Undo.Output, err = m.values.get(ctx, m.job.ID, forward.Forward.Output); err != nil {
-			return "", queue.Message{}, err
+			return t, err
 		}
+	}
+	return t, nil
+}
+
+// message writes the task of an attempt, for the queue of its agent.
+func (s *Scheduler) message(ctx context.Context, m *moved, d job.Dispatch) (string, queue.Message, error) {
+	t, err := s.task(ctx, m, d)
+	if err != nil {
+		return "", queue.Message{}, err
 	}
 	body, err := wire.EncodeTask(t)
 	if err != nil {

@@ -182,14 +182,21 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	} else if err != nil {
 		return submitted{}, err
 	}
-	j, v, err := s.birth(ctx, compiled, sub, input)
+	m, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
 		return submitted{}, err
 	}
+	j := m.job
 	due := account.Due()
 	j.Spent = due
 	account.Store(due)
 	err = s.config.Jobs.Create(ctx, j)
+	if err != nil && len(m.inline) > 0 && s.isBorn(ctx, j) {
+		err = nil
+	}
+	if err != nil {
+		m.leave()
+	}
 	if errors.Is(err, store.ErrExists) {
 		return s.same(ctx, j.ID, j.InputHash)
 	}
@@ -204,7 +211,8 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if s.watched() {
 		s.config.Watch.Happened(ctx, []job.Happened{{Workflow: compiled.Workflow, After: j, Event: job.Submitted{}, At: s.now()}})
 	}
-	work := firstWork(j, compiled, v, s.now())
+	m.job = j
+	work := s.firstWork(m)
 	work.account = account
 	return submitted{job: j, created: true, work: work}, nil
 }
@@ -270,25 +278,39 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 }
 
 // birth returns the job as it is to be stored, its input written if it is large.
-func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (job.Job, *values, error) {
+func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (*moved, error) {
 	v := newValues(s.config.Payloads, c, s.turns)
 	v.birth = nonce(s.config.Bytes)
 	birth := v.born(sub, input)
 	held, err := s.held(ctx, job.Job{}, nil)
 	if err != nil {
-		return job.Job{}, v, err
+		return nil, err
 	}
+	var full []string
 	facts := s.facts(newKnowledge(), held, new(job.Job))
+	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c, full)}
 	for {
+		facts.Lane, m.lockedBy = m.lane, m.lane.LockedBy
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
-		if verdict.Kind != machine.Wanting {
-			v.enter(&j, verdict.Entries)
-			return j, v, v.write(ctx, j)
+		if verdict.Kind == machine.Wanting {
+			if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
+				return nil, err
+			}
+			facts.Room = j.Steps
+			continue
 		}
-		if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
-			return j, v, err
+		if agent := s.enter(m, j); agent != "" {
+			full = append(full, agent)
+			m.lane = s.laneOf(ctx, c, full)
+			continue
 		}
-		facts.Room = j.Steps
+		v.enter(&j, verdict.Entries)
+		m.job = j
+		if err := v.write(ctx, j); err != nil {
+			m.leave()
+			return nil, err
+		}
+		return m, nil
 	}
 }
 
@@ -323,11 +345,10 @@ func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error
 }
 
 // firstWork holds what the submission of a new job made due.
-func firstWork(j job.Job, c *workflowfile.Compiled, v *values, now time.Time) *work {
+func (s *Scheduler) firstWork(m *moved) *work {
 	events := []job.Event{job.Submitted{}}
-	return &work{job: j.ID, events: events, moved: &moved{
-		job: j, compiled: c, commands: pending(c.Workflow, j, events, now), values: v,
-	}}
+	m.commands = pending(m.compiled.Workflow, m.job, events, s.now())
+	return &work{job: m.job.ID, events: events, moved: m}
 }
 
 // hopeless: a message that can never be understood, or a submission that will be refused however often

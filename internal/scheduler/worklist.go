@@ -40,6 +40,8 @@ type work struct {
 	// account collects the usage of the job; nil: it is not counted. brought is the usage that replies report.
 	account *spend.Account
 	brought job.Spent
+	// run is the inline attempts of the job that run here; nil: there are none.
+	run *run
 	// publish says that changes of the job are pending.
 	publish *job.Publish
 	// err is all that failed: the records must come again.
@@ -83,6 +85,7 @@ func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 			s.alert(ctx, agent)
 		}
 	}
+	s.driveAll(ctx, list)
 }
 
 // those returns the work of a list that meets a condition: most work has no follow-up and no receivers.
@@ -103,6 +106,9 @@ func (s *Scheduler) round(ctx context.Context, list []*work) {
 		s.derive(ctx, &out, w)
 	}
 	s.send(ctx, &out)
+	for _, w := range list {
+		s.beginInline(ctx, w)
+	}
 }
 
 // followUp goes on with one job until it has no more events: unwanted attempts are closed, and the outcomes of that,

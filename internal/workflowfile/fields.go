@@ -115,6 +115,11 @@ func stepKind(i int, s *makegood.Step) kind {
 		timeoutField(&s.Timeout, s.Heartbeat),
 		row("heartbeat", heartbeat(&s.Heartbeat, lasts),
 			"How long the agent may be silent while it works. At most %v. Default: the timeout."),
+		row("inline", into(&s.Inline, reader.boolean).as(typed("boolean")).
+			refuse(s.Inline && domain.WaitsByItself(s.Agent), "no task is sent to the agent %s: a step that waits by itself cannot be inline", s.Agent).
+			refuse(s.Inline && (s.Heartbeat > 0 || domain.CanUndo(*s) && s.Undo.Heartbeat > 0),
+				"a step with a heartbeat takes long, and cannot be inline: leave one of the two out"),
+			"Run the step, and its undo, in the process that decides, where its agent is linked in. An attempt that falls silent is undone as any other."),
 		row("exclusive", opposite(&s.Shared), "Claim before the effect. False: an attempt may run more than once.").or(true),
 		row("retry", retryKind(&s.Retry, nil), ""),
 		row("onError", list(&s.OnError, items{what: "a list, such as [{kind: timeout, do: skip}]", many: "routes", most: limits.MaxRoutes},

@@ -2,6 +2,7 @@ package workflowfile
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -62,6 +63,18 @@ func (t *template) secrets() int {
 		n += item.secrets()
 	}
 	return n
+}
+
+// ReadSecrets returns the names of the steps that read a secret, or whose undo does.
+func (c *Compiled) ReadSecrets() (steps []string) {
+	for _, s := range c.Workflow.Steps {
+		for _, r := range []*request{c.plans[s.Name].forward, c.plans[s.Name].undo} {
+			if r != nil && r.with != nil && r.with.secrets() > 0 && !slices.Contains(steps, s.Name) {
+				steps = append(steps, s.Name)
+			}
+		}
+	}
+	return steps
 }
 
 // pointer writes a path as a JSON pointer (RFC 6901).

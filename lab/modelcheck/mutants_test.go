@@ -63,7 +63,7 @@ func mutants() []proof.Bug {
 		},
 		{
 			"a refused task is not closed", "machine/event_sent.go",
-			"if !t.shared(at) {\n\t\tfound, known := t.ask(t.question(AskClose, at))",
+			"if !t.shared(at) && t.activity(at).Inline == \"\" {\n\t\tfound, known := t.ask(t.question(AskClose, at))",
 			"if t.shared(at) {\n\t\tfound, known := t.ask(t.question(AskClose, at))",
 		},
 		{

@@ -189,6 +189,8 @@ func (j *Job) dues() (all []time.Time) {
 				}
 			case side.Phase == Resting && !side.At.IsZero():
 				all = append(all, side.At)
+			case side.Phase == Out && side.Inline:
+				all = append(all, side.SentAt.Add(side.timeout()))
 			case side.Phase == Out && !side.Claimed && !side.def.Shared:
 				all = append(all, ResendAt(side))
 			}

@@ -281,6 +281,8 @@ func (j *Job) due(s *Step, side *Side, now time.Time) {
 	switch {
 	case side.Phase == Resting:
 		j.rested(s, side, now)
+	case side.Phase == Out && side.Inline:
+		j.inlineDue(side, now)
 	case side.Phase != Out || side.Claimed:
 	case side.def.Shared && !now.Before(side.SentAt.Add(side.startBy()+side.timeout())):
 		j.silence(side, Finding{Until: side.SentAt.Add(side.startBy() + side.timeout())}, now)
@@ -290,6 +292,20 @@ func (j *Job) due(s *Step, side *Side, now time.Time) {
 		side.Resent++
 		j.send(s, side)
 	}
+}
+
+// inlineDue: an attempt that runs in the process which decided on it is silent unless it has replied by the end of its
+// timeout. No question is asked about it.
+func (j *Job) inlineDue(side *Side, now time.Time) {
+	until := side.SentAt.Add(side.timeout())
+	if now.Before(until) {
+		return
+	}
+	f := Finding{Began: side.SentAt, Until: until, InCompany: true}
+	if side.def.Shared {
+		f = Finding{Until: until}
+	}
+	j.silence(side, f, now)
 }
 
 func (j *Job) found(s *Step, side *Side, now time.Time, all []Finding) {

@@ -85,7 +85,7 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 	}
 	s.Numbers++
 	side.stood(later(side.At, side.SentAt), now)
-	side.Phase, side.Attempt, side.Claimed = Out, s.Numbers, false
+	side.Phase, side.Attempt, side.Claimed, side.Inline = Out, s.Numbers, false, false
 	side.Tries++
 	if side.Since.IsZero() {
 		side.Since = now
@@ -96,12 +96,17 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 		return
 	}
 	side.SentAt, side.Resent = now, 0
+	if side.def.Inline && j.here && !side.Alone && (j.until.IsZero() || !now.Add(side.timeout()).After(j.until)) {
+		// It begins there and then, beside whatever else runs there.
+		side.Inline, side.InCompany, side.BeganAt, side.opened = true, true, now, j.decision
+		side.Claimed = !side.def.Shared
+	}
 	j.send(s, side)
 }
 
 // send notes that a task goes out. An undo is told what is known of its step.
 func (j *Job) send(s *Step, side *Side) {
-	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo, Alone: side.Alone}
+	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo, Alone: side.Alone, Inline: side.Inline}
 	if side.undo {
 		sent.Outcome = makegood.OutcomeUnknown
 		if s.Forward.Phase == Done {
@@ -221,13 +226,27 @@ func (j *Job) end(state makegood.ProcessState, now time.Time) {
 // stop puts the job before a person, who is told, as is whoever listens; and once a day again.
 func (j *Job) stop(now time.Time) {
 	j.unpause(now)
+	j.notBegun()
 	j.State = makegood.JobError
 	j.announce(Notice{State: makegood.JobError, Operator: true, Listener: true})
 	j.RemindAt = now.Add(remindEvery)
 }
 
+// notBegun: an attempt that was to run here is not begun if the very decision that made it makes it unwanted.
+func (j *Job) notBegun() {
+	for _, s := range j.Steps {
+		for _, side := range []*Side{&s.Forward, &s.Undo} {
+			if side.Phase == Out && side.Inline && side.opened == j.decision && !side.def.Shared {
+				side.Phase, side.Claimed = Idle, false
+				side.Tries--
+			}
+		}
+	}
+}
+
 // turn: what was done is to be undone. What rests is taken back; what is out runs to its end.
 func (j *Job) turn(wanted makegood.ProcessState) {
+	j.notBegun()
 	j.Wanted, j.State = wanted, makegood.JobUndoing
 	j.noOther()
 	for _, s := range j.Steps {

@@ -40,6 +40,10 @@ type Side struct {
 	InCompany             bool
 	// Unknown: an attempt may have had its effect, and nobody knows. Claimed: the one that is out has begun.
 	Unknown, Claimed bool
+	// Inline: the process that decided runs the one that is out itself.
+	Inline bool
+	// opened numbers the decision by which it was made.
+	opened int
 	// Alone: its attempts are to run with nothing beside them, since one fell silent in company, or a few were cut off.
 	Alone bool
 	// Silent is the last attempt that began and fell silent: its success is still good, if it comes.
@@ -115,6 +119,12 @@ type Job struct {
 	// Sent are the tasks that what happened last made due.
 	Sent []Sent
 
+	// here: the process that decides now runs inline attempts itself, if they end by until; zero: whenever they end.
+	// decision numbers the decisions.
+	here     bool
+	until    time.Time
+	decision int
+
 	workflow makegood.Workflow
 	// embedded: it is in an engine whose end interrupts.
 	embedded bool
@@ -136,6 +146,8 @@ type Sent struct {
 	Outcome makegood.Outcome
 	// Alone: nothing is to run beside it.
 	Alone bool
+	// Inline: no task goes out, it is run where it was decided on.
+	Inline bool
 }
 
 // Order is what was submitted, and what the expressions of its steps give: a property of the input.
@@ -150,9 +162,16 @@ type Order struct {
 	Waits map[string]Lasting
 }
 
-// Submitted: the job is stored. Its first attempts are out, unless it starts later.
-func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
-	j := &Job{State: makegood.JobPending, Wanted: makegood.JobProcessed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
+// Decides: the next decision is made by a process that runs inline attempts itself, if here says so and they end by
+// until; zero: whenever they end.
+func (j *Job) Decides(here bool, until time.Time) {
+	j.here, j.until = here, until
+	j.decision++
+}
+
+// Submitted: the job is stored. Its first attempts are out, unless it starts later; here and until are as in Decides.
+func Submitted(w makegood.Workflow, o Order, here bool, until, now time.Time) *Job {
+	j := &Job{here: here, until: until, State: makegood.JobPending, Wanted: makegood.JobProcessed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
 	for _, def := range w.Steps {
 		s := &Step{def: def}
 		s.Forward, s.Undo = Side{Phase: Idle, def: def}, Side{Phase: Idle, def: def, undo: true}

@@ -150,7 +150,7 @@ func (x *world) heard(e job.Event, v machine.Verdict) {
 func (x *world) claim() {
 	var open []makegood.Task
 	for _, task := range x.out() {
-		if !task.Shared && x.items[task.Agent+"/"+task.Step].Attempt < task.Attempt {
+		if _, inline := x.inline(task); !inline && !task.Shared && x.items[task.Agent+"/"+task.Step].Attempt < task.Attempt {
 			open = append(open, task)
 		}
 	}
@@ -171,9 +171,20 @@ func (x *world) claim() {
 	x.note("claimed", c.LockedBy)
 }
 
+// inline is the claim of an attempt that is run where it was decided on.
+func (x *world) inline(task makegood.Task) (job.Claim, bool) {
+	s, _ := x.job.Step(task.Step)
+	claim, inline := machine.ClaimInline(s)
+	return claim, inline && claim.Attempt == task.Attempt
+}
+
 func (x *world) replyOf(task makegood.Task) (job.Reply, bool) {
 	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
 	if task.Shared {
+		return r, true
+	}
+	if claim, inline := x.inline(task); inline {
+		r.LockedBy, r.StartedAt = claim.LockedBy, claim.StartedAt
 		return r, true
 	}
 	item := x.items[task.Agent+"/"+task.Step]
@@ -231,6 +242,12 @@ func (x *world) replyLate() {
 	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
 	if !task.Shared {
 		r.LockedBy = "a:" + name(task.Step, task.Attempt)
+	}
+	s, _ := x.job.Step(task.Step)
+	for _, a := range []job.Activity{s.Forward, s.Undo} {
+		if a.Silent.Attempt == task.Attempt {
+			r.LockedBy = a.Silent.LockedBy
+		}
 	}
 	began := x.silentSince(task)
 	e := job.StepSucceeded{Reply: r}

@@ -377,6 +377,12 @@ func (s *Side) rules() *makegood.WaitRules {
 // with them, leaves it alone.
 func (j *Job) level() int {
 	for _, s := range j.Steps {
+		if s.Forward.Phase == Out && s.Forward.Inline || s.Undo.Phase == Out && s.Undo.Inline {
+			j.needs = job.LevelInline
+		}
+		if j.needs == job.LevelInline {
+			return j.needs
+		}
 		if d := s.def; len(d.OnError) > 0 || d.Any || d.Only != "" || d.Repeat != nil || d.Waiting != nil || d.Heartbeat > 0 {
 			j.needs = job.LevelWaits
 		}

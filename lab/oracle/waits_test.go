@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"pgregory.net/rapid"
@@ -148,11 +149,23 @@ func (x *world) answered(e job.StepCompleted, v machine.Verdict, answer oracle.A
 		x.fail("%#v is %s (%s), and should be %s: it is %+v, %+v", e, v.Kind, v.Reason, answer, s.Forward.Completion, s.Undo.Completion)
 	}
 	x.grants(makegood.EntryCompleted, "", answer)
-	if e.Round != 0 && !e.Early {
-		// In another round one that names none is another; and so is one that is to be kept, when another took its place.
+	if e.Round != 0 && !e.Early && (e.Request != "" || !x.fails(e)) {
+		// An unnamed answer that fails its step is another when that waits again, after a resubmit. In another round one that
+		// names none is another; and so is one that is to be kept, when another took its place.
 		x.heard(e, v)
 	}
 	x.judge("said", fmt.Sprintf("%+v %s %s early %v, failed %v: %s", e.Place, e.Output.Inline, e.Request, e.Early, e.Error != nil, answer), e)
+}
+
+// fails reports whether an answer fails its step, as its onAnswer says.
+func (x *world) fails(e job.StepCompleted) bool {
+	i := slices.IndexFunc(x.w.Steps, func(s makegood.Step) bool { return s.Name == e.Step })
+	for answer, do := range x.w.Steps[i].OnAnswer {
+		if do.Action != makegood.AnswerGoto && string(e.Output.Inline) == strconv.Quote(answer) {
+			return true
+		}
+	}
+	return false
 }
 
 // extend lets a step wait longer.

@@ -40,9 +40,13 @@ type world struct {
 	refuses map[string]bool
 	// silent are the attempts that fell silent.
 	silent []string
-	trail  []moment
-	seen   *layers.Seen
-	told   told
+	// decisions numbers them; here and until say what the last one could run itself.
+	decisions int
+	here      bool
+	until     time.Time
+	trail     []moment
+	seen      *layers.Seen
+	told      told
 }
 
 // moment is something that happened, for whoever reads of a failure.
@@ -98,6 +102,7 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 		}
 		s.Timeout = seconds(t, 40, "timeout")
 		s.Shared = oneIn(t, 6, "shared")
+		s.Inline = oneIn(t, 3, "inline")
 		s.Any = len(s.Needs) > 1 && oneIn(t, 3, "any")
 		s.OnError = drawRoutes(t)
 		if oneIn(t, 6, "repeat") {
@@ -201,6 +206,7 @@ func (x *world) submit() {
 		s.ReplyTo = "shop"
 	}
 	facts := x.facts()
+	facts.Lane = x.lane()
 	x.told = told{round: 1, forwards: true}
 	for {
 		j, v := machine.Submit(x.w, s, facts, x.now)
@@ -211,12 +217,27 @@ func (x *world) submit() {
 		x.values(facts, v)
 	}
 	x.seen.Moved(layers.Move{Workflow: x.w, After: x.job})
-	x.want = oracle.Submitted(x.w, x.order, x.now)
 	if s.Later {
 		x.decide(job.Submitted{})
 	}
+	x.want = oracle.Submitted(x.w, x.order, x.here, x.until, x.now)
 	x.events = append(x.events, job.Submitted{})
 	x.judge("submitted", x.w.OnFailure, job.Submitted{})
+}
+
+// lane is what the process of the next decision may run itself, which the oracle is told, too.
+func (x *world) lane() machine.Lane {
+	x.decisions++
+	l := machine.Lane{LockedBy: fmt.Sprintf("s:%d", x.decisions)}
+	x.here, x.until = !oneIn(x.t, 3, "elsewhere"), time.Time{}
+	if x.here {
+		l.Agents = []string{"a"}
+	}
+	if oneIn(x.t, 4, "little time") {
+		x.until = x.now.Add(seconds(x.t, 40, "until").Std())
+		l.Until = x.until
+	}
+	return l
 }
 
 func (x *world) facts() machine.Facts {
@@ -247,6 +268,10 @@ func (x *world) values(facts machine.Facts, v machine.Verdict) {
 // decide lets the core take an event, and returns what was found out about attempts meanwhile.
 func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) {
 	facts := x.facts()
+	facts.Lane = x.lane()
+	if x.want != nil {
+		x.want.Decides(x.here, x.until)
+	}
 	for range 100 {
 		j, verdict := machine.Apply(x.w, x.job, e, facts, x.now)
 		if verdict.Kind == machine.Applied {
@@ -335,6 +360,27 @@ func (x *world) fail(format string, args ...any) {
 // not be.
 func (x *world) carryOut(e job.Event, due []oracle.Sent, isNew bool) (closings []job.CloseAttempt, refused []job.DispatchRefused) {
 	var sent []oracle.Sent
+	take := func(d job.Dispatch, inline bool) {
+		task := machine.TaskOf(x.w, x.job, d)
+		one := oracle.Sent{Step: d.Step, Attempt: d.Attempt, Undo: d.Undo, Alone: task.Alone, Inline: inline}
+		if task.Undo != nil {
+			one.Outcome = task.Undo.Outcome
+		}
+		sent = append(sent, one)
+		if !x.want.MaySend(d.Step, d.Attempt) {
+			x.fail("the task of %s is sent for %s, and may not be", name(d.Step, d.Attempt), e.Cause())
+		}
+		which := name(d.Step, d.Attempt)
+		if _, again := x.tasks[which]; !again && oneIn(x.t, 40, "refused") {
+			refused = append(refused, job.DispatchRefused{Step: d.Step, Attempt: d.Attempt, Reason: "too large"})
+		}
+		x.tasks[which] = task
+	}
+	if isNew {
+		for _, d := range machine.Inlined(x.job, fmt.Sprintf("s:%d", x.decisions)) {
+			take(d, true)
+		}
+	}
 	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
 		switch c := c.(type) {
 		case job.Ask:
@@ -342,20 +388,7 @@ func (x *world) carryOut(e job.Event, due []oracle.Sent, isNew bool) (closings [
 		case job.CloseAttempt:
 			closings = append(closings, c)
 		case job.Dispatch:
-			task := machine.TaskOf(x.w, x.job, c)
-			one := oracle.Sent{Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Alone: task.Alone}
-			if task.Undo != nil {
-				one.Outcome = task.Undo.Outcome
-			}
-			sent = append(sent, one)
-			if !x.want.MaySend(c.Step, c.Attempt) {
-				x.fail("the task of %s is sent for %s, and may not be", name(c.Step, c.Attempt), e.Cause())
-			}
-			which := name(c.Step, c.Attempt)
-			if _, again := x.tasks[which]; !again && oneIn(x.t, 40, "refused") {
-				refused = append(refused, job.DispatchRefused{Step: c.Step, Attempt: c.Attempt, Reason: "too large"})
-			}
-			x.tasks[which] = task
+			take(c, false)
 		}
 	}
 	for _, s := range due {

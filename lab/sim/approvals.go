@@ -98,7 +98,7 @@ func (w *world) consent(j job.Job, n int) {
 		e := job.StepCompleted{
 			Place: job.Place{Step: s.Name}, By: by, Request: by, Early: true, Output: job.Payload{Inline: json.RawMessage(`"yes"`), Bytes: len(`"yes"`)},
 		}
-		<-w.process("operator", func(l *life) { w.approve(w.scheduler(l), l, j.ID, e) })
+		<-w.process("operator", func(l *life) { w.approve(w.scheduler(l, nil), l, j.ID, e) })
 	}
 }
 

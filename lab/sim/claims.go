@@ -217,6 +217,8 @@ func (c change) ended(step string, undo bool, a, b job.Activity) {
 		return // It ended by the answer that the step waits, or as somebody outside had said.
 	}
 	switch {
+	case b.Inline != "":
+		// Its claim is the job's, and no item of its own says how it ended.
 	case item.Attempt < b.Attempt, item.Attempt == b.Attempt && item.Closed == "":
 		c.wrong("law 4: attempt %d of %s ends as %q, and its claim is not closed", b.Attempt, step, a.State)
 	case item.Attempt > b.Attempt || a.Attempt > b.Attempt+1 || a.Attempt == b.Attempt+1 && a.State != job.Dispatched:
@@ -367,4 +369,10 @@ func latest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// lasts is until when a claim may reply, and for how long each heartbeat lets it go on.
+type lasts struct {
+	until   time.Time
+	timeout time.Duration
 }

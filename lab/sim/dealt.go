@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,7 +167,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 			return // Its process was just told so, by no message.
 		}
 	}
-	for _, e := range l.batch[task.Job] {
+	for _, e := range append(slices.Clone(l.batch[task.Job]), l.inlined[task.Job]...) {
 		if w.causes[name][e.Cause()] {
 			return
 		}
@@ -217,6 +218,11 @@ func (w *world) known(task makegood.Task) {
 	}
 	if w.nobodys[name] {
 		w.violate(task.Job, "I5: %s runs, and was closed before anybody claimed it", name)
+	}
+	for _, a := range directions(s) {
+		if a.Attempt == task.Attempt && a.Inline != "" {
+			return // Whatever a liar has written of it into the item of its step, its claim is the job's.
+		}
 	}
 	item := w.store.InSlot(store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step})
 	if until := w.leases[item.LockedBy].until; item.Attempt == task.Attempt && item.LockedBy != "" && time.Now().After(until) {

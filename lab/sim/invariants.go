@@ -46,6 +46,7 @@ func (w *world) wrote(before, after job.Job) {
 	c.fired()
 	c.releases()
 	c.referee(c.after.ID).Saved(c.after, time.Now())
+	c.inlined()
 	c.plays()
 }
 
@@ -157,6 +158,8 @@ func (c change) due() (due time.Time, what string) {
 			case a.State == job.Dispatched && a.Closing:
 				// A minute ahead by the clock of whoever asked for it.
 				sooner(a.LookAt, "the closing of "+s.Name)
+			case a.State == job.Dispatched && a.Inline != "":
+				sooner(a.At.Add(p.silence), "the end of "+s.Name)
 			case a.State == job.Dispatched && def.Shared:
 				sooner(a.At.Add(p.startBy+p.silence), "the end of "+s.Name)
 			case a.State == job.Dispatched:

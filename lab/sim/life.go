@@ -34,6 +34,8 @@ type life struct {
 	counts map[string]int
 	// batch is the events that the process was last given, by job; for the story.
 	batch map[string][]job.Event
+	// inlined are the replies of the inline attempts that ran in it, by job. They may be dealt with beside later batches.
+	inlined map[string][]job.Event
 	// firsts are the attempts that were asked about first since then, by job.
 	firsts map[string]string
 	// looked is what it last saw on its clock, rolled its last random number; for the story.
@@ -369,12 +371,6 @@ func (l *life) leased(by string, began time.Time, timeout time.Duration) {
 		held.until = until
 	}
 	l.w.leases[by] = held
-}
-
-// lasts is until when a claim may reply, and for how long each heartbeat lets it go on.
-type lasts struct {
-	until   time.Time
-	timeout time.Duration
 }
 
 func on(job, step string, attempt int) string { return job + "/" + step + "#" + strconv.Itoa(attempt) }

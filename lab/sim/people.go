@@ -76,7 +76,7 @@ func (w *world) insist(name string, do func(s *scheduler.Scheduler, l *life) boo
 		down := w.engine != nil && w.engine.dead
 		w.mu.Unlock()
 		if !down {
-			<-w.process(name, func(l *life) { answered = do(w.scheduler(l), l) })
+			<-w.process(name, func(l *life) { answered = do(w.scheduler(l, nil), l) })
 		}
 		w.mu.Lock()
 		over := w.over
@@ -228,7 +228,7 @@ func (w *world) attend(j job.Job, n int) {
 		return
 	}
 	<-w.process("operator", func(l *life) {
-		w.request(w.scheduler(l), l, j.ID, job.Requested{Verb: verb, Request: "op" + strconv.Itoa(n), Reason: "sim"})
+		w.request(w.scheduler(l, nil), l, j.ID, job.Requested{Verb: verb, Request: "op" + strconv.Itoa(n), Reason: "sim"})
 	})
 	w.consent(j, n) // What failed for want of an answer waits again.
 }

@@ -29,7 +29,7 @@ func bugs() []proof.Bug {
 	return proof.Bugs([][4]string{
 		{"a task is sent before the save", move, "\tif applied {\n\t\tif err := s.save", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif err := s.save"},
 		{"commands are not derived again", move, "\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())\n\t}"},
-		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
+		{"an output is written after the save that refers to it", move, "\tif err := m.values.write(ctx, change.Job); err != nil {\n\t\treturn err\n\t}\n", "\tdefer func() { _ = m.values.write(ctx, change.Job) }()\n"},
 		{"a save that lost is taken for one that won", move, "\t\t\treturn nil, parked(err.Error(), loaded)\n\t\t} else if err != nil {", "\t\t\treturn nil, parked(err.Error(), loaded)\n\t\t} else if err != nil && !errors.Is(err, store.ErrConflict) {"},
 		{"a page of a history is not written", "scheduler/values.go", "refs := []string{j.History.HeadKey()}", "var refs []string"},
 		{"of several events of a save one is in the history", move, "m.entries = append(m.entries, v.Entries...)", "m.entries = v.Entries"},
@@ -103,6 +103,11 @@ func bugs() []proof.Bug {
 		{"a fire is made before its time", fire, "return !s.Key.IsZero() && !t.now().Before(s.Key)", "return !s.Key.IsZero() && (s.Rev > 0 || !t.now().Before(s.Key))"},
 		{"a fire asks for no job before it", fire, "return there && !state.Finished(), err", "return there && !state.Finished() && s.Rev < 0, err"},
 		{"a hint whose fire failed is deleted", "router/router.go", "failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: due[i].message})", "_ = due[i].message"},
+		{"the task of an inline attempt is sent as well", "machine/facts_commands.go", "case a.Inline != \"\":", "case a.Inline == \"none\":"},
+		{"whoever saves a job runs its inline attempts", "machine/facts_inline.go", "ok && a.Inline != \"\" && a.Inline == lockedBy", "ok && a.Inline != \"\" && lockedBy != \"\""},
+		{"inline attempts run though their save failed", "scheduler/move.go", "\t\t} else if err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\ts.config.Watch", "\t\t} else if err != nil && (len(m.inline) == 0 || errors.Is(err, store.ErrConflict)) {\n\t\t\treturn nil, err\n\t\t}\n\t\ts.config.Watch"},
+		{"what the save that opens it stops is run inline all the same", "machine/moves_job.go", "t.unsaved(a) {\n\t\ta.Tries--", "t.unsaved(a) && a.Tries < 0 {\n\t\ta.Tries--"},
+		{"an inline attempt that runs counts as never begun", "machine/facts_inline.go", "\tcase t.unsaved(a):\n", "\tcase ask.Kind == AskClose && ask.LockedBy == \"\":\n"},
 		{"what was done is undone over the new input", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former > 1000 {"},
 	})
 }

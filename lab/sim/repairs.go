@@ -245,10 +245,10 @@ func (w *world) mend(j job.Job, n int) bool {
 	}
 	<-w.process("operator", func(l *life) {
 		if oneIn(r, 2) {
-			w.request(w.scheduler(l), l, j.ID, w.resubmitOf(r, j, name))
+			w.request(w.scheduler(l, nil), l, j.ID, w.resubmitOf(r, j, name))
 			return
 		}
-		w.settle(w.scheduler(l), l, j.ID, settlementOf(r, w.definitionOf(j), j, name))
+		w.settle(w.scheduler(l, nil), l, j.ID, settlementOf(r, w.definitionOf(j), j, name))
 	})
 	return true
 }

@@ -121,6 +121,9 @@ func (w *world) story() string {
 		if s.Shared {
 			b.WriteString(" shared")
 		}
+		if s.Inline {
+			b.WriteString(" inline")
+		}
 		b.WriteString("\n")
 	}
 	b.WriteString("----\n\n")

@@ -78,6 +78,7 @@ func newWorkload(c chance, o Options) workload {
 		name := strconv.Itoa(i)
 		rolled := rollRounds(c.of("rounds", name), rollWorkflow(c.of("workflow", name), "w"+name, steps))
 		rolled = rollExpect(c.of("expect", name), rolled)
+		rolled = rollInline(c.of("inline", name), rolled)
 		if o.Waits {
 			rolled = rollApprovals(c.of("approvals", name), rolled)
 		}

@@ -273,7 +273,7 @@ func (w *world) life(name string) *life {
 	l := &life{
 		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]job.Job{},
 		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{}, passedOn: map[string]bool{},
-		hanging: map[string]int{}, rests: map[string]bool{},
+		inlined: map[string][]job.Event{}, hanging: map[string]int{}, rests: map[string]bool{},
 	}
 	l.release = w.mixed && oneIn(w.chance.of("release", w.releaseOf(name)), 2)
 	if l.engine == nil && w.faults.strikes(ClockSkewed, name) {
@@ -362,7 +362,7 @@ func (w *world) addQueue(name string, visibility time.Duration, f *function) {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func (w *world) scheduler(l *life) *scheduler.Scheduler {
+func (w *world) scheduler(l *life, lane scheduler.Lane) *scheduler.Scheduler {
 	random := w.chance.of("scheduler", l.name)
 	incarnation := 0
 	if l.engine != nil {
@@ -371,7 +371,7 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 	config := scheduler.Config{
 		Jobs: l, Closings: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Listener: listener{l}, Events: eventsQueue, Quarantine: quarantineQueue,
 		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: l.engine == nil, Incarnation: incarnation,
-		Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
+		Lane: lane, Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
 		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
 	}
 	if w.repairs {
@@ -400,7 +400,7 @@ func (w *world) rolled(next func() uint64) uint64 {
 }
 
 func (w *world) schedulerOf(l *life) queue.Handler {
-	s := w.scheduler(l)
+	s := w.scheduler(l, w.laneOf(l))
 	routed := router.Config{Jobs: s.HandleSQS, Logger: quiet, Fire: func(ctx context.Context, name string, key time.Time) error {
 		return w.timetable(l, s).Fire(ctx, name, key)
 	}}

@@ -132,6 +132,7 @@ func (c *codec) decides(a *job.Activity) {
 	c.flag(70, &a.Alone)
 	c.int(71, &a.Generation)
 	c.int(72, &a.Former)
+	c.text(73, &a.Inline)
 }
 
 func (c *codec) wait(num protowire.Number, at **job.Wait) {

@@ -41,6 +41,7 @@ func ofSteps() []row {
 		{"a time for which it is tried again", "Retry.For", either(func(s side) bool { return !s.is.FailingSince.IsZero() && s.became(job.Failed) })},
 		{"`repeat`", "Step.Repeat Repeat.Until Repeat.Every Repeat.For Repeat.Attempts", forward(func(s side) bool { return s.is.Repeats > s.was.Repeats })},
 		{"`exclusive: false`", "Step.Shared", either(func(s side) bool { return s.def.Shared && s.opened() })},
+		{"inline steps", "Step.Inline", either(func(s side) bool { return s.is.Inline != "" && s.opened() })},
 		{"heartbeats", "Step.Heartbeat Undo.Heartbeat", either(func(s side) bool { return s.def.Heartbeat > 0 && s.opened() })},
 		{"a task that nobody takes", "Step.StartBy Undo.StartBy", either(func(s side) bool { return s.is.Resent > s.was.Resent })},
 		{"silence", "Step.Timeout Undo.Timeout", either(func(s side) bool { return s.is.Silent.Attempt > s.was.Silent.Attempt })},

@@ -22,6 +22,8 @@ type load struct {
 	changes, forgetful bool
 	// slow: each step outlasts the first look after it.
 	slow bool
+	// inline: the Scheduler's function runs the agent itself, and jobs are submitted by message.
+	inline bool
 	// timeout, if set, is that of each step.
 	timeout makegood.Duration
 }
@@ -39,11 +41,15 @@ func loads() []load {
 		{name: "5 steps, unbatched", steps: 5, output: inlineOutput},
 		{name: "20 steps, unbatched", steps: 20, output: inlineOutput},
 		{name: "5 slow steps, unbatched", steps: 5, output: inlineOutput, slow: true},
+		{name: "1 inline step, unbatched", steps: 1, output: inlineOutput, inline: true},
+		{name: "5 inline steps, unbatched", steps: 5, output: inlineOutput, inline: true},
+		{name: "20 inline steps, unbatched", steps: 20, output: inlineOutput, inline: true},
 		{name: "1 step, batched", steps: 1, batched: true, output: inlineOutput},
 		{name: "5 steps, batched", steps: 5, batched: true, output: inlineOutput},
 		{name: "20 steps, batched", steps: 20, batched: true, output: inlineOutput},
 		{name: "5 steps, batched, outputs of 1 KB", steps: 5, batched: true, output: largeOutput},
 		{name: "5 slow steps, batched", steps: 5, batched: true, output: inlineOutput, slow: true},
+		{name: "5 inline steps, batched", steps: 5, batched: true, output: inlineOutput, inline: true},
 	}
 }
 
@@ -53,6 +59,14 @@ func (l load) shards() int {
 		return 1
 	}
 	return dynamostore.DefaultShards
+}
+
+// hops is how many times tasks and replies go through the queues.
+func (l load) hops() int {
+	if l.inline {
+		return 0
+	}
+	return l.steps
 }
 
 // batch is how many records there are in an invocation.
@@ -79,6 +93,9 @@ func (l load) workflow() []byte {
 		timeout = ", timeout: " + l.timeout.String()
 	case l.slow:
 		timeout = ", timeout: " + slowTimeout.String()
+	}
+	if l.inline {
+		timeout += ", inline: true"
 	}
 	for i := range l.steps {
 		fmt.Fprintf(&text, "  - {name: step_%03d, agent: %s, action: work%s}\n", i+1, agentName, timeout)

@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
+	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/lab/costmeter"
 )
@@ -124,21 +125,36 @@ func (w *world) wire() {
 		Changes: w.publisher(), Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
 		Replies: []string{listener}, Listener: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
-		Counts: true, Clock: untimed(),
+		Counts: true, Clock: untimed(), Lane: w.lane(log),
 		Instance: instance, Reminders: true, Period: deployed.SweepPeriod, Logger: log, Now: w.clock.now,
 	})
 	w.supervisor = supervisor.New(supervisor.Config{
 		Index: w.store, Queue: w.queues, Events: deployed.EventsQueue, Leases: w.store, Holder: instance, Logger: log, Now: w.clock.now,
 	})
-	work := agent.New(agentName, agent.Do("work", func(ctx context.Context, _ json.RawMessage) (string, error) {
-		// So that the replies of a batch come together, as those of fast agents do.
-		return w.load.answer(), w.gate.pass(ctx)
-	}))
 	w.agent = agentrun.New(agentrun.Config{
-		Handlers: []agent.Handler{work}, Claims: w.store, Queue: w.queues, Tasks: deployed.TasksQueue(agentName),
+		Handlers: []agent.Handler{w.worker()}, Claims: w.store, Queue: w.queues, Tasks: deployed.TasksQueue(agentName),
 		Quarantine: deployed.QuarantineQueue, Instance: instance, Logger: log, Now: w.clock.now,
 		Counts: true, Clock: untimed(),
 	}).HandleSQS
+}
+
+// worker is the agent of all steps.
+func (w *world) worker() agent.Handler {
+	return agent.New(agentName, agent.Do("work", func(ctx context.Context, _ json.RawMessage) (string, error) {
+		if w.load.inline {
+			return w.load.answer(), nil
+		}
+		// So that the replies of a batch come together, as those of fast agents do.
+		return w.load.answer(), w.gate.pass(ctx)
+	}))
+}
+
+// lane is that of a Scheduler's function which links the agent; nil: it does not.
+func (w *world) lane(log *slog.Logger) scheduler.Lane {
+	if !w.load.inline {
+		return nil
+	}
+	return agentrun.NewLane([]agent.Handler{w.worker()}, nil, w.clock.now, log)
 }
 
 // publisher is who hears of every change; nil: nobody. A bus is asked for nothing that this table counts.
@@ -170,18 +186,17 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 	w.meter.Take()
 	w.runs = 0
 	n := w.load.jobs()
-	for i := range n {
-		s := scheduler.Submission{ID: jobID(prefix, i), Definition: w.compiled.Hash, Input: w.load.input()}
-		if w.load.listened {
-			s.ReplyTo = listener
-		}
-		if _, _, err := w.scheduler.Submit(ctx, s); err != nil {
-			return nil, nil, fmt.Errorf("submit: %w", err)
-		}
+	if err := w.submitAll(ctx, prefix, n); err != nil {
+		return nil, nil, fmt.Errorf("submit: %w", err)
 	}
 	submission = w.meter.Take()
 	w.counted = nil
-	for range w.load.steps {
+	if w.load.inline {
+		if err := w.feed(ctx, deployed.EventsQueue, n, w.scheduler.HandleSQS); err != nil {
+			return nil, nil, err
+		}
+	}
+	for range w.load.hops() {
 		if err := w.feed(ctx, deployed.TasksQueue(agentName), n, w.work); err != nil {
 			return nil, nil, err
 		}
@@ -208,6 +223,35 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 		w.kept = w.kept.Plus(j.Spent)
 	}
 	return submission, steps, nil
+}
+
+// submitAll submits n jobs: by messages, if the Scheduler's function runs their steps itself.
+func (w *world) submitAll(ctx context.Context, prefix string, n int) error {
+	if w.load.inline {
+		return w.submitByMessage(ctx, prefix, n)
+	}
+	for i := range n {
+		s := scheduler.Submission{ID: jobID(prefix, i), Definition: w.compiled.Hash, Input: w.load.input()}
+		if w.load.listened {
+			s.ReplyTo = listener
+		}
+		if _, _, err := w.scheduler.Submit(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) submitByMessage(ctx context.Context, prefix string, n int) error {
+	messages := make([]queue.Message, n)
+	for i := range messages {
+		body, err := wire.EncodeSubmit(wire.Submit{ID: jobID(prefix, i), Workflow: w.compiled.Workflow.Name, Input: w.load.input()})
+		if err != nil {
+			return err
+		}
+		messages[i] = queue.Message{Body: body, Group: jobID(prefix, i)}
+	}
+	return errors.Join(w.queues.Send(ctx, deployed.EventsQueue, messages...)...)
 }
 
 // jobID returns ids of twelve bytes.

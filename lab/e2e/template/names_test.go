@@ -62,7 +62,7 @@ func startFunction(t *testing.T, variables map[string]string) error {
 	case variables[deployed.VarDoor] != "":
 		_, err = deployed.Door(t.Context(), getenv, workflows.Files)
 	case name == "Scheduler":
-		_, err = deployed.Scheduler(t.Context(), getenv, nil)
+		_, err = deployed.Scheduler(t.Context(), getenv, nil, nil)
 	case name == "Supervisor":
 		_, err = deployed.Supervisor(t.Context(), getenv)
 	default:

@@ -1,0 +1,57 @@
+package agentrun
+
+import (
+	"context"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// TryEnter takes a place for an inline attempt, and does not wait for one. leave gives it back. ok is false if all
+// places are taken, or one attempt runs alone.
+func (r *Runner) TryEnter() (leave func(), ok bool) {
+	if !r.config.Room.tryEnter() {
+		return nil, false
+	}
+	if !take(r.config.Slots) {
+		r.config.Room.leave()
+		return nil, false
+	}
+	return func() {
+		give(r.config.Slots)
+		r.config.Room.leave()
+	}, true
+}
+
+// Inline does the task of an inline attempt, in a place that was taken for it (TryEnter), and returns the reply: nil if
+// that may not be said any more. lockedBy is the LockedBy of the save that opened the attempt. The task is for an agent
+// that runs here. Heartbeats and progress are accepted and have no effect: the attempt ends at the task's CompleteBy.
+func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string) (reply job.Event) {
+	handler, err := r.handlerOf(task)
+	a := &attempt{
+		Runner: r, batch: ctx, task: task, handler: handler, large: r.config.Large, inline: true,
+		say: func(_ context.Context, said job.Event, _ time.Time) error {
+			reply = said
+			return nil
+		},
+		lease: newLease(ctx, nil, r.config.Now, task, lockedBy),
+	}
+	defer a.lease.close()
+	a.lease.move = a.lease.stay
+	if err != nil {
+		return a.failed(err)
+	}
+	r.tell(func(t *Stats) { t.Claimed++ })
+	if a.do() != nil {
+		return nil
+	}
+	return reply
+}
+
+// stay keeps CompleteBy where it is.
+func (l *lease) stay(context.Context, time.Time) (completeBy, expires time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.completeBy, l.expires, nil
+}

@@ -1,0 +1,112 @@
+package embedded
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+)
+
+var _ scheduler.Lane = (*lane)(nil)
+
+// lane runs inline attempts beside the handlers of the queues, in the places of their agents. It is open while the
+// engine works; before and after, attempts go through the queues.
+type lane struct {
+	workers map[string][]worker
+	agents  []string
+
+	mu  sync.Mutex
+	ctx context.Context // has ended while the lane is shut
+	wg  sync.WaitGroup
+}
+
+func newLane(workers map[string][]worker) *lane {
+	shut, cancel := context.WithCancel(context.Background())
+	cancel()
+	return &lane{workers: workers, agents: slices.Sorted(maps.Keys(workers)), ctx: shut}
+}
+
+// open lets attempts begin until ctx ends.
+func (l *lane) open(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx = ctx
+}
+
+// run waits until ctx, with which the lane was opened, has ended, all attempts have, and their replies are saved.
+func (l *lane) run(ctx context.Context) error {
+	<-ctx.Done()
+	// A driver that was being enlisted is counted when the lock is free; no other will be.
+	l.mu.Lock()
+	l.mu.Unlock() //nolint:staticcheck // waits for whoever holds it
+	l.wg.Wait()
+	return nil
+}
+
+// Agents implements scheduler.Lane.
+func (l *lane) Agents(context.Context) ([]string, time.Time) { return l.agents, time.Time{} }
+
+// Secrets implements scheduler.Lane.
+func (l *lane) Secrets() bool { return true }
+
+// Enter implements scheduler.Lane.
+func (l *lane) Enter(agent string, undo bool) (leave func(), ok bool) {
+	if l.now().Err() != nil {
+		return nil, false
+	}
+	return l.worker(agent, undo).TryEnter()
+}
+
+// now is the context of the work; an ended one while the lane is shut.
+func (l *lane) now() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ctx
+}
+
+// Run implements scheduler.Lane. The attempt goes on when the caller of the save has hung up, until the work ends.
+func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string) job.Event {
+	return l.worker(task.Agent, task.Undo != nil).Inline(l.now(), task, lockedBy)
+}
+
+// Drive implements scheduler.Lane. Drivers go on until the replies of what they run are saved, also when the work ends
+// meanwhile. Those that come after its end have only attempts that end at once, and the caller waits for them.
+func (l *lane) Drive(ctx context.Context, drivers []func(context.Context)) {
+	if !l.enlist(len(drivers)) {
+		for _, drive := range drivers {
+			drive(ctx)
+		}
+		return
+	}
+	ctx = context.WithoutCancel(l.now())
+	for _, drive := range drivers {
+		go func() {
+			defer l.wg.Done()
+			drive(ctx)
+		}()
+	}
+}
+
+// enlist has the end of the work wait for n drivers; false: it has ended.
+func (l *lane) enlist(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return false
+	}
+	l.wg.Add(n)
+	return true
+}
+
+// worker is the one of an agent for its steps, or for its undos.
+func (l *lane) worker(agent string, undo bool) worker {
+	if undo {
+		return l.workers[agent][1]
+	}
+	return l.workers[agent][0]
+}

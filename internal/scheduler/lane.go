@@ -1,0 +1,243 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Lane runs inline attempts in this process.
+type Lane interface {
+	// Agents are those that are linked into this process and may begin attempts now. Until is when it has no more time;
+	// zero: there is no such end.
+	Agents(ctx context.Context) (agents []string, until time.Time)
+	// Secrets reports whether it can give agents their secrets. Without, steps that read one go through the queues.
+	Secrets() bool
+	// Enter takes a place for one attempt of an agent; leave gives it back. ok is false if no place is free.
+	Enter(agent string, undo bool) (leave func(), ok bool)
+	// Run does the task of an attempt that the save of lockedBy has opened, in a place that was entered for it, and returns
+	// the reply of its agent; nil if the attempt must stay silent.
+	Run(ctx context.Context, task makegood.Task, lockedBy string) job.Event
+	// Drive calls each of drivers, side by side. It may return before they do, and gives them a context of their own then.
+	Drive(ctx context.Context, drivers []func(context.Context))
+}
+
+const (
+	// siblingsWithin is how long the reply of an inline attempt waits for those of others of its job, to share a save.
+	siblingsWithin = 50 * time.Millisecond
+	// readBackWithin is how long a save with an unknown outcome is read back.
+	readBackWithin = 2 * time.Second
+)
+
+// errFull: an agent has no place for an inline attempt that was decided on; the decision is made again without it.
+var errFull = errors.New("no free place for an inline attempt")
+
+// inlined is an inline attempt that a save has opened, and its place.
+type inlined struct {
+	dispatch job.Dispatch
+	leave    func()
+}
+
+// leave gives the places back of attempts that are not begun.
+func (m *moved) leave() {
+	for _, a := range m.inline {
+		a.leave()
+	}
+	m.inline = nil
+}
+
+// laneOf returns the right to run inline attempts after a coming save, and names that save. without are agents that
+// turned out to be full. A workflow without inline steps has none.
+func (s *Scheduler) laneOf(ctx context.Context, c *workflowfile.Compiled, without []string) machine.Lane {
+	if s.config.Lane == nil || !slices.ContainsFunc(c.Workflow.Steps, func(s makegood.Step) bool { return s.Inline }) {
+		return machine.Lane{}
+	}
+	var queued []string
+	if !s.config.Lane.Secrets() {
+		queued = c.ReadSecrets()
+	}
+	agents, until := s.config.Lane.Agents(ctx)
+	if len(without) > 0 {
+		agents = slices.DeleteFunc(slices.Clone(agents), func(a string) bool { return slices.Contains(without, a) })
+	}
+	// Of the Scheduler's own random bytes: the history of the job quotes it.
+	return machine.Lane{LockedBy: s.config.Instance + ":" + nonce(s.config.Bytes), Agents: agents, Queued: queued, Until: until}
+}
+
+// enter takes places for the inline attempts that a decision has opened. Where an agent has none, it keeps none, and
+// names the agent.
+func (s *Scheduler) enter(m *moved, j job.Job) (full string) {
+	if m.lane.LockedBy == "" {
+		return ""
+	}
+	for _, d := range machine.Inlined(j, m.lane.LockedBy) {
+		agent := machine.AgentOf(m.compiled.Workflow, d.Step, d.Undo)
+		leave, ok := s.config.Lane.Enter(agent, d.Undo)
+		if !ok {
+			m.leave()
+			return agent
+		}
+		m.inline = append(m.inline, inlined{d, leave})
+	}
+	return ""
+}
+
+// isStored reads a job back, after a write with an unknown outcome, and reports whether that write holds: then it alone
+// may run the inline attempts that it has opened.
+func (s *Scheduler) isStored(ctx context.Context, id, birth, lockedBy string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackWithin)
+	defer cancel()
+	stored, err := s.config.Jobs.Load(ctx, id)
+	return err == nil && stored.Birth == birth && stored.LockedBy == lockedBy
+}
+
+// isBorn reads a job back, after a birth with an unknown or refused outcome, and reports whether it is this very job.
+func (s *Scheduler) isBorn(ctx context.Context, j job.Job) bool {
+	return s.isStored(ctx, j.ID, j.Birth, j.LockedBy)
+}
+
+// run is the inline attempts of one job that run here: those of one save, and those that their replies open.
+type run struct {
+	job     string
+	account *spend.Account
+	replies chan job.Event
+	running int
+	driven  bool
+}
+
+// beginInline begins the inline attempts that the last move of a job has opened.
+func (s *Scheduler) beginInline(ctx context.Context, w *work) {
+	if w.moved == nil || len(w.moved.inline) == 0 {
+		return
+	}
+	opened := w.moved.inline
+	w.moved.inline = nil
+	if w.run == nil {
+		// Room for each side of each step: no attempt waits for a driver that has died.
+		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps))}
+	}
+	for _, a := range opened {
+		task, err := s.task(spend.With(ctx, w.account), w.moved, a.dispatch)
+		if err != nil {
+			a.leave()
+			w.follows(s.notBegun(w.moved, a.dispatch, err))
+			continue
+		}
+		w.run.running++
+		r, lockedBy := w.run, w.moved.lockedBy
+		go func() {
+			var reply job.Event
+			// Deferred: an agent that ends its goroutine must not leave its job waiting.
+			defer func() {
+				a.leave()
+				r.replies <- reply
+			}()
+			reply = s.config.Lane.Run(spend.With(ctx, r.account), task, lockedBy)
+		}()
+	}
+}
+
+// notBegun is the end of an inline attempt with a task that could not be made. One that can never be made is refused;
+// another is a failure that has applied nothing, and may be tried again.
+func (s *Scheduler) notBegun(m *moved, d job.Dispatch, err error) job.Event {
+	reason := never(err)
+	if park := new(parkError); errors.As(err, &park) {
+		reason = park.reason
+	}
+	if reason != "" {
+		return refused(d, reason)
+	}
+	return job.StepFailed{
+		Reply: job.Reply{Step: d.Step, Attempt: d.Attempt, Token: machine.Token(m.job, d.Step, d.Attempt), LockedBy: m.lockedBy, StartedAt: m.now},
+		Error: job.StepError{Message: "its task could not be made: " + err.Error(), Retryable: true, Applied: makegood.AppliedNo},
+	}
+}
+
+// driveAll goes on with the jobs of a list whose inline attempts run here, until none is left.
+func (s *Scheduler) driveAll(ctx context.Context, list []*work) {
+	var drivers []func(context.Context)
+	for _, w := range list {
+		if w.run == nil || w.run.driven {
+			continue
+		}
+		w.run.driven = true
+		drivers = append(drivers, func(ctx context.Context) { s.drive(ctx, w.run) })
+	}
+	if len(drivers) > 0 {
+		s.config.Lane.Drive(ctx, drivers)
+	}
+}
+
+// drive moves a job by the replies of its inline attempts. A reply that cannot be saved here goes to the events queue,
+// as that of any other agent does.
+func (s *Scheduler) drive(ctx context.Context, r *run) {
+	for r.running > 0 {
+		replies := r.gather()
+		if len(replies) == 0 {
+			continue // Nothing may be said: the attempt has ended in silence.
+		}
+		w := &work{job: r.job, events: replies, next: replies, run: r, account: r.account}
+		s.workOff(ctx, []*work{w})
+		if w.err != nil {
+			s.config.Logger.WarnContext(ctx, "replies of inline attempts go to the events queue", "job", r.job, "replies", len(replies), "error", w.err)
+			s.sendReplies(ctx, r.job, replies)
+		}
+	}
+}
+
+// gather waits for a reply, and a little longer for others of the job.
+func (r *run) gather() (replies []job.Event) {
+	note := func(reply job.Event) {
+		r.running--
+		if reply != nil {
+			replies = append(replies, reply)
+		}
+	}
+	note(<-r.replies)
+	if r.running == 0 {
+		return replies
+	}
+	patience := time.NewTimer(siblingsWithin)
+	defer patience.Stop()
+	for r.running > 0 {
+		select {
+		case reply := <-r.replies:
+			note(reply)
+		case <-patience.C:
+			return replies
+		}
+	}
+	return replies
+}
+
+// sendReplies sends replies to the events queue. One that cannot be sent is lost, and its attempt falls silent.
+func (s *Scheduler) sendReplies(ctx context.Context, id string, replies []job.Event) {
+	messages := make([]queue.Message, 0, len(replies))
+	for _, e := range replies {
+		body, err := wire.EncodeReply(id, e, job.Spent{})
+		if err != nil {
+			s.config.Logger.ErrorContext(ctx, "a reply of an inline attempt has no form on the wire", "job", id, "error", err)
+			continue
+		}
+		messages = append(messages, queue.Message{Body: body, Group: id})
+	}
+	if err := errors.Join(s.config.Queue.Send(ctx, s.config.Events, messages...)...); err != nil {
+		s.config.Logger.ErrorContext(ctx, "replies of inline attempts are lost, and the attempts end in silence", "job", id, "error", err)
+	}
+}
+
+// unclear reports whether it is unknown after an error if a write holds.
+func unclear(err error) bool {
+	return err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrExists) && !errors.Is(err, store.ErrTooLarge) &&
+		!errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrNewer)
+}

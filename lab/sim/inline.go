@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Some Schedulers link the agents, and run inline attempts themselves. The save that opens one is its claim as well.
+
+// rollInline makes some steps of some workflows inline.
+func rollInline(r *rand.Rand, c *workflowfile.Compiled) *workflowfile.Compiled {
+	if !oneIn(r, 3) {
+		return c
+	}
+	w := c.Workflow
+	for i := range w.Steps {
+		w.Steps[i].Inline = w.Steps[i].Heartbeat == 0 && w.Steps[i].Agent != makegood.AgentApproval && !oneIn(r, 4)
+	}
+	c, err := workflowfile.FromWorkflow(w)
+	if err != nil {
+		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))
+	}
+	return c
+}
+
+// lane runs inline attempts in a process. Of an embedded engine it outlives the batch that began them.
+type lane struct {
+	*life
+	runner *agentrun.Runner
+}
+
+var _ scheduler.Lane = lane{}
+
+// laneOf returns the lane of a process, if it links the agents; nil: it does not.
+func (w *world) laneOf(l *life) scheduler.Lane {
+	if l.engine == nil && oneIn(w.chance.of("links", l.name), 3) {
+		return nil
+	}
+	config := agentrun.Config{Instance: l.name, Now: l.now, Logger: quiet}
+	for _, name := range agents {
+		config.Handlers = append(config.Handlers, agent.Handler(remote{l, name}))
+	}
+	if w.large != nil {
+		config.Large = payloads{l}
+	}
+	return lane{l, agentrun.New(config)}
+}
+
+// Agents is what scheduler.Lane says.
+func (n lane) Agents(ctx context.Context) ([]string, time.Time) {
+	end, ends := ctx.Deadline()
+	if n.engine != nil || !ends {
+		return agents, time.Time{}
+	}
+	return agents, n.now().Add(time.Until(end) - 2*time.Second)
+}
+
+// Secrets is what scheduler.Lane says.
+func (n lane) Secrets() bool { return true }
+
+// Enter is what scheduler.Lane says: now and then all places are taken.
+func (n lane) Enter(agent string, _ bool) (leave func(), ok bool) {
+	if oneIn(n.w.chance.of("full", n.calling("enter", agent)), 8) {
+		return nil, false
+	}
+	return func() {}, true
+}
+
+// Run is what scheduler.Lane says.
+func (n lane) Run(ctx context.Context, task makegood.Task, lockedBy string) job.Event {
+	if n.engine != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	began := time.Now()
+	reply := n.runner.Inline(ctx, task, lockedBy)
+	n.alive()
+	if reply == nil {
+		return nil
+	}
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	// It comes by no message, and is what the process is given all the same.
+	n.batch[task.Job], n.inlined[task.Job] = append(n.batch[task.Job], reply), append(n.inlined[task.Job], reply)
+	if took := time.Since(began); took > task.Timeout.Std() {
+		n.w.violate(task.Job, "I8: %s replies %s after its CompleteBy", n.name, took-task.Timeout.Std())
+	}
+	return reply
+}
+
+// Drive is what scheduler.Lane says.
+func (n lane) Drive(ctx context.Context, drivers []func(context.Context)) {
+	if n.engine != nil {
+		for _, drive := range drivers {
+			n.w.wg.Go(func() { drive(context.WithoutCancel(ctx)) })
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for _, drive := range drivers {
+		wg.Go(func() { drive(ctx) })
+	}
+	wg.Wait()
+}
+
+// inlined notes the inline attempts that a write has opened: it is their claim.
+func (c change) inlined() {
+	for _, s := range c.after.Steps {
+		was, _ := c.before.Step(s.Name)
+		for undo, a := range directions(s) {
+			opened := a.State == job.Dispatched && a.Inline != "" && a.Attempt != activity(was, undo).Attempt
+			if !opened {
+				continue
+			}
+			name := on(c.after.ID, s.Name, a.Attempt)
+			if a.Inline != c.after.LockedBy && c.before.Rev > 0 {
+				c.wrong("law 4: attempt %d of %s is inline, and is not of the save that opened it", a.Attempt, s.Name)
+			}
+			c.claimed[name]++
+			c.written[name] = time.Now()
+			c.started[c.after.ID]++
+			c.referee(c.after.ID).Took(s.Name, a.Attempt, 1)
+		}
+	}
+}
