@@ -7,9 +7,8 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 )
 
-// Agents do the steps of the workflow order. They were made by makegood-import: what answers as it was asked is a stub,
-// and wants a call of yours in its place, with agent.TaskOf(ctx).Key, so that the same call that comes twice does one
-// thing.
+// Agents do the steps of the workflow order. They were made by makegood-import: an agent that answers with its
+// input is a stub. Put your call in its place, with agent.TaskOf(ctx).Key, so that the same call twice has one effect.
 var Agents = []agent.Handler{
 	functions,
 	sns,

@@ -85,7 +85,7 @@ in its place that stops the job until somebody has written it. docs/coming-from-
 what. No file that is there is overwritten. In the end it runs go mod tidy in the project, which may have to download
 modules; with --check nothing is written.
 
-Exit status: 0 all was taken over; 1 bad usage, FILE is no definition, or something is in the way: nothing was written;
+Exit status: 0 all was taken over; 1 bad usage, FILE is no definition, or a file is in the way: no file was written;
 2 it is written, or checked, and something was not taken over; 3 it could not be written whole.`,
 		Example: `  makegood-import order.asl.json --replace . --out ../orders
   makegood-import --check --json order.asl.json

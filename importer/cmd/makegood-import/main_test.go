@@ -107,7 +107,7 @@ func TestAnImportWritesAProjectAndOverwritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr = ask(t, definition(t, sayHello), "--out", other, "--replace", checkout)
-	if entries, err := os.ReadDir(other); code != codeUsage || !strings.Contains(stderr, "nothing was written") || err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(other); code != codeUsage || !strings.Contains(stderr, "no file was written") || err != nil || len(entries) != 1 {
 		t.Errorf("got %d, %s, %v in the folder, want nothing but what was there", code, stderr, entries)
 	}
 }

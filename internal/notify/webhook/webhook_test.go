@@ -43,7 +43,7 @@ func TestAnAlertIsPostedAsSlackTakesIt(t *testing.T) {
 	if err := errors.Join(json.Unmarshal([]byte(strings.TrimPrefix(got[0], "POST application/json ")), &m), json.Unmarshal(m["text"], &text)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(text, "2 jobs of order stopped at charge (declined), and nothing goes on") || !strings.Contains(text, "no &lt;!channel&gt; &amp; no stock") {
+	if !strings.HasPrefix(text, "2 jobs of order stopped at charge (declined), and will not go on") || !strings.Contains(text, "no &lt;!channel&gt; &amp; no stock") {
 		t.Errorf("got %s, want what happened, and the reason without a mention", text)
 	}
 	want := `{"kind":"stopped","workflow":"order","step":"charge","reasonKind":"declined","count":2,"jobs":["o-1","o-2"],"since":"1970-01-01T00:00:00Z",` +
