@@ -138,7 +138,12 @@ func (m *model) schedulers(s *state, i uint8) {
 	case decided:
 		next := *s
 		broken := m.save(&next, &next.actors[i])
-		m.add(action{kind: doSave, actor: i, ev: x.evs[0], second: x.evs[1]}, next, broken)
+		a := action{kind: doSave, actor: i, ev: x.evs[0], second: x.evs[1]}
+		m.add(a, next, broken)
+		if dead := next; broken == "" && dead.dieInline(&s.job) {
+			a.fault = true
+			m.add(a, dead, "")
+		}
 		m.crash(s, i)
 	case sending:
 		m.send(s, i)
@@ -330,6 +335,9 @@ func (m *model) save(s *state, x *actor) string {
 		if other := &s.actors[i]; other.phase == loaded || other.phase == decided {
 			other.newRev = true
 		}
+	}
+	if broken := m.inlined(s, &before); broken != "" {
+		return broken
 	}
 	return m.noteSettled(s, before)
 }

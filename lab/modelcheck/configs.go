@@ -21,12 +21,14 @@ type shape struct {
 	elsewhere       bool              // the first step goes to the last when it is given up, and to it alone
 	anyOf           bool              // the last step begins by any of the others
 	expect          makegood.Duration // of the job
+	inline          bool              // the Schedulers run all steps themselves
 }
 
 func (s shape) workflow() makegood.Workflow {
 	w := makegood.Workflow{Name: "model", Timeout: s.timeout, Expect: s.expect}
 	for i := range s.steps {
 		step := makegood.Step{Name: stepName(i), Agent: "a", StartBy: 2 * tick, Timeout: tick, Retry: makegood.Retry{Attempts: s.attempts, Backoff: tick, Max: tick}}
+		step.Inline = s.inline
 		if s.parallel {
 			step.Needs = []string{}
 		}
@@ -78,12 +80,12 @@ const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
 func Small() []Config {
-	return slices.Concat(smallJobs(), smallWays(), smallWorlds(), smallSettlements(), smallExpected())
+	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallWorlds(), smallSettlements(), smallExpected())
 }
 
 // Large are those that only make modelcheck checks.
 func Large() []Config {
-	return slices.Concat(largeJobs(), largeExpected(), largeWorlds(), largeSettlements())
+	return slices.Concat(largeJobs(), largeInline(), largeExpected(), largeWorlds(), largeSettlements())
 }
 
 func verbs(v ...makegood.Verb) []makegood.Verb { return v }
@@ -169,6 +171,42 @@ func smallWays() []Config {
 			Single: true,
 		},
 	}
+}
+
+// smallInline are small jobs whose steps the Schedulers run themselves, but for those that requests open.
+func smallInline() []Config {
+	return []Config{
+		{
+			Name: "inline, with an undo", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, inline: true}.workflow(), Single: true,
+		},
+		{
+			Name: "inline, two attempts", Period: sweep, Workflow: shape{steps: 1, attempts: 2, inline: true}.workflow(),
+			Fails: true, Unknown: true, Wipe: true, Single: true,
+		},
+		{
+			Name: "inline, two Schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 1, inline: true}.workflow(),
+			Final: true,
+		},
+		{
+			Name: "inline, cancelled", Period: sweep, Workflow: shape{steps: 1, attempts: 1, inline: true}.workflow(), Verbs: verbs(makegood.VerbCancel),
+			Final: true, Single: true,
+		},
+		{
+			Name: "inline, in batches", Period: sweep, Workflow: shape{steps: 1, attempts: 2, inline: true}.workflow(),
+			Fails: true, Folds: true, Single: true,
+		},
+		{
+			Name: "inline, restarts", Workflow: shape{steps: 1, attempts: 1, inline: true}.workflow(), Restarts: 1, Power: true, Single: true,
+		},
+	}
+}
+
+// largeInline is two steps side by side, of which one may open and another stop the job in one batch.
+func largeInline() []Config {
+	return []Config{{
+		Name: "inline, side by side, in batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, parallel: true, stop: true, inline: true}.workflow(),
+		Final: true, Folds: true, Single: true,
+	}}
 }
 
 // smallExpected are small jobs that are expected within a time, of which some are late.

@@ -103,6 +103,9 @@ func (m *model) facts(q question) machine.Facts {
 		Random: 1, Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]job.Found{}, Secret: secret,
 		Period: m.config.Period.Std(), Incarnation: int(q.run),
 	}
+	if m.lane && q.evs[0].kind != evRequest && q.evs[0].kind != evWord {
+		facts.Lane = machine.Lane{LockedBy: coming, Agents: []string{"a"}}
+	}
 	for _, f := range q.known {
 		if f.kind != askNone && f.kind != askCommand {
 			facts.Found[fullAsk(f.ask)] = m.found(f)
@@ -218,6 +221,7 @@ func (m *model) judge(before, after job.Job, e job.Event, facts machine.Facts) s
 	if d, ok := e.(job.DeadlinePassed); ok && d.Key.Equal(timeOf(staleKey)) {
 		return "DeadlinePassed acted with a key that is not the one stored"
 	}
+	facts.Lane.LockedBy = "the save behind it"
 	if _, v := m.apply(after, e, facts); v.Kind == machine.Applied && !m.overdue(facts) && !keepsKey(before, after, e) {
 		return fmt.Sprintf("%T is applied twice", e)
 	}
@@ -267,8 +271,8 @@ func (m *model) strangers(j record) string {
 	full := m.full(j)
 	for i := range m.w.Steps {
 		a, _ := j.steps[i].out()
-		if a == nil {
-			continue
+		if a == nil || a.inline && a.look <= 0 {
+			continue // Whatever comes when its time has passed shows that it is silent.
 		}
 		name, n := stepName(i), int(a.attempt)
 		reply := func(attempt, token int, by string) job.Reply {

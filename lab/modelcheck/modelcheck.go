@@ -80,6 +80,7 @@ type model struct {
 	strange       map[record]string
 	requests      [8]string // by what names a job remembers requests
 	saveConflicts [2]bool
+	lane          bool // some steps are inline
 	founds        []found
 	played        layers.Seen
 
@@ -120,6 +121,7 @@ func newModel(c Config) *model {
 			panic(fmt.Sprintf("modelcheck: step %d is called %s, want %s", i, s.Name, stepName(i)))
 		}
 		index[s.Name] = i
+		m.lane = m.lane || s.Inline
 		for _, need := range s.Needs {
 			m.needs[i][index[need]] = true
 		}
@@ -146,6 +148,9 @@ func (m *model) first() state {
 		s.actors[1] = actor{phase: sending, out: m.commands(j, []job.Event{job.Submitted{}})}
 		if m.config.Single {
 			s.actors[0] = actor{phase: absent}
+		}
+		if broken := m.inlined(&s, new(record)); broken != "" {
+			panic("modelcheck: the birth: " + broken)
 		}
 		return s
 	}

@@ -54,7 +54,9 @@ type activity struct {
 	due, look when
 	unknown   bool
 	closing   bool
-	cause     event
+	// inline: whoever opened the attempt that is out runs it. alone: its next attempts are not inline, and run alone.
+	inline, alone bool
+	cause         event
 	// word is the last that was said of it from outside, from 1; how is whether it waits for the end of an attempt.
 	word, how uint8
 	// settled is what a person said of it, from 1.
@@ -451,7 +453,7 @@ func (x *actor) bytes() []byte {
 		for _, a := range []activity{s.forward, s.undo} {
 			b = append(
 				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, flag(a.nameless),
-				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), a.word, a.how, a.settled,
+				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), flag(a.inline), flag(a.alone), a.word, a.how, a.settled,
 			)
 			b = a.cause.bytes(b)
 		}

@@ -97,6 +97,9 @@ func stepName(i int) string { return fmt.Sprintf("s%d", i) }
 
 const liar = "liar"
 
+// coming names the save of the decision under way.
+const coming = "the coming save"
+
 func lockedBy(attempt uint8) string { return fmt.Sprintf("agent:%d", attempt) }
 
 func nameOf(by, attempt uint8) string {
@@ -360,7 +363,10 @@ func (m *model) full(c record) job.Job {
 func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 	a := job.Activity{
 		State: activities[c.state], Attempt: int(c.attempt), Tries: int(c.tries), FailureCount: int(c.failures),
-		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause), Closing: c.closing,
+		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause), Closing: c.closing, Alone: c.alone,
+	}
+	if c.inline {
+		a.Inline = lockedBy(c.attempt)
 	}
 	if c.silent > 0 {
 		a.Silent = job.Claim{Attempt: int(c.silent)}
@@ -443,7 +449,7 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 	c := activity{
 		state: uint8(slices.Index(activities, a.State)), attempt: small(a.Attempt), tries: small(a.Tries),
 		failures: small(a.FailureCount), resent: small(a.Resent), silent: small(a.Silent.Attempt),
-		unknown: a.Unknown, closing: a.Closing, due: never, look: never,
+		unknown: a.Unknown, closing: a.Closing, inline: a.Inline != "", alone: a.Alone, due: never, look: never,
 	}
 	c.nameless = c.silent > 0 && byOf(a.Silent.LockedBy) != byAgent
 	c.word, c.how = m.compactWord(a.Completion)
@@ -456,7 +462,7 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 			c.cause.code = 0
 		}
 		c.look = whenOf(a.LookAt)
-		if at := a.At.Sub(base).Milliseconds(); at >= -100 {
+		if at := a.At.Sub(base).Milliseconds(); at >= -100 && !c.inline {
 			// Sent again for the third time and for the tenth is the same, but for how long it waits.
 			c.due = when(at) + m.wait(i, min(c.resent, m.config.Resends))
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -167,7 +166,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 			return // Its process was just told so, by no message.
 		}
 	}
-	for _, e := range append(slices.Clone(l.batch[task.Job]), l.inlined[task.Job]...) {
+	for _, e := range l.batch[task.Job] {
 		if w.causes[name][e.Cause()] {
 			return
 		}

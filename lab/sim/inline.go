@@ -33,7 +33,7 @@ func rollInline(r *rand.Rand, c *workflowfile.Compiled) *workflowfile.Compiled {
 	return c
 }
 
-// lane runs inline attempts in a process. Of an embedded engine it outlives the batch that began them.
+// lane runs inline attempts in a process.
 type lane struct {
 	*life
 	runner *agentrun.Runner
@@ -78,9 +78,6 @@ func (n lane) Enter(agent string, _ bool) (leave func(), ok bool) {
 
 // Run is what scheduler.Lane says.
 func (n lane) Run(ctx context.Context, task makegood.Task, lockedBy string) job.Event {
-	if n.engine != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
 	began := time.Now()
 	reply := n.runner.Inline(ctx, task, lockedBy)
 	n.alive()
@@ -90,21 +87,16 @@ func (n lane) Run(ctx context.Context, task makegood.Task, lockedBy string) job.
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
 	// It comes by no message, and is what the process is given all the same.
-	n.batch[task.Job], n.inlined[task.Job] = append(n.batch[task.Job], reply), append(n.inlined[task.Job], reply)
+	n.batch[task.Job] = append(n.batch[task.Job], reply)
 	if took := time.Since(began); took > task.Timeout.Std() {
 		n.w.violate(task.Job, "I8: %s replies %s after its CompleteBy", n.name, took-task.Timeout.Std())
 	}
 	return reply
 }
 
-// Drive is what scheduler.Lane says.
+// Drive is what scheduler.Lane says. It waits for the drivers, also in an embedded engine: the rules here know a process
+// by its one batch.
 func (n lane) Drive(ctx context.Context, drivers []func(context.Context)) {
-	if n.engine != nil {
-		for _, drive := range drivers {
-			n.w.wg.Go(func() { drive(context.WithoutCancel(ctx)) })
-		}
-		return
-	}
 	var wg sync.WaitGroup
 	for _, drive := range drivers {
 		wg.Go(func() { drive(ctx) })

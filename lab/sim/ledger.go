@@ -117,7 +117,10 @@ func (c change) undone(s job.StepState, def makegood.Step) {
 	if c.after.Settled(s.Undo) != nil || domain.CanUndo(def) && domain.WaitsByItself(def.Undo.Agent) {
 		return
 	}
-	b := c.bodies[on(c.after.ID, s.Name, s.Undo.Attempt)]
+	b, known := c.bodies[on(c.after.ID, s.Name, s.Undo.Attempt)]
+	if !known {
+		b = bodyOf(def) // The attempt was made and ended within this save, by the late success of the one before.
+	}
 	if !slices.ContainsFunc(c.ofStep(s.Name), func(a *account) bool { return a.body == b && a.undone }) {
 		c.wrong("I11: %s is said to be undone, and is not", s.Name)
 	}

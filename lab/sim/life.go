@@ -34,8 +34,6 @@ type life struct {
 	counts map[string]int
 	// batch is the events that the process was last given, by job; for the story.
 	batch map[string][]job.Event
-	// inlined are the replies of the inline attempts that ran in it, by job. They may be dealt with beside later batches.
-	inlined map[string][]job.Event
 	// firsts are the attempts that were asked about first since then, by job.
 	firsts map[string]string
 	// looked is what it last saw on its clock, rolled its last random number; for the story.

@@ -273,7 +273,7 @@ func (w *world) life(name string) *life {
 	l := &life{
 		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]job.Job{},
 		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{}, passedOn: map[string]bool{},
-		inlined: map[string][]job.Event{}, hanging: map[string]int{}, rests: map[string]bool{},
+		hanging: map[string]int{}, rests: map[string]bool{},
 	}
 	l.release = w.mixed && oneIn(w.chance.of("release", w.releaseOf(name)), 2)
 	if l.engine == nil && w.faults.strikes(ClockSkewed, name) {
