@@ -201,7 +201,7 @@ func smallInline() []Config {
 	}
 }
 
-// largeInline is two steps side by side, of which one may open and another stop the job in one batch.
+// largeInline is two steps side by side: one may open, and the other stop the job, in one batch.
 func largeInline() []Config {
 	return []Config{{
 		Name: "inline, side by side, in batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, parallel: true, stop: true, inline: true}.workflow(),

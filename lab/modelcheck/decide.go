@@ -189,7 +189,7 @@ func (m *model) closing(j job.Job, c job.CloseAttempt) message {
 	return o
 }
 
-// task runs the shipped TaskOf, and keeps of the task what the remote will see, the round in its key, and how old it is.
+// task runs the shipped TaskOf, and keeps what the remote will see of the task, the round in its key, and its age.
 func (m *model) task(j job.Job, d job.Dispatch) message {
 	t := machine.TaskOf(m.w, j, d)
 	var i, round int
@@ -272,7 +272,7 @@ func (m *model) strangers(j record) string {
 	for i := range m.w.Steps {
 		a, _ := j.steps[i].out()
 		if a == nil || a.inline && a.look <= 0 {
-			continue // Whatever comes when its time has passed shows that it is silent.
+			continue // After its time any reply shows that it is silent.
 		}
 		name, n := stepName(i), int(a.attempt)
 		reply := func(attempt, token int, by string) job.Reply {

@@ -2,10 +2,10 @@ package modelcheck
 
 import "fmt"
 
-// Inline attempts: the save that opens one is its claim, and the process of that save runs it there and then, or has died.
+// The save that opens an inline attempt is its claim. The process of that save runs it at once, or has died.
 
-// inlined begins the inline attempts that a save has opened, and ends those of before that it gives up: of these nobody is
-// asked, so nothing but their time may end them, or a death of the engine.
+// inlined begins the inline attempts that a save has opened, and ends earlier ones that it gives up. They have no item
+// to close, so only their time ends them, or a death of the engine.
 func (m *model) inlined(s *state, before *record) string {
 	if !m.lane {
 		return ""
@@ -31,7 +31,7 @@ func (m *model) inlined(s *state, before *record) string {
 			s.remote[i][round] |= ledgerUndoClaimed
 		}
 		s.runs[i][n] |= runClaimed
-		// It has no item. One that is closed has the same effect: nobody can claim this attempt.
+		// It has no item. A closed one has the same effect: no agent can claim this attempt.
 		s.items[i][m.slot(i, undo)] = item{attempt: n, closed: foundSilent, by: byAgent, ends: never}
 	}
 	return ""

@@ -54,7 +54,7 @@ type activity struct {
 	due, look when
 	unknown   bool
 	closing   bool
-	// inline: whoever opened the attempt that is out runs it. alone: its next attempts are not inline, and run alone.
+	// inline: the process that opened the attempt runs it. alone: its next attempts are not inline, and run alone.
 	inline, alone bool
 	cause         event
 	// word is the last that was said of it from outside, from 1; how is whether it waits for the end of an attempt.
@@ -97,7 +97,7 @@ type item struct {
 	soft bool
 }
 
-// Who stands in an item.
+// The holders of an item.
 const (
 	byNobody uint8 = iota
 	byAgent        // who got the task: known by the attempt, since it is claimed but once

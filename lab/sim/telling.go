@@ -32,7 +32,8 @@ func (c change) announced() {
 	}
 }
 
-// notesTold reports whether a save notes who was told. What it announces besides, since it is late by then, the next event tells.
+// notesTold reports whether a save notes that receivers were told. The next event tells what it announces besides, since
+// it is late by then.
 func (c change) notesTold() bool {
 	return c.before.TellTries != c.after.TellTries || slices.ContainsFunc(c.before.Untold, func(a job.Announcement) bool {
 		return !slices.ContainsFunc(c.after.Untold, func(b job.Announcement) bool {
