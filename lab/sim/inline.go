@@ -94,7 +94,7 @@ func (n lane) Run(ctx context.Context, task makegood.Task, lockedBy string) job.
 	return reply
 }
 
-// Drive is what scheduler.Lane says. It waits for the drivers, also in an embedded engine: a process here has one batch.
+// Drive is what scheduler.Lane says. It waits for the drivers, in an embedded engine too: a process here has one batch.
 func (n lane) Drive(ctx context.Context, drivers []func(context.Context)) {
 	var wg sync.WaitGroup
 	for _, drive := range drivers {
