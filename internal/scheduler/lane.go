@@ -74,22 +74,24 @@ func (s *Scheduler) laneOf(ctx context.Context, c *workflowfile.Compiled, withou
 	return machine.Lane{LockedBy: s.config.Instance + ":" + nonce(s.config.Bytes), Agents: agents, Queued: queued, Until: until}
 }
 
-// enter takes places for the inline attempts that a decision has opened. Where an agent has none, it keeps none, and
-// names the agent.
-func (s *Scheduler) enter(m *moved, j job.Job) (full string) {
+// enter takes places for the inline attempts that a decision has opened. Where agents have none, it keeps none, and
+// names those agents.
+func (s *Scheduler) enter(m *moved, j job.Job) (full []string) {
 	if m.lane.LockedBy == "" {
-		return ""
+		return nil
 	}
 	for _, d := range machine.Inlined(j, m.lane.LockedBy) {
 		agent := machine.AgentOf(m.compiled.Workflow, d.Step, d.Undo)
-		leave, ok := s.config.Lane.Enter(agent, d.Undo)
-		if !ok {
-			m.leave()
-			return agent
+		if leave, ok := s.config.Lane.Enter(agent, d.Undo); ok {
+			m.inline = append(m.inline, inlined{d, leave})
+		} else {
+			full = append(full, agent)
 		}
-		m.inline = append(m.inline, inlined{d, leave})
 	}
-	return ""
+	if full != nil {
+		m.leave()
+	}
+	return full
 }
 
 // isStored reads a job back, after a write with an unknown outcome, and reports whether that write holds: then it alone
