@@ -1,0 +1,212 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+// The input and the output that an undo gets are the agent's own: it may write into them, as into those of a task that came by a queue.
+func TestAnInlineAgentMayWriteIntoItsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scribble := func(result error) work {
+			return func(_ context.Context, task makegood.Task) (json.RawMessage, error) {
+				for i := range task.Input {
+					task.Input[i] = '#'
+				}
+				if task.Undo != nil {
+					for i := range task.Undo.Output {
+						task.Undo.Output[i] = '#'
+					}
+				}
+				return json.RawMessage(`{"id":17}`), result
+			}
+		}
+		r := troupe{script: map[string]work{"one": scribble(nil), "two": scribble(nil), "three": scribble(agent.Final(errors.New("no"))), "back": scribble(nil)}}
+		w := open(t, embedded.Config{Agents: r.agents("a")})
+		c := w.define(`
+name: order
+steps:
+  - {name: one, agent: a, inline: true, undo: {action: back}}
+  - {name: two, agent: a, inline: true, needs: [], undo: {action: back}}
+  - {name: three, agent: a, inline: true, undo: {action: back}}
+`)
+		synctest.Wait()
+		w.submit(c, "j", `{"sku":"a-17"}`)
+		j := w.ends("j", makegood.JobUndone)
+		if got := string(j.Input.Inline); got != `{"sku":"a-17"}` {
+			t.Errorf("got the input %s, want it as it came", got)
+		}
+		if got := string(stepOf(t, j, "one").Forward.Output.Inline); got != `{"id":17}` {
+			t.Errorf("got the output %s, want it as it was", got)
+		}
+	})
+}
+
+// The outcome of an inline attempt is what it were if its reply came by the queue.
+func TestAnInlineReplyIsWhatItWereByTheQueue(t *testing.T) {
+	long := strings.Repeat("ż", 5000)
+	for name, do := range map[string]work{
+		"spaces":            gives(` { "a" : 1 , "b" : [ ] } `),
+		"null":              gives("null"),
+		"none":              gives(""),
+		"not JSON":          gives("{"),
+		"large":             gives(`"` + strings.Repeat("x", 200_000) + `"`),
+		"escapes":           gives(`"<&>\u003c\u2028é"`),
+		"too large":         gives(`"` + strings.Repeat("x", makegood.MaxPayloadBytes) + `"`),
+		"long error":        always(agent.Final(errors.New(long))),
+		"not UTF-8":         always(agent.Final(errors.New("a\xffb"))),
+		"waits long":        always(agent.Wait(time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC))),
+		"waits before time": always(agent.Wait(time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC))),
+		"waited":            always(agent.Wait(time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC))),
+		"odd kind":          always(agent.Final(agent.Kind("what kind?", errors.New("no")))),
+		"forever":           always(agent.RetryAfter(1<<62, errors.New("busy"))),
+		"a moment":          always(agent.RetryAfter(-time.Hour, errors.New("busy"))),
+		"no error":          func(context.Context, makegood.Task) (json.RawMessage, error) { return nil, (*nilError)(nil) },
+		"goes":              func(context.Context, makegood.Task) (json.RawMessage, error) { runtime.Goexit(); return nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got [2]string
+			for i, inline := range []string{"false", "true"} {
+				synctest.Test(t, func(t *testing.T) {
+					r := troupe{script: map[string]work{"do": do}}
+					w := open(t, embedded.Config{Agents: r.agents("a")})
+					c := w.define("name: order\nsteps: [{name: one, agent: a, action: do, inline: " + inline + ", retry: {attempts: 2}}]")
+					synctest.Wait()
+					w.submit(c, "j", `{}`)
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					j, err := w.engine.Job(t.Context(), "j")
+					if err != nil {
+						t.Fatal(err)
+					}
+					a := stepOf(t, j, "one").Forward
+					wait := ""
+					if a.Wait != nil {
+						wait = a.Wait.Deadline.Format(time.RFC3339)
+					}
+					why := ""
+					if a.Error != nil {
+						why = fmt.Sprintf("%+v", *a.Error)
+					}
+					got[i] = fmt.Sprintf("%s %s output %.300s %.13s error %s wait %s attempts %d unknown %v", j.ProcessState, a.State, a.Output.Inline, a.Output.Ref, why, wait, a.Attempt, a.Unknown)
+				})
+			}
+			if got[0] != got[1] {
+				t.Errorf("by the queue:\n%s\ninline:\n%s", got[0], got[1])
+			}
+		})
+	}
+}
+
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// slowAsker takes its time, and says when it was asked.
+type slowAsker struct {
+	takes time.Duration
+	asked chan struct{}
+}
+
+func (a slowAsker) Ask(ctx context.Context, _ string, _ notify.Question) error {
+	a.asked <- struct{}{}
+	select {
+	case <-time.After(a.takes):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const besideApproval = `
+name: order
+steps:
+  - {name: charge, agent: a, inline: true, timeout: 2s, needs: []}
+  - {name: deliver, agent: a, inline: true, timeout: 2s, needs: [charge]}
+  - {name: allow, agent: approval, with: {question: well, choices: [yes]}, waiting: {ask: boss}, needs: []}
+`
+
+// People that are slow to hear of a job do not delay the outcome of its inline attempts past their time.
+func TestInlineAttemptsDoNotWaitForThePeopleThatAreAsked(t *testing.T) {
+	for name, yaml := range map[string]string{
+		"at the birth": besideApproval,
+		"on the way":   strings.ReplaceAll(besideApproval, "waiting: {ask: boss}, needs: []", "waiting: {ask: boss}, needs: [charge]"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r troupe
+				w := open(t, embedded.Config{Agents: r.agents("a"), Asker: slowAsker{4 * time.Second, make(chan struct{}, 9)}, Asked: []string{"boss"}})
+				c := w.define(yaml)
+				synctest.Wait()
+				began := time.Now()
+				w.submit(c, "j", `{}`)
+				j := w.until("j", func(j job.Job) bool { return stepOf(t, j, "deliver").Forward.State == job.Done })
+				if took := r.moments("deliver")[0].Sub(began); took > time.Second {
+					t.Errorf("the second step began after %s", took)
+				}
+				if got, want := r.order(), "charge deliver"; got != want || stepOf(t, j, "deliver").Forward.FailureCount != 0 {
+					t.Errorf("got %s, and %d failures, want %s, and none", got, stepOf(t, j, "deliver").Forward.FailureCount, want)
+				}
+			})
+		})
+	}
+}
+
+// An engine is not closed before the inline attempts that a caller's submission has begun have ended, and a folder is not free before.
+func TestACloseWaitsForTheInlineAttemptsOfASubmission(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"that ends in time": 3 * time.Second, "that ignores its end": 20 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var atWork atomic.Bool
+				r := troupe{script: map[string]work{"charge": func(context.Context, makegood.Task) (json.RawMessage, error) {
+					atWork.Store(true)
+					defer atWork.Store(false)
+					time.Sleep(takes)
+					return json.RawMessage(`"charged"`), nil
+				}}}
+				asker := slowAsker{4 * time.Second, make(chan struct{}, 9)}
+				config := embedded.Config{Dir: t.TempDir(), Agents: r.agents("a"), Asker: asker, Asked: []string{"boss"}}
+				w := open(t, config)
+				c := w.define(strings.ReplaceAll(besideApproval, "timeout: 2s", "timeout: 1m"))
+				synctest.Wait()
+				submitted := make(chan struct{})
+				go func() {
+					defer close(submitted)
+					w.submit(c, "j", `{}`)
+				}()
+				<-asker.asked
+				w.stop()
+				next, err := embedded.Open(t.Context(), config)
+				for ; errors.Is(err, sqlitestore.ErrLocked); next, err = embedded.Open(t.Context(), config) {
+					time.Sleep(time.Second)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if atWork.Load() {
+					t.Error("the folder is free while the agent of an inline attempt is at work")
+				}
+				if err := next.Close(); err != nil {
+					t.Error(err)
+				}
+				<-submitted
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
