@@ -210,3 +210,84 @@ func TestACloseWaitsForTheInlineAttemptsOfASubmission(t *testing.T) {
 		})
 	}
 }
+
+// A workflow of as many inline steps as there may be ends, as a chain and as branches, and leaves no goroutine and no place behind.
+func TestAsManyInlineStepsAsThereMayBe(t *testing.T) {
+	for name, needs := range map[string]string{"a chain": "", "branches": ", needs: []"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r troupe
+				m := newMeter()
+				w := open(t, m.config(embedded.Config{Agents: r.agents("a"), Concurrency: embedded.Concurrency{All: 200}}))
+				var yaml strings.Builder
+				yaml.WriteString("name: wide\nsteps:\n")
+				for i := range 200 {
+					fmt.Fprintf(&yaml, "  - {name: s%d, agent: a, inline: true%s}\n", i, needs)
+				}
+				c := w.define(yaml.String())
+				for i := range 3 {
+					synctest.Wait()
+					m.take()
+					before := runtime.NumGoroutine()
+					w.submit(c, fmt.Sprint("j", i), `{}`)
+					w.ends(fmt.Sprint("j", i), makegood.JobProcessed)
+					synctest.Wait()
+					if got := m.take(); got["Claim"] != 0 {
+						t.Errorf("job %d: got %d claims, want none: places were not given back", i, got["Claim"])
+					}
+					if after := runtime.NumGoroutine(); after > before+5 {
+						t.Errorf("job %d: got %d goroutines, and %d before", i, after, before)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Requests, timeouts and answers that come while an inline attempt runs are those of any attempt.
+func TestWhatComesWhileAnInlineAttemptRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(w *world, j job.Job)
+		more string
+	}{
+		"nothing":            {do: func(*world, job.Job) {}},
+		"timeout of the job": {func(*world, job.Job) { time.Sleep(15 * time.Second) }, "timeout: 10s\n"},
+		"its own timeout":    {func(*world, job.Job) { time.Sleep(100 * time.Second) }, ""},
+		"pause and resume": {func(w *world, _ job.Job) {
+			w.request("j", makegood.VerbPause)
+			time.Sleep(3 * time.Second)
+			w.request("j", makegood.VerbResume)
+		}, ""},
+		"cancel": {func(w *world, _ job.Job) { w.request("j", makegood.VerbCancel) }, ""},
+		"redo":   {func(w *world, _ job.Job) { w.request("j", makegood.VerbRedo) }, ""},
+		"undo":   {func(w *world, _ job.Job) { w.request("j", makegood.VerbUndo) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got [2]string
+			for i, inline := range []string{"false", "true"} {
+				synctest.Test(t, func(t *testing.T) {
+					d := newDoor()
+					r := troupe{script: map[string]work{"charge": d.wait}}
+					w := open(t, embedded.Config{Agents: r.agents("a")})
+					def := w.define("name: pay\n" + c.more + "steps: [{name: charge, agent: a, inline: " + inline + ", undo: {action: refund}}, {name: ship, agent: a, inline: " + inline + "}]")
+					synctest.Wait()
+					j := w.submit(def, "j", `{}`)
+					<-d.arrived
+					synctest.Wait()
+					c.do(w, j)
+					close(d.open)
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					j, err := w.engine.Job(t.Context(), "j")
+					if err != nil {
+						t.Fatal(err)
+					}
+					got[i] = fmt.Sprintf("%s by %s, %s", j.ProcessState, r.order(), j.Reason)
+				})
+			}
+			if got[0] != got[1] {
+				t.Errorf("by the queue: %s\ninline:       %s", got[0], got[1])
+			}
+		})
+	}
+}
