@@ -68,7 +68,10 @@ func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string) job.E
 	if open {
 		defer l.wg.Done()
 	}
-	return l.worker(task.Agent, task.Undo != nil).Inline(ctx, task, lockedBy)
+	w := l.worker(task.Agent, task.Undo != nil)
+	w.inline.Add(1)
+	defer w.inline.Add(-1)
+	return w.Inline(ctx, task, lockedBy)
 }
 
 // Drive implements scheduler.Lane. Drivers go on until the replies of what they run are saved, also when the work ends

@@ -17,6 +17,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
@@ -288,6 +291,144 @@ func TestWhatComesWhileAnInlineAttemptRuns(t *testing.T) {
 			if got[0] != got[1] {
 				t.Errorf("by the queue: %s\ninline:       %s", got[0], got[1])
 			}
+		})
+	}
+}
+
+// Whatever its rules, a workflow comes to the same inline as by the queues.
+func TestAWorkflowComesToTheSameInline(t *testing.T) {
+	for name, yaml := range map[string]string{
+		"repeat": `steps: [{name: one, agent: a, action: third, INLINE, repeat: {until: "${ .output == 3 }", every: 1s, for: 1m}, undo: {action: back}}, {name: two, agent: a, action: fatal, INLINE}]`,
+		"skip":   `steps: [{name: one, agent: a, action: fatal, INLINE, onError: [{kind: "*", do: skip}], undo: none}, {name: two, agent: a, INLINE}]`,
+		"goto": `
+steps:
+  - {name: one, agent: a, action: fatal, INLINE, onError: [{kind: "*", do: goto mend}], undo: none}
+  - {name: two, agent: a, INLINE, undo: none}
+  - {name: mend, agent: a, INLINE, only: onError}`,
+		"fail and go back": `steps: [{name: one, agent: a, INLINE, undo: {action: fatal}}, {name: two, agent: a, action: fatal, INLINE}]`,
+		"restart":          "onFailure: restart 2 wait 1s\nsteps: [{name: one, agent: a, INLINE, undo: {action: back}}, {name: two, agent: a, action: fatal, INLINE}]",
+		"wait":             "onFailure: wait 20s\nsteps: [{name: one, agent: a, action: second, INLINE, retry: {attempts: 1}}]",
+		"stop":             "onFailure: stop\nsteps: [{name: one, agent: a, action: fatal, INLINE}, {name: two, agent: a, INLINE}]",
+		"waits":            `steps: [{name: one, agent: a, action: waits, INLINE, retry: {attempts: 1}, undo: none}, {name: two, agent: a, INLINE}]`,
+		"wrong input":      `steps: [{name: one, agent: a, INLINE, undo: none}, {name: two, agent: a, INLINE, with: "${ .steps.one.output.x.y | error }"}]`,
+		"retries":          `steps: [{name: one, agent: a, action: second, INLINE, retry: {attempts: 3, backoff: 1s}}]`,
+		"hangs":            `steps: [{name: one, agent: a, action: hangs, INLINE, timeout: 2s, retry: {attempts: 2, backoff: 1s}, undo: {action: back}}]`,
+		"panics":           `steps: [{name: one, agent: a, action: panics, INLINE, retry: {attempts: 2, backoff: 1s}, undo: {action: back}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got [2]string
+			for i, inline := range []string{"inline: false", "inline: true"} {
+				synctest.Test(t, func(t *testing.T) {
+					var third, second atomic.Int64
+					r := troupe{script: map[string]work{
+						"fatal": always(agent.Final(errors.New("no"))), "waits": always(agent.Wait(time.Now().Add(10 * time.Second))),
+						"third": func(context.Context, makegood.Task) (json.RawMessage, error) { return json.Marshal(third.Add(1)) },
+						"hangs": func(context.Context, makegood.Task) (json.RawMessage, error) {
+							time.Sleep(5 * time.Second)
+							return nil, nil
+						},
+						"panics": func(context.Context, makegood.Task) (json.RawMessage, error) { panic("no") },
+						"second": func(context.Context, makegood.Task) (json.RawMessage, error) {
+							if second.Add(1) < 2 {
+								return nil, errors.New("busy")
+							}
+							return json.RawMessage("true"), nil
+						},
+					}}
+					w := open(t, embedded.Config{Agents: r.agents("a")})
+					c := w.define("name: order\n" + strings.ReplaceAll(yaml, "INLINE", inline))
+					synctest.Wait()
+					w.submit(c, "j", `{}`)
+					time.Sleep(3 * time.Minute)
+					synctest.Wait()
+					j, err := w.engine.Job(t.Context(), "j")
+					if err != nil {
+						t.Fatal(err)
+					}
+					got[i] = fmt.Sprintf("%s by %s: %s;", j.ProcessState, r.order(), j.Reason)
+					for _, s := range j.Steps {
+						got[i] += fmt.Sprintf(" %s %s/%s attempts %d failures %d unknown %v", s.Name, s.Forward.State, s.Undo.State, s.Attempt, s.Forward.FailureCount, s.Forward.Unknown)
+					}
+				})
+			}
+			if got[0] != got[1] {
+				t.Errorf("by the queue: %s\ninline:       %s", got[0], got[1])
+			}
+		})
+	}
+}
+
+// A pause of an agent holds the next inline attempts up, and what runs runs on.
+func TestAPauseOfAnAgentHoldsInlineStepsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor()
+		r := troupe{script: map[string]work{"one": d.wait}}
+		w := open(t, embedded.Config{Agents: r.agents("a")})
+		c := w.define("name: order\nsteps: [{name: one, agent: a, inline: true, undo: none}, {name: two, agent: a, inline: true}]")
+		synctest.Wait()
+		w.submit(c, "j", `{}`)
+		<-d.arrived
+		w.pause(makegood.HoldAgent, "a")
+		close(d.open)
+		time.Sleep(time.Minute)
+		w.submit(c, "k", `{}`)
+		time.Sleep(time.Minute)
+		if got := r.order(); got != "one" {
+			t.Fatalf("got %s during the pause, want one", got)
+		}
+		w.resume(makegood.HoldAgent, "a")
+		w.patience = 10 * time.Minute // The jobs are let go one after the other.
+		w.ends("j", makegood.JobProcessed)
+		w.ends("k", makegood.JobProcessed)
+		if got := len(r.seen("")); got != 4 {
+			t.Errorf("got %d attempts, want 4: %s", got, r.order())
+		}
+	})
+}
+
+// A reply that cannot be saved at once goes by the events queue, and counts: its attempt is not made again.
+func TestAnInlineReplyThatCannotBeSavedCounts(t *testing.T) {
+	for name, sends := range map[string]bool{"by the queue": true, "nor sent": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var broken atomic.Bool
+				r := troupe{script: map[string]work{"one": func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+					if task.Attempt == 1 {
+						broken.Store(true)
+						time.AfterFunc(3*time.Second, func() { broken.Store(false) })
+					}
+					return ok(ctx, task)
+				}}}
+				m := newMeter()
+				config := m.config(embedded.Config{Agents: r.agents("a")})
+				config.WrapStore = func(inner store.Store) store.Store {
+					return faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+						if c.Op == "Save" && broken.Load() {
+							return faultstore.Fault{Effect: faultstore.FailBefore}
+						}
+						return faultstore.Fault{}
+					})
+				}
+				m.tap.refuse = func(name string, _ queue.Message) error {
+					if name == "events" && broken.Load() && !sends {
+						return errors.New("the queue is full")
+					}
+					return nil
+				}
+				w := open(t, config)
+				c := w.define("name: order\nsteps: [{name: one, agent: a, inline: true, timeout: 20s, undo: none}, {name: two, agent: a, inline: true}]")
+				synctest.Wait()
+				w.submit(c, "j", `{}`)
+				w.patience = time.Hour
+				w.ends("j", makegood.JobProcessed)
+				want := "one two"
+				if !sends {
+					want = "one one two"
+				}
+				if got := r.order(); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			})
 		})
 	}
 }
