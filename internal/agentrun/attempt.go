@@ -372,7 +372,11 @@ func stopped(err error) bool {
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
 	if deadline, waits := agentctx.Waits(err); waits {
-		return job.StepWaiting{Reply: a.replies(), Deadline: domain.Instant(deadline)}
+		deadline = domain.Instant(deadline)
+		if _, wrong := deadline.MarshalJSON(); wrong != nil { // Neither a reply nor a job could be written with it.
+			return a.failed(agent.Final(fmt.Errorf("it would wait until a time that cannot be told: %w", wrong)))
+		}
+		return job.StepWaiting{Reply: a.replies(), Deadline: deadline}
 	}
 	if err == nil {
 		err = checkOutput(worked.output)

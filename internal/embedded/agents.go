@@ -45,6 +45,9 @@ func (e *Engine) agent(ctx context.Context, name string, place api.AgentPlace) a
 	}
 	a.Waiting = &waiting
 	if workers := e.workers[name]; workers != nil {
+		for _, w := range workers {
+			inFlight += int(w.inline.Load())
+		}
 		a.InFlight, a.Lately = &inFlight, lately(workers, e.countedSince())
 	}
 	if polls, outside := e.door.Polls(name); outside {

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"sync/atomic"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -43,6 +44,8 @@ type worker struct {
 	*agentrun.Runner
 	queue string
 	most  int
+	// inline is how many inline attempts run, beside the tasks of the queue.
+	inline *atomic.Int64
 }
 
 // makeWorkers makes two workers an agent: one for its undos, which no step can keep waiting.
@@ -66,7 +69,7 @@ func (e *Engine) makeWorkers(instance string, held *holds.Reader) {
 				Slots: append([]chan struct{}{make(chan struct{}, own)}, of.all...), Others: all - 1,
 				Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
 			})
-			e.workers[name] = append(e.workers[name], worker{runner, of.queue, most})
+			e.workers[name] = append(e.workers[name], worker{runner, of.queue, most, new(atomic.Int64)})
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (l *lane) open(ctx context.Context) {
 // run waits until ctx, with which the lane was opened, has ended, all attempts have, and their replies are saved.
 func (l *lane) run(ctx context.Context) error {
 	<-ctx.Done()
-	// A driver that was being enlisted is counted when the lock is free; no other will be.
+	// What was being enlisted is counted when the lock is free; no other will be.
 	l.mu.Lock()
 	l.mu.Unlock() //nolint:staticcheck // waits for whoever holds it
 	l.wg.Wait()
@@ -56,34 +56,35 @@ func (l *lane) Secrets() bool { return true }
 
 // Enter implements scheduler.Lane.
 func (l *lane) Enter(agent string, undo bool) (leave func(), ok bool) {
-	if l.now().Err() != nil {
+	if _, open := l.enlist(0); !open {
 		return nil, false
 	}
 	return l.worker(agent, undo).TryEnter()
 }
 
-// now is the context of the work; an ended one while the lane is shut.
-func (l *lane) now() context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ctx
-}
-
 // Run implements scheduler.Lane. The attempt goes on when the caller of the save has hung up, until the work ends.
 func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string) job.Event {
-	return l.worker(task.Agent, task.Undo != nil).Inline(l.now(), task, lockedBy)
+	ctx, open := l.enlist(1)
+	if open {
+		defer l.wg.Done()
+	}
+	w := l.worker(task.Agent, task.Undo != nil)
+	w.inline.Add(1)
+	defer w.inline.Add(-1)
+	return w.Inline(ctx, task, lockedBy)
 }
 
 // Drive implements scheduler.Lane. Drivers go on until the replies of what they run are saved, also when the work ends
 // meanwhile. Those that come after its end have only attempts that end at once, and the caller waits for them.
 func (l *lane) Drive(ctx context.Context, drivers []func(context.Context)) {
-	if !l.enlist(len(drivers)) {
+	work, open := l.enlist(len(drivers))
+	if !open {
 		for _, drive := range drivers {
 			drive(ctx)
 		}
 		return
 	}
-	ctx = context.WithoutCancel(l.now())
+	ctx = context.WithoutCancel(work)
 	for _, drive := range drivers {
 		go func() {
 			defer l.wg.Done()
@@ -92,15 +93,16 @@ func (l *lane) Drive(ctx context.Context, drivers []func(context.Context)) {
 	}
 }
 
-// enlist has the end of the work wait for n drivers; false: it has ended.
-func (l *lane) enlist(n int) bool {
+// enlist returns the context of the work, the end of which waits for n more attempts or drivers. open is false if it
+// has ended, and waits for none.
+func (l *lane) enlist(n int) (ctx context.Context, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() != nil {
-		return false
+		return l.ctx, false
 	}
 	l.wg.Add(n)
-	return true
+	return l.ctx, true
 }
 
 // worker is the one of an agent for its steps, or for its undos.

@@ -54,6 +54,7 @@ func TestAnInlineStepIsTriedAgainAndUndone(t *testing.T) {
 		r := troupe{script: map[string]work{"charge": once(errors.New("busy")), "ship": always(agent.Final(errors.New("no such address")))}}
 		m := newMeter()
 		w := open(t, m.config(embedded.Config{Agents: r.agents("a")}))
+		synctest.Wait() // An engine that does not run yet sends its tasks to the queues.
 		w.submit(w.define(`
 name: order
 steps:

@@ -101,7 +101,7 @@ func untold(j job.Job, now time.Time) (commands []job.Command) {
 // of telling reminds of the last two: the key was another before, and an extra reminder is harmless.
 func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
 	key, cause := j.CompleteBy, event.Cause()
-	if !key.IsZero() && !isTelling(event) {
+	if !key.IsZero() && !IsTelling(event) {
 		starts := key.Equal(j.StartAt) && !now.After(key) && !j.Paused()
 		if starts || key.Equal(j.NextRoundAt) {
 			return key, true
@@ -120,7 +120,8 @@ func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func isTelling(event job.Event) bool {
+// IsTelling reports whether an event only notes that receivers were told, or were not.
+func IsTelling(event job.Event) bool {
 	switch event.(type) {
 	case job.Told, job.NotHeard, job.Published, job.NotPublished, job.Asked, job.NotAsked:
 		return true

@@ -74,22 +74,24 @@ func (s *Scheduler) laneOf(ctx context.Context, c *workflowfile.Compiled, withou
 	return machine.Lane{LockedBy: s.config.Instance + ":" + nonce(s.config.Bytes), Agents: agents, Queued: queued, Until: until}
 }
 
-// enter takes places for the inline attempts that a decision has opened. Where an agent has none, it keeps none, and
-// names the agent.
-func (s *Scheduler) enter(m *moved, j job.Job) (full string) {
+// enter takes places for the inline attempts that a decision has opened. Where agents have none, it keeps none, and
+// names those agents.
+func (s *Scheduler) enter(m *moved, j job.Job) (full []string) {
 	if m.lane.LockedBy == "" {
-		return ""
+		return nil
 	}
 	for _, d := range machine.Inlined(j, m.lane.LockedBy) {
 		agent := machine.AgentOf(m.compiled.Workflow, d.Step, d.Undo)
-		leave, ok := s.config.Lane.Enter(agent, d.Undo)
-		if !ok {
-			m.leave()
-			return agent
+		if leave, ok := s.config.Lane.Enter(agent, d.Undo); ok {
+			m.inline = append(m.inline, inlined{d, leave})
+		} else {
+			full = append(full, agent)
 		}
-		m.inline = append(m.inline, inlined{d, leave})
 	}
-	return ""
+	if full != nil {
+		m.leave()
+	}
+	return full
 }
 
 // isStored reads a job back, after a write with an unknown outcome, and reports whether that write holds: then it alone
@@ -112,7 +114,6 @@ type run struct {
 	account *spend.Account
 	replies chan job.Event
 	running int
-	driven  bool
 }
 
 // beginInline begins the inline attempts that the last move of a job has opened.
@@ -127,7 +128,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps))}
 	}
 	for _, a := range opened {
-		task, err := s.task(spend.With(ctx, w.account), w.moved, a.dispatch)
+		task, err := s.ownTask(spend.With(ctx, w.account), w.moved, a.dispatch)
 		if err != nil {
 			a.leave()
 			w.follows(s.notBegun(w.moved, a.dispatch, err))
@@ -147,6 +148,16 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 	}
 }
 
+// ownTask makes a task that its agent may write into, as into one that came by a queue: the job has the same bytes.
+func (s *Scheduler) ownTask(ctx context.Context, m *moved, d job.Dispatch) (makegood.Task, error) {
+	task, err := s.task(ctx, m, d)
+	task.Input = slices.Clone(task.Input)
+	if task.Undo != nil {
+		task.Undo.Output = slices.Clone(task.Undo.Output)
+	}
+	return task, err
+}
+
 // notBegun is the end of an inline attempt with a task that could not be made. One that can never be made is refused;
 // another is a failure that has applied nothing, and may be tried again.
 func (s *Scheduler) notBegun(m *moved, d job.Dispatch, err error) job.Event {
@@ -163,36 +174,49 @@ func (s *Scheduler) notBegun(m *moved, d job.Dispatch, err error) job.Event {
 	}
 }
 
-// driveAll goes on with the jobs of a list whose inline attempts run here, until none is left.
-func (s *Scheduler) driveAll(ctx context.Context, list []*work) {
-	var drivers []func(context.Context)
+// drivers returns one for each job of a list whose inline attempts run here. It goes on with its job until none does.
+func (s *Scheduler) drivers(list []*work) (drivers []func(context.Context)) {
 	for _, w := range list {
-		if w.run == nil || w.run.driven {
-			continue
+		if r := w.run; r != nil {
+			drivers = append(drivers, func(ctx context.Context) { s.drive(ctx, r) })
 		}
-		w.run.driven = true
-		drivers = append(drivers, func(ctx context.Context) { s.drive(ctx, w.run) })
 	}
-	if len(drivers) > 0 {
-		s.config.Lane.Drive(ctx, drivers)
-	}
+	return drivers
 }
 
 // drive moves a job by the replies of its inline attempts. A reply that cannot be saved here goes to the events queue,
 // as that of any other agent does.
 func (s *Scheduler) drive(ctx context.Context, r *run) {
+	told := make(chan struct{})
+	close(told)
+	defer func() { <-told }()
 	for r.running > 0 {
 		replies := r.gather()
 		if len(replies) == 0 {
 			continue // Nothing may be said: the attempt has ended in silence.
 		}
 		w := &work{job: r.job, events: replies, next: replies, run: r, account: r.account}
-		s.workOff(ctx, []*work{w})
+		s.carryOut(ctx, []*work{w})
 		if w.err != nil {
 			s.config.Logger.WarnContext(ctx, "replies of inline attempts go to the events queue", "job", r.job, "replies", len(replies), "error", w.err)
 			s.sendReplies(ctx, r.job, replies)
 		}
+		told = s.tellAfter(ctx, told, w)
 	}
+}
+
+// tellAfter tells people of a job when those of its last move were told. The job does not wait for them.
+func (s *Scheduler) tellAfter(ctx context.Context, before chan struct{}, w *work) (told chan struct{}) {
+	if !w.tells() && len(w.alerts) == 0 {
+		return before
+	}
+	told = make(chan struct{})
+	go func() {
+		defer close(told)
+		<-before
+		s.tellPeople(ctx, []*work{w})
+	}()
+	return told
 }
 
 // gather waits for a reply, and a little longer for others of the job.

@@ -59,9 +59,10 @@ func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, 
 // that is a newer release's.
 func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (*moved, error) {
 	k := newKnowledge()
-	for range maxConflicts {
+	for conflicts := 0; conflicts < maxConflicts; conflicts++ {
 		m, err := s.tryMove(ctx, id, events, k)
 		if errors.Is(err, errFull) {
+			conflicts-- // There are not more of these than agents.
 			continue
 		}
 		if !errors.Is(err, store.ErrConflict) {
@@ -105,7 +106,10 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
-	m.now, m.lane = s.now(), s.laneOf(ctx, compiled, k.full)
+	m.now = s.now()
+	if !slices.ContainsFunc(events, machine.IsTelling) { // Those begin no work, should the job have any.
+		m.lane = s.laneOf(ctx, compiled, k.full)
+	}
 	if m.lockedBy = m.lane.LockedBy; m.lockedBy == "" {
 		m.lockedBy = s.lockedBy()
 	}
@@ -117,8 +121,8 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		}
 		return nil, err
 	}
-	if full := s.enter(m, change.Job); full != "" {
-		k.full = append(k.full, full)
+	if full := s.enter(m, change.Job); full != nil {
+		k.full = append(k.full, full...)
 		return nil, errFull
 	}
 	if applied {

@@ -288,10 +288,10 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 	var full []string
 	facts := s.facts(newKnowledge(), held, new(job.Job))
-	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c, full)}
+	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c, full), now: s.now()}
 	for {
 		facts.Lane, m.lockedBy = m.lane, m.lane.LockedBy
-		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
+		j, verdict := machine.Submit(c.Workflow, birth, facts, m.now)
 		if verdict.Kind == machine.Wanting {
 			if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
 				return nil, err
@@ -299,8 +299,8 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 			facts.Room = j.Steps
 			continue
 		}
-		if agent := s.enter(m, j); agent != "" {
-			full = append(full, agent)
+		if more := s.enter(m, j); more != nil {
+			full = append(full, more...)
 			m.lane = s.laneOf(ctx, c, full)
 			continue
 		}

@@ -72,12 +72,37 @@ func (w *work) isSent(d job.Dispatch) {
 func (w *work) fail(err error) { w.err = errors.Join(w.err, err) }
 
 // workOff does all work of a list. The jobs are moved, and the tasks of all go out together; the rest is each job's own
-// affair. People are told when all tasks are out: no job waits for an agent because a receiver is slow to listen.
+// affair. People are told when all tasks are out, beside the inline attempts: no job waits for an agent, nor its reply,
+// because a receiver is slow to listen.
 func (s *Scheduler) workOff(ctx context.Context, list []*work) {
+	s.carryOut(ctx, list)
+	drivers := s.drivers(list)
+	if len(drivers) == 0 {
+		s.tellPeople(ctx, list)
+		return
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		s.tellPeople(ctx, list)
+	}()
+	s.config.Lane.Drive(ctx, drivers)
+	<-told
+}
+
+// carryOut moves the jobs of a list, and does what that makes due, but for telling people.
+func (s *Scheduler) carryOut(ctx context.Context, list []*work) {
 	s.round(ctx, list)
 	following := those(list, func(w *work) bool { return len(w.unwanted) > 0 || len(w.next) > 0 })
 	inParallel(len(following), func(i int) { s.followUp(ctx, following[i]) })
-	telling := those(list, func(w *work) bool { return len(w.notices) > 0 || len(w.asks) > 0 || w.publish != nil })
+}
+
+// tells reports whether people are to be told of the job.
+func (w *work) tells() bool { return len(w.notices) > 0 || len(w.asks) > 0 || w.publish != nil }
+
+// tellPeople tells people of the jobs of a list, and of agents that claim no tasks.
+func (s *Scheduler) tellPeople(ctx context.Context, list []*work) {
+	telling := those(list, (*work).tells)
 	published := s.publishAll(ctx, list)
 	inParallel(len(telling), func(i int) { s.tell(ctx, telling[i], published) })
 	for _, w := range list {
@@ -85,7 +110,6 @@ func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 			s.alert(ctx, agent)
 		}
 	}
-	s.driveAll(ctx, list)
 }
 
 // those returns the work of a list that meets a condition: most work has no follow-up and no receivers.
