@@ -19,6 +19,9 @@ var (
 // The whole main of functions/scheduler. None of these examples is run: each waits for Lambda.
 func ExampleScheduler() { onlambda.Scheduler(files) }
 
+// The whole main of functions/scheduler where it runs the inline steps of an agent itself.
+func ExampleScheduler_inline() { onlambda.Scheduler(files, post) }
+
 // The whole main of functions/agent: one program for all agents, of which MAKEGOOD_AGENT names one.
 func ExampleAgent() { onlambda.Agent(post) }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/testkit/iam"
 	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/onlambda"
+	"github.com/makegood-dev/makegood/workflows"
 )
 
 const (
@@ -30,13 +31,17 @@ const (
 	granted = 1
 )
 
-// TestMain makes this test's program the function of the agent as well: with a Runtime API it is one.
+// TestMain makes this test's program functions as well: with a Runtime API it is that of the agent which its environment
+// names, or else the Scheduler's with linked agents.
 func TestMain(m *testing.M) {
-	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
-		onlambda.Agent(frail())
-		return
+	switch {
+	case os.Getenv("AWS_LAMBDA_RUNTIME_API") == "":
+		os.Exit(m.Run())
+	case os.Getenv("MAKEGOOD_AGENT") != "":
+		onlambda.Agent(append(workflows.Agents(os.Getenv), frail())...)
+	default:
+		linkedScheduler()
 	}
-	os.Exit(m.Run())
 }
 
 // frail is the agent. In company the killer waits until all others are under way, and those wait to be killed; alone each
