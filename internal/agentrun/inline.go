@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -26,8 +27,10 @@ func (r *Runner) TryEnter() (leave func(), ok bool) {
 
 // Inline does the task of an inline attempt, in a place that was taken for it (TryEnter), and returns the reply: nil if
 // that may not be said any more. lockedBy is the LockedBy of the save that opened the attempt. The task is for an agent
-// that runs here. Heartbeats and progress are accepted and have no effect: the attempt ends at the task's CompleteBy.
-func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string) (reply job.Event) {
+// that runs here. Heartbeats and progress are accepted and have no effect: the attempt ends at the task's CompleteBy,
+// and a timeout after since, which is a time before the save on the monotonic clock. So a process that stood still
+// after the save, and has a wrong clock, does not begin an attempt that is over.
+func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string, since time.Time) (reply job.Event) {
 	handler, err := r.handlerOf(task)
 	a := &attempt{
 		Runner: r, batch: ctx, task: task, handler: handler, large: r.config.Large, inline: true,
@@ -39,6 +42,7 @@ func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string
 	}
 	defer a.lease.close()
 	a.lease.move = a.lease.stay
+	a.lease.endBy(since.Add(domain.Silence(task).Std()))
 	if err != nil {
 		return a.failed(err)
 	}
@@ -47,6 +51,16 @@ func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string
 		return nil
 	}
 	return reply
+}
+
+// endBy ends the attempt at that time, on the monotonic clock, if it would end later.
+func (l *lease) endBy(end time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if end.Before(l.expires) {
+		l.expires = end
+		l.timer.Reset(time.Until(l.deadline()))
+	}
 }
 
 // stay keeps CompleteBy where it is.

@@ -54,8 +54,8 @@ func (l Lane) Secrets() bool { return false }
 func (l Lane) Enter(string, bool) (leave func(), ok bool) { return l.runner.TryEnter() }
 
 // Run implements scheduler.Lane.
-func (l Lane) Run(ctx context.Context, task makegood.Task, lockedBy string) job.Event {
-	return l.runner.Inline(ctx, task, lockedBy)
+func (l Lane) Run(ctx context.Context, task makegood.Task, lockedBy string, since time.Time) job.Event {
+	return l.runner.Inline(ctx, task, lockedBy, since)
 }
 
 // Drive implements scheduler.Lane. It returns when all drivers have: the invocation must not end before.

@@ -63,7 +63,7 @@ func (l *lane) Enter(agent string, undo bool) (leave func(), ok bool) {
 }
 
 // Run implements scheduler.Lane. The attempt goes on when the caller of the save has hung up, until the work ends.
-func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string) job.Event {
+func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string, since time.Time) job.Event {
 	ctx, open := l.enlist(1)
 	if open {
 		defer l.wg.Done()
@@ -71,7 +71,7 @@ func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string) job.E
 	w := l.worker(task.Agent, task.Undo != nil)
 	w.inline.Add(1)
 	defer w.inline.Add(-1)
-	return w.Inline(ctx, task, lockedBy)
+	return w.Inline(ctx, task, lockedBy, since)
 }
 
 // Drive implements scheduler.Lane. Drivers go on until the replies of what they run are saved, also when the work ends

@@ -47,12 +47,12 @@ func (t *turn) stop(reason string) {
 func (t *turn) closeOpen() {
 	for i := range t.job.Steps {
 		at, ok := t.out(i)
-		if !ok || !t.wanted(at) || t.shared(at) {
+		if !ok || !t.wanted(at) {
 			continue
 		}
+		t.endUnsaved(at)
 		a := t.activity(at)
-		if a.Inline != "" {
-			t.endUnsaved(at)
+		if a.State != job.Dispatched || a.Inline != "" || t.shared(at) {
 			continue
 		}
 		a.Closing, a.Cause = true, t.cause

@@ -26,8 +26,9 @@ type Lane interface {
 	// Enter takes a place for one attempt of an agent; leave gives it back. ok is false if no place is free.
 	Enter(agent string, undo bool) (leave func(), ok bool)
 	// Run does the task of an attempt that the save of lockedBy has opened, in a place that was entered for it, and returns
-	// the reply of its agent; nil if the attempt must stay silent.
-	Run(ctx context.Context, task makegood.Task, lockedBy string) job.Event
+	// the reply of its agent; nil if the attempt must stay silent. since is a time before that save, by the monotonic
+	// clock.
+	Run(ctx context.Context, task makegood.Task, lockedBy string, since time.Time) job.Event
 	// Drive calls each of drivers, side by side. It may return before they do, and gives them a context of their own then.
 	Drive(ctx context.Context, drivers []func(context.Context))
 }
@@ -135,7 +136,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 			continue
 		}
 		w.run.running++
-		r, lockedBy := w.run, w.moved.lockedBy
+		r, lockedBy, since := w.run, w.moved.lockedBy, w.moved.since
 		go func() {
 			var reply job.Event
 			// Deferred: an agent that ends its goroutine must not leave its job waiting.
@@ -143,7 +144,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 				a.leave()
 				r.replies <- reply
 			}()
-			reply = s.config.Lane.Run(spend.With(ctx, r.account), task, lockedBy)
+			reply = s.config.Lane.Run(spend.With(ctx, r.account), task, lockedBy, since)
 		}()
 	}
 }

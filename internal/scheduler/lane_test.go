@@ -47,7 +47,7 @@ func (l *lane) Enter(string, bool) (leave func(), ok bool) {
 	}), true
 }
 
-func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string) job.Event {
+func (l *lane) Run(_ context.Context, task makegood.Task, lockedBy string, _ time.Time) job.Event {
 	l.mu.Lock()
 	l.in++
 	l.mu.Unlock()

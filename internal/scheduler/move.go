@@ -40,6 +40,8 @@ type moved struct {
 	lockedBy string
 	lane     machine.Lane
 	inline   []inlined
+	// since is a time before the save, on the monotonic clock: the attempts that it opens have their time from then on.
+	since time.Time
 	// now is the one moment of the decision: a finding that depended on the time must still hold when it is used, and an
 	// attempt that one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
@@ -106,7 +108,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
 	s.publishFirst(ctx, loaded)
-	m.now = s.now()
+	m.since, m.now = time.Now(), s.now()
 	if !slices.ContainsFunc(events, machine.IsTelling) { // Those begin no work, should the job have any.
 		m.lane = s.laneOf(ctx, compiled, k.full)
 	}

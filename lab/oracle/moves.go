@@ -236,7 +236,7 @@ func (j *Job) stop(now time.Time) {
 func (j *Job) notBegun() {
 	for _, s := range j.Steps {
 		for _, side := range []*Side{&s.Forward, &s.Undo} {
-			if side.Phase == Out && side.Inline && side.opened == j.decision && !side.def.Shared {
+			if side.Phase == Out && side.Inline && side.opened == j.decision {
 				side.Phase, side.Claimed = Idle, false
 				side.Tries--
 			}

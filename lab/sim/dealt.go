@@ -162,7 +162,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 		return // Whatever touches a job first in this run.
 	}
 	for cause := range w.causes[name] {
-		if strings.HasPrefix(cause, "refused:") {
+		if strings.HasPrefix(cause, "refused:") || w.inline[task.Job+"/"+cause] {
 			return // Its process was just told so, by no message.
 		}
 	}

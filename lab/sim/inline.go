@@ -77,9 +77,8 @@ func (n lane) Enter(agent string, _ bool) (leave func(), ok bool) {
 }
 
 // Run is what scheduler.Lane says.
-func (n lane) Run(ctx context.Context, task makegood.Task, lockedBy string) job.Event {
-	began := time.Now()
-	reply := n.runner.Inline(ctx, task, lockedBy)
+func (n lane) Run(ctx context.Context, task makegood.Task, lockedBy string, since time.Time) job.Event {
+	reply := n.runner.Inline(ctx, task, lockedBy, since)
 	n.alive()
 	if reply == nil {
 		return nil
@@ -88,7 +87,7 @@ func (n lane) Run(ctx context.Context, task makegood.Task, lockedBy string) job.
 	defer n.w.mu.Unlock()
 	// It comes by no message, and is what the process is given all the same.
 	n.batch[task.Job] = append(n.batch[task.Job], reply)
-	if took := time.Since(began); took > task.Timeout.Std() {
+	if took := time.Since(since); took > task.Timeout.Std() {
 		n.w.violate(task.Job, "I8: %s replies %s after its CompleteBy", n.name, took-task.Timeout.Std())
 	}
 	return reply
@@ -117,6 +116,7 @@ func (c change) inlined() {
 				c.wrong("law 4: attempt %d of %s is inline, and is not of the save that opened it", a.Attempt, s.Name)
 			}
 			c.claimed[name]++
+			c.inline[name] = true
 			c.written[name] = time.Now()
 			c.started[c.after.ID]++
 			c.referee(c.after.ID).Took(s.Name, a.Attempt, 1)
