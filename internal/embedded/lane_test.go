@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,8 +16,10 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -247,45 +251,116 @@ func TestAsManyInlineStepsAsThereMayBe(t *testing.T) {
 	}
 }
 
+// trial is a job with a step that waits at a door, and the answers to what was asked of it.
+type trial struct {
+	*world
+	door            *door
+	inline, answers string
+}
+
+// asks notes the answer to a request.
+func (r *trial) asks(ask func(control.Scheduler) (job.Job, machine.Verdict, error)) {
+	_, verdict, err := ask(r.engine.Parts().Scheduler)
+	r.answers += fmt.Sprintf("%s %s %v; ", verdict.Kind, verdict.Reason, err)
+	synctest.Wait()
+}
+
+func (r *trial) requests(all ...job.Requested) {
+	for _, e := range all {
+		e.Request = fmt.Sprint(len(r.answers))
+		r.asks(func(s control.Scheduler) (job.Job, machine.Verdict, error) {
+			return s.Request(r.t.Context(), "j", e)
+		})
+	}
+}
+
+// holder is the name of the holder of an attempt.
+var holder = regexp.MustCompile(`held by \S+`)
+
 // Requests, timeouts and answers that come while an inline attempt runs are those of any attempt.
 func TestWhatComesWhileAnInlineAttemptRuns(t *testing.T) {
+	const plain = "steps: [{name: charge, agent: a, INLINE, undo: {action: refund}}, {name: ship, agent: a, INLINE}]"
+	const stops = "onFailure: stop\nsteps: [{name: bad, agent: a, needs: [], undo: none}, {name: charge, agent: a, INLINE, needs: [], undo: {action: refund}}, {name: ship, agent: a, INLINE, needs: [charge, bad]}]"
+	charge := job.Place{Step: "charge"}
 	for name, c := range map[string]struct {
-		do   func(w *world, j job.Job)
-		more string
+		yaml string
+		do   func(*trial)
 	}{
-		"nothing":            {do: func(*world, job.Job) {}},
-		"timeout of the job": {func(*world, job.Job) { time.Sleep(15 * time.Second) }, "timeout: 10s\n"},
-		"its own timeout":    {func(*world, job.Job) { time.Sleep(100 * time.Second) }, ""},
-		"pause and resume": {func(w *world, _ job.Job) {
-			w.request("j", makegood.VerbPause)
+		"nothing":            {plain, func(*trial) {}},
+		"timeout of the job": {"timeout: 10s\n" + plain, func(*trial) { time.Sleep(15 * time.Second) }},
+		"its own timeout":    {plain, func(*trial) { time.Sleep(100 * time.Second) }},
+		"pause and resume": {plain, func(r *trial) {
+			r.requests(job.Requested{Verb: makegood.VerbPause})
 			time.Sleep(3 * time.Second)
-			w.request("j", makegood.VerbResume)
-		}, ""},
-		"cancel": {func(w *world, _ job.Job) { w.request("j", makegood.VerbCancel) }, ""},
-		"redo":   {func(w *world, _ job.Job) { w.request("j", makegood.VerbRedo) }, ""},
-		"undo":   {func(w *world, _ job.Job) { w.request("j", makegood.VerbUndo) }, ""},
+			r.requests(job.Requested{Verb: makegood.VerbResume})
+		}},
+		"cancel": {plain, func(r *trial) { r.requests(job.Requested{Verb: makegood.VerbCancel}) }},
+		"redo":   {plain, func(r *trial) { r.requests(job.Requested{Verb: makegood.VerbRedo}) }},
+		"undo and forward": {plain, func(r *trial) {
+			r.requests(job.Requested{Verb: makegood.VerbUndo}, job.Requested{Verb: makegood.VerbForward})
+		}},
+		"edit": {plain, func(r *trial) {
+			r.requests(job.Requested{Verb: makegood.VerbEdit, Timeout: makegood.Second})
+			time.Sleep(2 * time.Second)
+		}},
+		"settle": {plain, func(r *trial) {
+			r.asks(func(s control.Scheduler) (job.Job, machine.Verdict, error) {
+				return s.Settle(r.t.Context(), "j", job.Settled{Place: charge, Done: true})
+			})
+		}},
+		"complete": {plain, func(r *trial) {
+			r.asks(func(s control.Scheduler) (job.Job, machine.Verdict, error) {
+				return s.Complete(r.t.Context(), "j", job.StepCompleted{Place: charge})
+			})
+		}},
+		"complete by its token": {plain, func(r *trial) {
+			j, err := r.engine.Job(r.t.Context(), "j")
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			place := job.Place{Step: "charge", Round: 1, Token: machine.CompletionToken(j, "charge", false)}
+			for _, e := range []*job.StepError{nil, {Message: "too late"}} {
+				r.asks(func(s control.Scheduler) (job.Job, machine.Verdict, error) {
+					return s.Complete(r.t.Context(), "j", job.StepCompleted{Place: place, Error: e, Request: fmt.Sprint(e == nil)})
+				})
+			}
+		}},
+		"resubmit to another definition": {stops, func(r *trial) {
+			time.Sleep(3 * time.Second) // The step beside it has stopped the job.
+			other := r.define("name: pay\n" + strings.ReplaceAll(stops, "INLINE", "action: other, "+r.inline))
+			r.requests(job.Requested{Verb: makegood.VerbResubmit, Definition: other.Hash})
+			close(r.door.open)
+			time.Sleep(3 * time.Second)
+			r.requests(job.Requested{Verb: makegood.VerbResubmit, Definition: other.Hash}, job.Requested{Verb: makegood.VerbResubmit})
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got [2]string
-			for i, inline := range []string{"false", "true"} {
+			for i, inline := range []string{"inline: false", "inline: true"} {
 				synctest.Test(t, func(t *testing.T) {
 					d := newDoor()
-					r := troupe{script: map[string]work{"charge": d.wait}}
-					w := open(t, embedded.Config{Agents: r.agents("a")})
-					def := w.define("name: pay\n" + c.more + "steps: [{name: charge, agent: a, inline: " + inline + ", undo: {action: refund}}, {name: ship, agent: a, inline: " + inline + "}]")
+					r := troupe{script: map[string]work{"charge": d.wait, "bad": once(agent.Final(errors.New("no")))}}
+					play := &trial{world: open(t, embedded.Config{Agents: r.agents("a")}), door: d, inline: inline}
+					def := play.define("name: pay\n" + strings.ReplaceAll(c.yaml, "INLINE", inline))
 					synctest.Wait()
-					j := w.submit(def, "j", `{}`)
+					play.submit(def, "j", `{}`)
 					<-d.arrived
 					synctest.Wait()
-					c.do(w, j)
-					close(d.open)
+					c.do(play)
+					select {
+					case <-d.open:
+					default:
+						close(d.open)
+					}
 					time.Sleep(time.Minute)
 					synctest.Wait()
-					j, err := w.engine.Job(t.Context(), "j")
+					j, err := play.engine.Job(t.Context(), "j")
 					if err != nil {
 						t.Fatal(err)
 					}
-					got[i] = fmt.Sprintf("%s by %s, %s", j.ProcessState, r.order(), j.Reason)
+					ran := strings.Fields(r.order())
+					slices.Sort(ran)
+					got[i] = fmt.Sprintf("%s by %v, %s; %s", j.ProcessState, ran, j.Reason, holder.ReplaceAllString(play.answers, "held"))
 				})
 			}
 			if got[0] != got[1] {

