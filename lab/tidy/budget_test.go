@@ -172,12 +172,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 5751 lines, the limit is 5750", tree{"internal/machine/a.go": lines(5751)}},
+				{"internal/machine: 5752 lines, the limit is 5751", tree{"internal/machine/a.go": lines(5752)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(5750)},
+				{"internal/machine/a.go": lines(5751)},
 			},
 		},
 		{
