@@ -104,11 +104,6 @@ func (s *Scheduler) isStored(ctx context.Context, id, birth, lockedBy string) bo
 	return err == nil && stored.Birth == birth && stored.LockedBy == lockedBy
 }
 
-// isBorn reads a job back, after a birth with an unknown or refused outcome, and reports whether it is this very job.
-func (s *Scheduler) isBorn(ctx context.Context, j job.Job) bool {
-	return s.isStored(ctx, j.ID, j.Birth, j.LockedBy)
-}
-
 // run is the inline attempts of one job that run here: those of one save, and those that their replies open.
 type run struct {
 	job     string

@@ -191,7 +191,7 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	j.Spent = due
 	account.Store(due)
 	err = s.config.Jobs.Create(ctx, j)
-	if err != nil && len(m.inline) > 0 && s.isBorn(ctx, j) {
+	if err != nil && len(m.inline) > 0 && s.isStored(ctx, j.ID, j.Birth, j.LockedBy) { // Even if it is refused: a store tries again.
 		err = nil
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -81,13 +82,10 @@ func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 		s.tellPeople(ctx, list)
 		return
 	}
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		s.tellPeople(ctx, list)
-	}()
+	var telling sync.WaitGroup
+	telling.Go(func() { s.tellPeople(ctx, list) })
 	s.config.Lane.Drive(ctx, drivers)
-	<-told
+	telling.Wait()
 }
 
 // carryOut moves the jobs of a list, and does what that makes due, but for telling people.
