@@ -109,6 +109,8 @@ type run struct {
 	account *spend.Account
 	replies chan job.Event
 	running int
+	// told is closed when people were told of the move that began the first of them.
+	told chan struct{}
 }
 
 // beginInline begins the inline attempts that the last move of a job has opened.
@@ -120,7 +122,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 	w.moved.inline = nil
 	if w.run == nil {
 		// Room for each side of each step: no attempt waits for a driver that has died.
-		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps))}
+		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps)), told: make(chan struct{})}
 	}
 	for _, a := range opened {
 		task, err := s.ownTask(spend.With(ctx, w.account), w.moved, a.dispatch)
@@ -182,8 +184,7 @@ func (s *Scheduler) drivers(list []*work) (drivers []func(context.Context)) {
 // drive moves a job by the replies of its inline attempts. A reply that cannot be saved here goes to the events queue,
 // as that of any other agent does.
 func (s *Scheduler) drive(ctx context.Context, r *run) {
-	told := make(chan struct{})
-	close(told)
+	told := r.told
 	defer func() { <-told }()
 	for r.running > 0 {
 		replies := r.gather()
@@ -209,9 +210,26 @@ func (s *Scheduler) tellAfter(ctx context.Context, before chan struct{}, w *work
 	go func() {
 		defer close(told)
 		<-before
+		s.stillUntold(ctx, w)
 		s.tellPeople(ctx, []*work{w})
 	}()
 	return told
+}
+
+// stillUntold leaves the announcements that were not made meanwhile, and are to be made now. Where the job cannot be
+// read, the Supervisor comes to them.
+func (s *Scheduler) stillUntold(ctx context.Context, w *work) {
+	if len(w.notices) == 0 {
+		return
+	}
+	w.notices = nil
+	j, err := s.config.Jobs.Load(ctx, w.job)
+	if err != nil || j.Birth != w.moved.job.Birth {
+		return
+	}
+	for _, c := range machine.Untold(j, s.now()) {
+		w.notices = append(w.notices, c.Announcement)
+	}
 }
 
 // gather waits for a reply, and a little longer for others of the job.

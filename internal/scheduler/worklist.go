@@ -83,7 +83,14 @@ func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 		return
 	}
 	var telling sync.WaitGroup
-	telling.Go(func() { s.tellPeople(ctx, list) })
+	telling.Go(func() {
+		defer func() {
+			for _, w := range those(list, func(w *work) bool { return w.run != nil }) {
+				close(w.run.told)
+			}
+		}()
+		s.tellPeople(ctx, list)
+	})
 	s.config.Lane.Drive(ctx, drivers)
 	telling.Wait()
 }
