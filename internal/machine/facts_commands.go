@@ -44,7 +44,9 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 			}
 		}
 	}
-	commands = append(commands, untold(j, now)...)
+	for _, a := range Untold(j, now) {
+		commands = append(commands, a)
+	}
 	if len(j.Changes.Pending) > 0 {
 		// The next save of a running job records the announcement, at no cost. A job at rest has no next save.
 		rests := j.ProcessState.Finished() || !j.Changes.At.IsZero()
@@ -85,9 +87,9 @@ func askOf(j job.Job, s job.StepState, cause string) (job.Ask, bool) {
 	return job.Ask{}, false
 }
 
-// untold returns the announcements to make now: to an operator at every occasion, to a listener that could not be
+// Untold returns the announcements to make now: to an operator at every occasion, to a listener that could not be
 // told when their time has come.
-func untold(j job.Job, now time.Time) (commands []job.Command) {
+func Untold(j job.Job, now time.Time) (commands []job.Announce) {
 	for _, a := range j.Untold {
 		a.Listener = a.Listener && !now.Before(j.TellAt)
 		if a.Operator || a.Listener {

@@ -110,6 +110,8 @@ type run struct {
 	account *spend.Account
 	replies chan job.Event
 	running int
+	// told is closed when people were told of the move that began the first of them.
+	told chan struct{}
 }
 
 // beginInline begins the inline attempts that the last move of a job has opened.
@@ -121,7 +123,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 	w.moved.inline = nil
 	if w.run == nil {
 		// Room for each side of each step: no attempt waits for a driver that has died.
-		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps))}
+		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps)), told: make(chan struct{})}
 	}
 	for _, a := range opened {
 		task, err := s.ownTask(spend.With(ctx, w.account), w.moved, a.dispatch)
@@ -183,15 +185,14 @@ func (s *Scheduler) drivers(list []*work) (drivers []func(context.Context)) {
 // drive moves a job by the replies of its inline attempts. A reply that cannot be saved here goes to the events queue,
 // as that of any other agent does.
 func (s *Scheduler) drive(ctx context.Context, r *run) {
-	told := make(chan struct{})
-	close(told)
+	told := r.told
 	defer func() { <-told }()
 	for r.running > 0 {
 		replies := r.gather()
 		if len(replies) == 0 {
 			continue // Nothing may be said: the attempt has ended in silence.
 		}
-		w := &work{job: r.job, events: replies, next: replies, run: r, account: r.account}
+		w := &work{job: r.job, events: replies, next: replies, run: r, account: r.account, stale: !ended(told)}
 		s.carryOut(ctx, []*work{w})
 		if w.err != nil {
 			s.config.Logger.WarnContext(ctx, "replies of inline attempts go to the events queue", "job", r.job, "replies", len(replies), "error", w.err)
@@ -210,9 +211,36 @@ func (s *Scheduler) tellAfter(ctx context.Context, before chan struct{}, w *work
 	go func() {
 		defer close(told)
 		<-before
+		s.stillUntold(ctx, w)
 		s.tellPeople(ctx, []*work{w})
 	}()
 	return told
+}
+
+// stillUntold leaves the announcements that were not made meanwhile, and are to be made now. Where the job cannot be
+// read, the Supervisor comes to them.
+func (s *Scheduler) stillUntold(ctx context.Context, w *work) {
+	if len(w.notices) == 0 || !w.stale {
+		return
+	}
+	w.notices = nil
+	j, err := s.config.Jobs.Load(ctx, w.job)
+	if err != nil || j.Birth != w.moved.job.Birth {
+		return
+	}
+	for _, c := range machine.Untold(j, s.now()) {
+		w.notices = append(w.notices, c.Announcement)
+	}
+}
+
+// ended reports whether a channel is closed.
+func ended(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // gather waits for a reply, and a little longer for others of the job.

@@ -43,6 +43,8 @@ type work struct {
 	brought job.Spent
 	// run is the inline attempts of the job that run here; nil: there are none.
 	run *run
+	// stale says that people were being told of an earlier move of the run while the job was moved.
+	stale bool
 	// publish says that changes of the job are pending.
 	publish *job.Publish
 	// err is all that failed: the records must come again.
@@ -83,7 +85,14 @@ func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 		return
 	}
 	var telling sync.WaitGroup
-	telling.Go(func() { s.tellPeople(ctx, list) })
+	telling.Go(func() {
+		defer func() {
+			for _, w := range those(list, func(w *work) bool { return w.run != nil }) {
+				close(w.run.told)
+			}
+		}()
+		s.tellPeople(ctx, list)
+	})
 	s.config.Lane.Drive(ctx, drivers)
 	telling.Wait()
 }
