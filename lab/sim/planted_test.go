@@ -105,7 +105,7 @@ func bugs() []proof.Bug {
 		{"a hint whose fire failed is deleted", "router/router.go", "failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: due[i].message})", "_ = due[i].message"},
 		{"the task of an inline attempt is sent as well", "machine/facts_commands.go", "case a.Inline != \"\":", "case a.Inline == \"none\":"},
 		{"whoever saves a job runs its inline attempts", "machine/facts_inline.go", "ok && a.Inline != \"\" && a.Inline == lockedBy", "ok && a.Inline != \"\" && lockedBy != \"\""},
-		{"inline attempts run though their save failed", "scheduler/move.go", "\t\t} else if err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\ts.config.Watch", "\t\t} else if err != nil && (len(m.inline) == 0 || errors.Is(err, store.ErrConflict)) {\n\t\t\treturn nil, err\n\t\t}\n\t\ts.config.Watch"},
+		{"inline attempts run though their save failed", "scheduler/move.go", "unclear(err) && s.isStored(ctx, change.Job.ID, change.Job.Birth, m.lockedBy) {", "unclear(err) {"},
 		{"what the save that opens it stops is run inline all the same", "machine/moves_job.go", "t.unsaved(a) {\n\t\ta.Tries--", "t.unsaved(a) && a.Tries < 0 {\n\t\ta.Tries--"},
 		{"an inline attempt that runs counts as never begun", "machine/facts_inline.go", "\tcase t.unsaved(a):\n", "\tcase ask.Kind == AskClose && ask.LockedBy == \"\":\n"},
 		{"what was done is undone over the new input", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former > 1000 {"},
