@@ -74,6 +74,7 @@ func (j *Job) throw(s *Step, side *Side, got job.Activity, now time.Time) {
 	}
 	switch {
 	case got.State != job.Backoff && got.Attempt == s.Numbers+1 && !now.Before(side.Earliest) && j.live() && j.wants(side):
+		side.At = now
 		j.open(s, side, now)
 	case got.State == job.Backoff && !got.At.Before(side.Earliest) && !got.At.After(side.Latest):
 		side.At = got.At

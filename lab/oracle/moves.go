@@ -125,8 +125,8 @@ func (j *Job) beginUndo(now time.Time) bool {
 		}
 		all = all && undone(s)
 	}
-	if all && j.AskedFor && slices.ContainsFunc(j.Steps, stands) {
-		j.noOther() // What stands would be done once more.
+	if all && j.AskedFor && !j.Paused && slices.ContainsFunc(j.Steps, stands) {
+		j.noOther() // What stands would be done once more. A paused job ends when it is resumed.
 	}
 	if all && j.Another {
 		return j.betweenRounds(now)
@@ -320,7 +320,7 @@ func (s *Side) rest(retry makegood.Retry, asked time.Duration, now time.Time) {
 
 // inTime: the time for which it is tried again is not over. It begins with the first failure that counts.
 func (s *Side) inTime(retry makegood.Retry, now time.Time) bool {
-	if s.Failing.IsZero() && s.Tries > 0 {
+	if retry.For > 0 && s.Failing.IsZero() && s.Tries > 0 {
 		s.Failing = now
 	}
 	return s.Failing.IsZero() || retry.For == 0 || now.Before(s.Failing.Add(retry.For.Std()))
