@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// firstLook and longestLook are the pauses between two looks of Wait and Watch at a job of which they hear no save, at
-// first and at last: they hear of every save, but for one whose own answer was lost.
+// Wait and Watch read a job again when the engine tells them of a save. A save whose answer was lost is not told, so
+// they also read the job at intervals: firstLook is the first pause between two reads, longestLook the longest.
 const firstLook, longestLook = time.Second, 30 * time.Second
 
 // Waiting are the callers of Wait and Watch, by the ids of their jobs. The engine tells them of saves.

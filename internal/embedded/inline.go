@@ -92,8 +92,8 @@ func (l *lane) Drive(ctx context.Context, drivers []func(context.Context)) {
 	}
 }
 
-// enlist returns the context of the work, the end of which waits for n more attempts or drivers. open is false if it
-// has ended, and waits for none.
+// enlist returns the context of the work, and counts n more attempts or drivers: the work ends after they have ended.
+// If the work has ended already, open is false, and nothing is counted.
 func (l *lane) enlist(n int) (ctx context.Context, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

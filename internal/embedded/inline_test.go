@@ -173,7 +173,7 @@ func TestInlineAttemptsAreMadeAgainAfterARestart(t *testing.T) {
 	}
 }
 
-// What is out when the job is cancelled runs to its end, and what it has done is undone.
+// An inline attempt that is running when its job is cancelled runs to its end, and then its effect is undone.
 func TestACancelWaitsForInlineAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoor()

@@ -22,8 +22,8 @@ type diagram struct {
 type decision struct {
 	// number orders decisions as they fall.
 	number int
-	// outcomes are the conditions, as jq that gives true or false, of which exactly one holds: the last is empty where none
-	// of those before it does.
+	// outcomes are the branches of the decision, each with its condition: a jq expression that gives true or false. Exactly
+	// one condition holds. An empty condition comes last, and holds if all conditions before it are false.
 	outcomes []outcome
 	// ordered: of several conditions that hold the first counts.
 	ordered bool

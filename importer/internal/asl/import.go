@@ -1,6 +1,6 @@
 // Package asl takes over state machines that are written in Amazon States Language: it reads a definition, and writes a
 // workflow file, the stubs of the agents that its steps need, and a report that says state by state what became of it.
-// What it cannot take over it says, and puts a step there that stops the job.
+// The report names each part that cannot be taken over, and the workflow has a step in its place that stops the job.
 //
 // It follows the data of a machine through its states: what a state would see is said by the job's input and the
 // outputs of steps, so that states which only move data need no step. It reads and writes no files, and runs nothing.
