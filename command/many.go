@@ -179,7 +179,7 @@ func (o *manyOptions) doMany(cmd *cobra.Command, c *client.Client, a asked, run 
 	return errors.Join(err, work.Close())
 }
 
-// begin starts a bulk run. If its journal already has answers of jobs, the run goes on from them, and begin counts them.
+// begin starts a bulk run. If the journal already has answers, the run goes on from them, and begin counts them.
 func (o *manyOptions) begin(cmd *cobra.Command, a asked, run *manyRun, targets []target) (*bulk.Run, error) {
 	order := bulk.Order{Name: o.request}
 	for _, t := range targets {

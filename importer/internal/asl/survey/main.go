@@ -3,8 +3,8 @@
 //	go run ./importer/internal/asl/survey -dir .build/definitions
 //
 // It gets archives of registries by their clients into the folder, where they are not there yet, and reads every
-// definition in it and in its subfolders, including definitions that were put there by hand. The tree of this project keeps
-// only facts of a definition: its place, its number of states of each type, and the result of the import.
+// definition in it and in its subfolders, including definitions that were put there by hand. The tree of this project
+// keeps only facts of a definition: its place, its number of states of each type, and the result of the import.
 package main
 
 import (
