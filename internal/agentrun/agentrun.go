@@ -30,6 +30,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/spend"
@@ -57,6 +58,7 @@ type Runner struct {
 	handlers map[string]agent.Handler // by their names
 	stats    tally.Recent[Stats]
 	zombies  zombies
+	crew     crew.Crew
 }
 
 // New makes a Runner. It panics on a configuration without a required field, or with two agents of one name.
@@ -236,7 +238,7 @@ func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *wor
 // kept for the end.
 func (b *batch) each(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage, *worker) error) []string {
 	outbox := newOutbox(b.config.Queue, len(records))
-	return sqsbatch.EachHere(ctx, records, func(ctx context.Context, record events.SQSMessage) error {
+	return sqsbatch.Each(ctx, &b.crew, records, func(ctx context.Context, record events.SQSMessage) error {
 		worker := outbox.worker()
 		defer worker.end(ctx)
 		err := do(ctx, record, worker)
@@ -261,18 +263,18 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 		return r.poisoned(ctx, record, err)
 	}
 	a := &attempt{
-		Runner: r, batch: ctx, record: record, task: task, handler: handler, large: r.config.Large,
-		say: func(ctx context.Context, reply job.Event, until time.Time) error {
-			body, err := bodyOf(ctx, task, reply)
-			if err != nil {
-				return err
-			}
-			return worker.send(ctx, &envelope{
-				queue: task.ReplyTo, message: queue.Message{Body: body, Group: task.Job}, until: until, sent: make(chan error, 1),
-			})
-		},
-		lease: newLease(ctx, r.config.Claims, r.config.Now, task, r.lockedBy(task)), with: with,
+		Runner: r, batch: ctx, record: record, task: task, handler: handler, large: r.config.Large, with: with,
 	}
+	a.say = func(ctx context.Context, reply job.Event, until time.Time) error {
+		body, err := bodyOf(ctx, &a.task, reply)
+		if err != nil {
+			return err
+		}
+		return worker.send(ctx, &envelope{
+			queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until, sent: make(chan error, 1),
+		})
+	}
+	a.lease = newLease(ctx, r.config.Claims, r.config.Now, &a.task, r.lockedBy(task))
 	a.lease.claim.Beside = with.beside
 	defer a.lease.close()
 	return a.run()

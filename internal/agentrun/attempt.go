@@ -283,12 +283,12 @@ func (a *attempt) work() (worked result, returned bool) {
 	}
 	done := make(chan result, 1)
 	// Only this goroutine may outlive the batch: an agent that ignores its context cannot be stopped.
-	go func() {
+	a.crew.Go(func() {
 		worked := result{err: errExited}
 		// Deferred, so that it is sent after runtime.Goexit too.
 		defer func() { done <- worked }()
 		worked = a.spill(a.call())
-	}()
+	})
 	told, stuck := a.batch.Done(), (<-chan time.Time)(nil)
 	for {
 		patience := time.NewTimer(time.Until(a.lease.lastWord()))
@@ -474,7 +474,7 @@ func (a *attempt) send(event job.Event) error {
 
 // bodyOf writes a reply as the message that goes to a queue, with the usage so far. A *queue.RefusedError if it has no
 // such form.
-func bodyOf(ctx context.Context, task makegood.Task, reply job.Event) (string, error) {
+func bodyOf(ctx context.Context, task *makegood.Task, reply job.Event) (string, error) {
 	body, err := wire.EncodeReply(task.Job, reply, spend.On(ctx).Due())
 	if err != nil {
 		return "", queue.Refused("%v", err)

@@ -49,9 +49,9 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	}
 	r.tell(func(t *Stats) { t.Claimed++ })
 	a := &attempt{
-		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, h), large: h.Large,
+		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, &h), large: h.Large,
 		say: func(ctx context.Context, reply job.Event, _ time.Time) error {
-			body, err := bodyOf(ctx, h.Task, reply)
+			body, err := bodyOf(ctx, &h.Task, reply)
 			if err != nil {
 				return err
 			}
@@ -64,10 +64,10 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 
 // newHeldLease takes over the clock of an attempt that was claimed elsewhere. It uses no time of day of the other
 // clock.
-func newHeldLease(ctx context.Context, now func() time.Time, h Held) *lease {
+func newHeldLease(ctx context.Context, now func() time.Time, h *Held) *lease {
 	silence := domain.Silence(h.Task).Std()
 	l := &lease{
-		now: now, task: h.Task, margin: min(maxMargin, silence/10), claim: h.Claim,
+		now: now, task: &h.Task, margin: min(maxMargin, silence/10), claim: h.Claim,
 		completeBy: domain.Instant(now().Add(time.Until(h.Expires))), expires: h.Expires, extended: h.Expires.Add(-silence),
 	}
 	l.move = func(ctx context.Context, _ time.Time) (completeBy, expires time.Time, err error) {

@@ -38,8 +38,8 @@ func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string
 			reply = said
 			return nil
 		},
-		lease: newLease(ctx, nil, r.config.Now, task, lockedBy),
 	}
+	a.lease = newLease(ctx, nil, r.config.Now, &a.task, lockedBy)
 	defer a.lease.close()
 	a.lease.move = a.lease.stay
 	a.lease.endBy(since.Add(domain.Silence(task).Std()))

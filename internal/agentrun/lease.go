@@ -32,7 +32,7 @@ type lease struct {
 	move   func(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error)
 	claims store.Claims
 	now    func() time.Time
-	task   makegood.Task
+	task   *makegood.Task
 	slot   store.Slot
 	claim  job.Claim
 	margin time.Duration
@@ -69,11 +69,11 @@ func (r *Runner) lockedBy(task makegood.Task) string {
 	return r.config.Instance + ":" + r.config.Nonce(task)
 }
 
-// newLease starts the clock of an attempt. The time that the claim takes counts, since the claim
-// that is written says when it began.
-func newLease(batch context.Context, claims store.Claims, now func() time.Time, task makegood.Task, lockedBy string) *lease {
+// newLease starts the clock of an attempt, which keeps the task: it must not change. The time that the claim takes
+// counts, since the claim that is written says when it began.
+func newLease(batch context.Context, claims store.Claims, now func() time.Time, task *makegood.Task, lockedBy string) *lease {
 	started, wall := time.Now(), now()
-	budget := domain.Silence(task).Std()
+	budget := domain.Silence(*task).Std()
 	if !task.CompleteBy.IsZero() {
 		// Both the moment that the Scheduler waits for, and no longer than an attempt may take by
 		// our own clock, in case theirs and ours disagree.
@@ -83,7 +83,7 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 	l := &lease{
 		claims: claims, now: now, task: task,
 		slot:   store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step},
-		margin: min(maxMargin, domain.Silence(task).Std()/10),
+		margin: min(maxMargin, domain.Silence(*task).Std()/10),
 		claim: job.Claim{
 			Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: domain.Instant(wall), CompleteBy: completeBy,
 		},
@@ -182,7 +182,7 @@ func (l *lease) Progress(ctx context.Context, value json.RawMessage) error {
 	l.heartbeat.Lock()
 	defer l.heartbeat.Unlock()
 	l.progress = job.Progress{Value: string(value), At: domain.Instant(l.now())}
-	return l.extendAfter(ctx, rest(domain.Silence(l.task)))
+	return l.extendAfter(ctx, rest(domain.Silence(*l.task)))
 }
 
 // lost reports whether the attempt is over, by asking the store of its claim: an agent that says so may be wrong, and
@@ -246,8 +246,8 @@ func (l *lease) joined(beside int, pauses backoff.BackOff) {
 func (l *lease) moveStored(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error) {
 	claim := l.claim
 	claim.Beside = 0 // The claim has it already.
-	expires = earlier(began.Add(domain.Silence(l.task).Std()), l.lapses)
-	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
+	expires = earlier(began.Add(domain.Silence(*l.task).Std()), l.lapses)
+	claim.CompleteBy = store.Lasting(*l.task, claim.StartedAt, l.now())
 	claim.Progress = l.progress
 	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {
 		// The clock was set back.

@@ -16,7 +16,7 @@ func (t *turn) completed(e job.StepCompleted) Verdict {
 	name := job.ShortHash(e.Cause())
 	isFailure := e.Request != "" && (e.Error != nil || t.failsBy(e))
 	known := slices.Contains(t.job.Answers, name) || slices.Contains(t.job.Requests, name)
-	if isFailure && known && (e.Token == "" || GenuineCompletion(*t.job, e.Place)) {
+	if isFailure && known && (e.Token == "" || GenuineCompletion(t.job, e.Place)) {
 		return Verdict{Kind: Duplicate, Reason: "this answer was given before"}
 	}
 	verdict := t.answered(e)

@@ -41,29 +41,29 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	for i, s := range w.Steps {
 		j.Steps[i].Name = s.Name
 	}
-	t := newTurn(w, &j, facts, job.Submitted{}.Cause(), now)
+	t := newTurn(w, j, facts, job.Submitted{}.Cause(), now)
 	t.renewDeadline()
 	t.expect()
-	if j.ReplyTo != "" {
+	if t.job.ReplyTo != "" {
 		t.announce(false, true)
 	}
 	if s.Later {
-		j.CompleteBy = t.now
-		j.Needs = t.needs()
-		return j, Verdict{Kind: Applied}
+		t.job.CompleteBy = t.now
+		t.job.Needs = t.needs()
+		return t.job, Verdict{Kind: Applied}
 	}
 	t.advance()
 	t.hold(false)
 	if len(t.wants) > 0 {
-		return j, Verdict{Kind: Wanting, Wants: t.wants}
+		return t.job, Verdict{Kind: Wanting, Wants: t.wants}
 	}
 	t.foresee()
 	t.touch()
 	t.tell(makegood.JobPending)
 	t.noteChanges(job.Job{})
 	t.setKey(time.Time{}, false)
-	mustAllow(makegood.JobPending, j.ProcessState)
-	return j, Verdict{Kind: Applied, Entries: t.entries}
+	mustAllow(makegood.JobPending, t.job.ProcessState)
+	return t.job, Verdict{Kind: Applied, Entries: t.entries}
 }
 
 // stepsIn returns n empty steps, in room where that is large enough.

@@ -15,7 +15,7 @@ import (
 
 // ClosedTo says why the step of a completion token takes no answer now; empty: it takes one.
 func ClosedTo(w makegood.Workflow, j job.Job, p job.Place) string {
-	t := turn{w: w, job: &j}
+	t := turn{w: w, job: j}
 	at, verdict := t.place(p)
 	if verdict.Kind != Applied {
 		return verdict.Reason

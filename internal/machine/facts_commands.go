@@ -25,7 +25,8 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 	if key, ok := remind(j, event, now); ok {
 		commands = append(commands, job.Remind{Key: key})
 	}
-	for i, s := range j.Steps {
+	for i := range j.Steps {
+		s := &j.Steps[i] // By index: a step is large.
 		if ask, ok := askOf(j, s, cause); ok {
 			commands = append(commands, ask)
 		}
@@ -74,11 +75,11 @@ func forged(j job.Job, event job.Event) bool {
 }
 
 // askOf returns the command to ask people to complete a waiting step, if this event made it due.
-func askOf(j job.Job, s job.StepState, cause string) (job.Ask, bool) {
+func askOf(j job.Job, s *job.StepState, cause string) (job.Ask, bool) {
 	for _, undo := range []bool{false, true} {
-		a := s.Forward
+		a := &s.Forward
 		if undo {
-			a = s.Undo
+			a = &s.Undo
 		}
 		if a.State == job.Waiting && a.Cause == cause && a.Wait.Heard < a.Wait.Asked && wanted(j, undo) {
 			return job.Ask{Step: s.Name, Attempt: a.Attempt, Undo: undo, N: a.Wait.Asked}, true
@@ -109,8 +110,8 @@ func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
 			return key, true
 		}
 	}
-	for _, s := range j.Steps {
-		for _, a := range []job.Activity{s.Forward, s.Undo} {
+	for i := range j.Steps {
+		for _, a := range []*job.Activity{&j.Steps[i].Forward, &j.Steps[i].Undo} {
 			if a.Cause != cause {
 				continue
 			}
@@ -142,7 +143,7 @@ func wanted(j job.Job, undo bool) bool {
 // TaskOf writes the task of an attempt that Pending named, but for what takes reading payloads and
 // configuration: its input, the output that an undo is told, and where to reply.
 func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
-	t := turn{job: &j}
+	t := turn{job: j}
 	i, ok := t.indexOf(d.Step)
 	if !ok {
 		panic(fmt.Sprintf("machine: job %s has no step %s", j.ID, d.Step))
@@ -180,7 +181,8 @@ func TaskOut(w makegood.Workflow, j job.Job, r job.Reply) (task makegood.Task, o
 	if !Genuine(j, r) {
 		return makegood.Task{}, false
 	}
-	for _, s := range j.Steps {
+	for i := range j.Steps {
+		s := &j.Steps[i]
 		if a, undo, out := dispatched(s); out && s.Name == r.Step && a.Attempt == r.Attempt {
 			return TaskOf(w, j, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo}), true
 		}

@@ -33,7 +33,7 @@ func (t *turn) due() time.Time {
 		return due
 	}
 	for i := range t.job.Steps {
-		if a, _, ok := dispatched(t.job.Steps[i]); ok {
+		if a, _, ok := dispatched(&t.job.Steps[i]); ok {
 			sooner(a.LookAt)
 		}
 	}
@@ -191,9 +191,9 @@ func (t *turn) lie(at side, found job.Found) bool {
 
 // Out returns the asks that look at every attempt of a job that is out and can be claimed in an item of its own.
 func Out(w makegood.Workflow, j job.Job) (asks []Ask) {
-	for i, s := range j.Steps {
-		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared && a.Inline == "" {
-			asks = append(asks, Ask{Kind: AskLook, Step: s.Name, Attempt: a.Attempt, Undo: undo})
+	for i := range j.Steps { // By index: a step is large.
+		if a, undo, ok := dispatched(&j.Steps[i]); ok && !w.Steps[i].Shared && a.Inline == "" {
+			asks = append(asks, Ask{Kind: AskLook, Step: j.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
 		}
 	}
 	return asks

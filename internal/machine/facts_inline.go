@@ -60,7 +60,7 @@ func (t *turn) askInline(ask Ask) (found job.Found, known bool) {
 // Inlined returns the attempts that the save of this LockedBy has opened, which its process is to run.
 func Inlined(j job.Job, lockedBy string) (opened []job.Dispatch) {
 	for i := range j.Steps {
-		if a, undo, ok := dispatched(j.Steps[i]); ok && a.Inline != "" && a.Inline == lockedBy {
+		if a, undo, ok := dispatched(&j.Steps[i]); ok && a.Inline != "" && a.Inline == lockedBy {
 			opened = append(opened, job.Dispatch{Step: j.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
 		}
 	}
@@ -68,7 +68,7 @@ func Inlined(j job.Job, lockedBy string) (opened []job.Dispatch) {
 }
 
 // ClaimInline returns the claim of the inline attempt of a step that is out. ok is false if it has none.
-func ClaimInline(s job.StepState) (claim job.Claim, ok bool) {
+func ClaimInline(s *job.StepState) (claim job.Claim, ok bool) {
 	a, _, out := dispatched(s)
 	if !out || a.Inline == "" {
 		return job.Claim{}, false

@@ -22,8 +22,8 @@ const (
 // move on and no event would move it, or its key is so late that a sweep finds it only after a time is due. Empty: it
 // stands correctly. It does not check for a missing key, which can be seen without deciding.
 func Standing(w makegood.Workflow, j job.Job, now time.Time) string {
-	next := j.Clone()
-	return newTurn(w, &next, Facts{}, "", now).standing()
+	t := newTurn(w, j.Clone(), Facts{}, "", now)
+	return t.standing()
 }
 
 func (t *turn) standing() string {

@@ -94,11 +94,11 @@ func (t *turn) replyTo(r job.Reply) (at side, v Verdict) {
 	if OfLaterScheme(r) {
 		return side{step: -1}, Verdict{Kind: Newer, Reason: fmt.Sprintf("a token of a later scheme for attempt %d of step %s", r.Attempt, r.Step)}
 	}
-	if !Genuine(*t.job, r) {
+	if !Genuine(t.job, r) {
 		return side{step: -1}, Verdict{Kind: Stale, Reason: fmt.Sprintf("a reply without the token of attempt %d of step %s", r.Attempt, r.Step)}
 	}
 	s := &t.job.Steps[i]
-	a, undo, ok := dispatched(*s)
+	a, undo, ok := dispatched(s)
 	at = side{i, undo}
 	switch {
 	case ok && a.Attempt == r.Attempt:
@@ -143,7 +143,7 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 		return side{}, Verdict{Kind: Refused, Reason: t.noStep(p)}
 	}
 	at = side{i, p.Undo}
-	if p.Token != "" && !GenuineCompletion(*t.job, p) {
+	if p.Token != "" && !GenuineCompletion(t.job, p) {
 		return side{}, Verdict{Kind: Refused, Reason: "this is not the completion token of a step of this job"}
 	}
 	switch {

@@ -8,10 +8,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// turn is one decision under way. job is its own copy.
+// turn is one decision under way. job is its own copy: by value, so that a decision needs no memory but its stack.
 type turn struct {
 	w     makegood.Workflow
-	job   *job.Job
+	job   job.Job
 	facts Facts
 	cause string
 	now   time.Time
@@ -29,8 +29,8 @@ type turn struct {
 	farKey, overdueWait bool
 }
 
-func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now time.Time) *turn {
-	return &turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: newGraph(w)}
+func newTurn(w makegood.Workflow, j job.Job, facts Facts, cause string, now time.Time) turn {
+	return turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: newGraph(w)}
 }
 
 // active reports whether the job is to be moved on: neither at its end nor waiting for a person.
@@ -83,7 +83,7 @@ func (t *turn) question(kind AskKind, at side) Ask {
 
 // out returns the side of a step that has an attempt with its agent.
 func (t *turn) out(step int) (at side, ok bool) {
-	_, undo, ok := dispatched(t.job.Steps[step])
+	_, undo, ok := dispatched(&t.job.Steps[step])
 	return side{step, undo}, ok
 }
 
@@ -125,14 +125,14 @@ func planOf(s makegood.Step, undo bool) plan {
 
 // dispatched returns the activity of a step that is with its agent. A step and its undo never are at
 // once: an undo starts when no attempt of its step is left.
-func dispatched(s job.StepState) (a job.Activity, undo, ok bool) {
+func dispatched(s *job.StepState) (a *job.Activity, undo, ok bool) {
 	switch {
 	case s.Undo.State == job.Dispatched:
-		return s.Undo, true, true
+		return &s.Undo, true, true
 	case s.Forward.State == job.Dispatched:
-		return s.Forward, false, true
+		return &s.Forward, false, true
 	default:
-		return job.Activity{}, false, false
+		return nil, false, false
 	}
 }
 

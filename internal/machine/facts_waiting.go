@@ -127,7 +127,7 @@ type Question struct {
 // QuestionOf writes what a command asks, but for what takes evaluating expressions. ok is false where the step waits no
 // more.
 func QuestionOf(w makegood.Workflow, j job.Job, c job.Ask) (q Question, ok bool) {
-	t := turn{w: w, job: &j}
+	t := turn{w: w, job: j}
 	at, v := t.waitOf(c.Step, c.Attempt)
 	if v.Kind != Applied {
 		return Question{}, false

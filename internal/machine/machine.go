@@ -40,8 +40,7 @@ import (
 // for first, over the original job. It panics on states that only a bug in this package can cause: a transition that
 // is not in the table, a job that no event would ever wake, or a job without a secret.
 func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now time.Time) (job.Job, Verdict) {
-	next := j.CloneIn(facts.Room)
-	t := newTurn(w, &next, facts, event.Cause(), now)
+	t := newTurn(w, j.CloneIn(facts.Room), facts, event.Cause(), now)
 	idle := !t.going()
 	// Before any time counts as late, or moves: the times of a job with a held workflow have stood still.
 	t.hold(idle)
@@ -58,16 +57,16 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 		t.hold(idle)
 	}
 	if len(t.wants) > 0 {
-		return next, Verdict{Kind: Wanting, Wants: t.wants}
+		return t.job, Verdict{Kind: Wanting, Wants: t.wants}
 	}
 	t.foresee()
 	t.touch()
 	t.tell(j.ProcessState)
 	t.noteChanges(j)
 	t.setKey(j.CompleteBy, t.mayRaise(event))
-	mustAllow(j.ProcessState, next.ProcessState)
+	mustAllow(j.ProcessState, t.job.ProcessState)
 	verdict.Entries = t.entries
-	return next, verdict
+	return t.job, verdict
 }
 
 // apply makes the event's own changes; advance makes the consequences.

@@ -32,7 +32,7 @@ func (t *turn) noteChanges(before job.Job) {
 		// It was parked, or an older release has moved it. (Rev+1 is an event before this one, of the same save.)
 		c.Add(job.Change{At: t.now, Lost: 1}, limits.MaxUnpublished)
 	}
-	t.addChanges(before, *t.job, t.entries)
+	t.addChanges(before, t.job, t.entries)
 	c.Rev = before.Rev + 1
 }
 

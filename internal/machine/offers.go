@@ -42,8 +42,7 @@ func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Fac
 		v = Verdict{Kind: Duplicate, Reason: asItShould}
 	}
 	offers.Verbs = append(offers.Verbs, offer(domain.AskWake, putsBack, v))
-	next := j.Clone()
-	t := newTurn(w, &next, facts, "", now)
+	t := newTurn(w, j.Clone(), facts, "", now)
 	for i := range j.Steps {
 		for _, at := range sides(i) {
 			if s := t.offersOf(at, held[j.Steps[i].Name]); t.worthSaying(at, s) {
@@ -155,8 +154,7 @@ func (t *turn) worthSaying(at side, s makegood.StepOffers) bool {
 // Plan returns the effect of a resubmit without changing the job. Its verdict is Applied if the resubmit would be
 // granted; Wanting, with Definition alone, if it needs the definition.
 func Plan(w makegood.Workflow, j job.Job, e job.Requested, facts Facts) (makegood.Plan, Verdict) {
-	next := j.Clone()
-	t := newTurn(w, &next, facts, e.Cause(), j.CreatedAt)
+	t := newTurn(w, j.Clone(), facts, e.Cause(), j.CreatedAt)
 	plan := makegood.Plan{Job: j.ID, Workflow: j.Workflow, From: j.Definition, To: j.Definition, Input: e.Input != nil}
 	rule := RuleFor(e.Verb, j.ProcessState)
 	plan.Effect = onItsWay(rule.Effect, j)
@@ -172,7 +170,7 @@ func Plan(w makegood.Workflow, j job.Job, e job.Requested, facts Facts) (makegoo
 			return plan, v
 		}
 	}
-	plan.To = next.Definition
+	plan.To = t.job.Definition
 	if plan.Existed {
 		e.Input = nil
 	}

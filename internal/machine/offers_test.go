@@ -66,7 +66,7 @@ func (x *world) claims() map[string]job.Claim {
 		}
 	}
 	for _, s := range x.job.Steps {
-		if claim, inline := machine.ClaimInline(s); inline {
+		if claim, inline := machine.ClaimInline(&s); inline {
 			held[s.Name] = claim
 		}
 	}

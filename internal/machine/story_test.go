@@ -354,7 +354,7 @@ func (s *story) event(verb string, a args) job.Event {
 func (s *story) reply(a args) job.Reply {
 	var item store.ClaimItem
 	state, ok := s.job.Step(a.words[1])
-	if claim, inline := machine.ClaimInline(state); inline {
+	if claim, inline := machine.ClaimInline(&state); inline {
 		item.Claim = claim
 	} else if ok {
 		item = s.items[s.slot(state.Name)]

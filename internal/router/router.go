@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,14 +51,18 @@ func (r *Router) Left() int64 { return r.left.Load() }
 // again.
 func (r *Router) Handle(ctx context.Context, received events.SQSEvent) (events.SQSEventResponse, error) {
 	var due []hint
-	rest := events.SQSEvent{}
-	for _, record := range received.Records {
+	rest := received // Its records stay as they are: the caller has them too.
+	for i, record := range received.Records {
 		in, is := wire.HintOf(record.Body)
-		if !is {
+		switch {
+		case is && len(due) == 0:
+			rest.Records = slices.Clone(received.Records[:i])
+			fallthrough
+		case is:
+			due = append(due, hint{record.MessageId, in})
+		case len(due) > 0:
 			rest.Records = append(rest.Records, record)
-			continue
 		}
-		due = append(due, hint{record.MessageId, in})
 	}
 	failed := []events.SQSBatchItemFailure{} // Lambda takes null for no answer.
 	if len(due) > 0 {

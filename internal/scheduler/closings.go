@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/spend"
@@ -76,7 +77,7 @@ func (s *Scheduler) findOut(ctx context.Context, m *moved, j job.Job, asks []mac
 // answerAll is apart from findOut, which then makes no copy of a job without questions.
 func (s *Scheduler) answerAll(ctx context.Context, m *moved, j job.Job, asks []machine.Ask) error {
 	errs := unanswered(len(asks))
-	inParallel(len(asks), func(i int) { errs[i] = s.answer(ctx, m, j, asks[i]) })
+	s.crew.Each(len(asks), maxClosings, func(i int) { errs[i] = s.answer(ctx, m, j, asks[i]) })
 	return errors.Join(errs...)
 }
 
@@ -89,27 +90,6 @@ func unanswered(n int) []error {
 		errs[i] = errUnanswered
 	}
 	return errs
-}
-
-// inParallel calls do for 0 to n-1, maxClosings at a time, and returns when all have returned.
-func inParallel(n int, do func(i int)) {
-	switch n {
-	case 0:
-		return
-	case 1:
-		do(0)
-		return
-	}
-	var wg sync.WaitGroup
-	room := make(chan struct{}, maxClosings)
-	for i := range n {
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			do(i)
-		})
-	}
-	wg.Wait()
 }
 
 func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
@@ -181,7 +161,7 @@ func (s *Scheduler) close(ctx context.Context, w *work) {
 	ctx = spend.With(ctx, w.account)
 	errs := unanswered(len(unwanted))
 	answers := make([]job.Event, len(unwanted))
-	inParallel(len(unwanted), func(i int) {
+	s.crew.Each(len(unwanted), maxClosings, func(i int) {
 		answers[i], errs[i] = s.closeOne(ctx, w.moved, unwanted[i])
 	})
 	for _, e := range answers {
@@ -231,7 +211,7 @@ func Held(ctx context.Context, closings Looker, w makegood.Workflow, j job.Job, 
 		}
 	}
 	for i := range j.Steps { // By index: a step is large.
-		if claim, inline := machine.ClaimInline(j.Steps[i]); inline {
+		if claim, inline := machine.ClaimInline(&j.Steps[i]); inline {
 			held[j.Steps[i].Name] = claim
 		}
 	}
@@ -250,7 +230,7 @@ type looks struct {
 func (l looks) held(ctx context.Context, asks []machine.Ask) (map[string]job.Claim, error) {
 	found := make([]job.Found, len(asks))
 	errs := unanswered(len(asks))
-	inParallel(len(asks), func(i int) {
+	new(crew.Crew).Each(len(asks), maxClosings, func(i int) {
 		slot, until := slotOf(l.w, l.j, asks[i].Step, asks[i].Undo)
 		found[i], errs[i] = l.closings.Look(ctx, slot, asks[i].Attempt, until, l.now)
 	})

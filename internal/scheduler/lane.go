@@ -134,7 +134,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 		}
 		w.run.running++
 		r, lockedBy, since := w.run, w.moved.lockedBy, w.moved.since
-		go func() {
+		s.crew.Go(func() {
 			var reply job.Event
 			// Deferred: an agent that ends its goroutine must not leave its job waiting.
 			defer func() {
@@ -142,7 +142,7 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 				r.replies <- reply
 			}()
 			reply = s.config.Lane.Run(spend.With(ctx, r.account), task, lockedBy, since)
-		}()
+		})
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *Scheduler) Stands(ctx context.Context, page []store.Audited) {
 			far = append(far, &page[i])
 		}
 	}
-	inParallel(len(far), func(i int) {
+	s.crew.Each(len(far), maxClosings, func(i int) {
 		j, err := s.config.Jobs.Load(ctx, far[i].Job)
 		if err != nil {
 			return

@@ -36,6 +36,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/tally"
@@ -57,6 +58,7 @@ type Scheduler struct {
 	ledger      ledger
 	renewals    renewals
 	receivers   *pause.Receivers // the receivers of notices
+	crew        crew.Crew
 }
 
 // New makes a Scheduler. It panics on a configuration that lacks a required field.

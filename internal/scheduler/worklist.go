@@ -101,7 +101,7 @@ func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 func (s *Scheduler) carryOut(ctx context.Context, list []*work) {
 	s.round(ctx, list)
 	following := those(list, func(w *work) bool { return len(w.unwanted) > 0 || len(w.next) > 0 })
-	inParallel(len(following), func(i int) { s.followUp(ctx, following[i]) })
+	s.crew.Each(len(following), maxClosings, func(i int) { s.followUp(ctx, following[i]) })
 }
 
 // tells reports whether people are to be told of the job.
@@ -111,7 +111,7 @@ func (w *work) tells() bool { return len(w.notices) > 0 || len(w.asks) > 0 || w.
 func (s *Scheduler) tellPeople(ctx context.Context, list []*work) {
 	telling := those(list, (*work).tells)
 	published := s.publishAll(ctx, list)
-	inParallel(len(telling), func(i int) { s.tell(ctx, telling[i], published) })
+	s.crew.Each(len(telling), maxClosings, func(i int) { s.tell(ctx, telling[i], published) })
 	for _, w := range list {
 		for _, agent := range w.alerts {
 			s.alert(ctx, agent)
@@ -132,7 +132,7 @@ func those(list []*work, is func(*work) bool) (some []*work) {
 // round moves jobs, and sends what that makes due.
 func (s *Scheduler) round(ctx context.Context, list []*work) {
 	var out outbox
-	inParallel(len(list), func(i int) { s.moveNext(ctx, list[i]) })
+	s.crew.Each(len(list), maxClosings, func(i int) { s.moveNext(ctx, list[i]) })
 	for _, w := range list {
 		s.derive(ctx, &out, w)
 	}

@@ -11,9 +11,10 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
-	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/crew"
 )
 
 // receiveCountAttribute is the name that SQS gives to the count of a message's deliveries.
@@ -47,36 +48,21 @@ func Response(failed []string) events.SQSEventResponse {
 // Each reports no error, only ids: do logs what it wants known. A panic is logged here, with its
 // stack, and fails its own record alone.
 //
-// There is a goroutine a record; the batch size of the event source is the limit.
-func Each(ctx context.Context, event events.SQSEvent, do func(context.Context, events.SQSMessage) error) []string {
-	succeeded := make([]bool, len(event.Records))
-	var running sync.WaitGroup
-	for i, record := range event.Records {
-		running.Go(func() {
-			// The slot is false until do has returned, so that runtime.Goexit is a failure too.
-			succeeded[i] = guarded(ctx, record, do) == nil
-		})
-	}
-	running.Wait()
-
+// A record that is alone is done by the goroutine that calls, and do must not end that one; more have one of the crew
+// each. The batch size of the event source is the limit.
+func Each(ctx context.Context, c *crew.Crew, records []events.SQSMessage, do func(context.Context, events.SQSMessage) error) []string {
+	succeeded := make([]bool, len(records))
+	c.Each(len(records), len(records), func(i int) {
+		// It is false until do has returned, so that runtime.Goexit is a failure too.
+		succeeded[i] = guarded(ctx, records[i], do) == nil
+	})
 	var failed []string
-	for i, record := range event.Records {
+	for i, record := range records {
 		if !succeeded[i] {
 			failed = append(failed, record.MessageId)
 		}
 	}
 	return failed
-}
-
-// EachHere is Each, but a record that is alone is done by the goroutine that calls: do must not end that.
-func EachHere(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage) error) []string {
-	if len(records) != 1 {
-		return Each(ctx, events.SQSEvent{Records: records}, do)
-	}
-	if guarded(ctx, records[0], do) == nil {
-		return nil
-	}
-	return []string{records[0].MessageId}
 }
 
 func guarded(ctx context.Context, record events.SQSMessage, do func(context.Context, events.SQSMessage) error) (err error) {

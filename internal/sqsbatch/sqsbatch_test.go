@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/crew"
 )
 
 // batch makes a batch of records with these message ids.
@@ -49,7 +51,7 @@ func TestEachRunsTheRecordsBesideOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var begun sync.WaitGroup
 		begun.Add(10)
-		failed := Each(t.Context(), batch("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
+		failed := Each(t.Context(), new(crew.Crew), batch("0", "1", "2", "3", "4", "5", "6", "7", "8", "9").Records,
 			func(context.Context, events.SQSMessage) error {
 				begun.Done()
 				begun.Wait()
@@ -64,7 +66,7 @@ func TestEachRunsTheRecordsBesideOneAnother(t *testing.T) {
 func TestEachGivesTheFailedInTheOrderOfTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := map[string]time.Duration{"a": 3 * time.Second, "b": 2 * time.Second, "c": 0, "d": time.Second}
-		failed := Each(t.Context(), batch("a", "b", "c", "d"), func(_ context.Context, record events.SQSMessage) error {
+		failed := Each(t.Context(), new(crew.Crew), batch("a", "b", "c", "d").Records, func(_ context.Context, record events.SQSMessage) error {
 			time.Sleep(waits[record.MessageId])
 			if record.MessageId == "b" {
 				return nil
@@ -83,7 +85,7 @@ func TestAPanicFailsItsOwnRecordAloneAndIsLogged(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)
 
-	failed := Each(t.Context(), batch("a", "bad", "c"), func(_ context.Context, record events.SQSMessage) error {
+	failed := Each(t.Context(), new(crew.Crew), batch("a", "bad", "c").Records, func(_ context.Context, record events.SQSMessage) error {
 		if record.MessageId == "bad" {
 			panic("out of cheese")
 		}
@@ -100,7 +102,7 @@ func TestAPanicFailsItsOwnRecordAloneAndIsLogged(t *testing.T) {
 }
 
 func TestARecordThatEndsItsGoroutineHasFailed(t *testing.T) {
-	failed := Each(t.Context(), batch("a", "b"), func(_ context.Context, record events.SQSMessage) error {
+	failed := Each(t.Context(), new(crew.Crew), batch("a", "b").Records, func(_ context.Context, record events.SQSMessage) error {
 		if record.MessageId == "b" {
 			runtime.Goexit()
 		}

@@ -44,11 +44,12 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	if j.Paused() {
 		v.HeldBy, v.HeldReason = j.HeldBy, j.HeldReason
 	}
-	for i, s := range j.Steps {
+	for i := range j.Steps {
+		s := &j.Steps[i] // By index: a step is large.
 		claim := held[s.Name]
-		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(j, s.Forward, claim)}
+		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(&j, &s.Forward, claim)}
 		if s.Undo.State != job.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
-			undo := activity(j, s.Undo, claim)
+			undo := activity(&j, &s.Undo, claim)
 			v.Steps[i].Undo = &undo
 		}
 	}
@@ -205,7 +206,7 @@ func value(ctx context.Context, job string, p job.Payload, read func(context.Con
 }
 
 // activity returns a step or its undo. claim is the step's, which may be the other one's.
-func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
+func activity(j *job.Job, a *job.Activity, claim job.Claim) makegood.Activity {
 	v := makegood.Activity{
 		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
 		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt), OutputBytes: a.Output.Bytes,
@@ -231,7 +232,7 @@ func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 	if a.Completion != nil && (a.State == job.Done || a.State == job.Failed || a.WentTo != "") {
 		v.CompletedBy, v.CompletedWhy = text(a.Completion.By), text(a.Completion.Why)
 	}
-	if was := j.Settled(a); was != nil {
+	if was := j.Settled(*a); was != nil {
 		v.Settled = &makegood.Settlement{By: text(was.By), Reason: was.Reason, At: was.At.UTC()}
 	}
 	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {

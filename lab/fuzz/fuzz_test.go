@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
@@ -194,7 +195,7 @@ func spoiling(h queue.Handler) queue.Handler {
 // panicking panics at each record, where a panic is caught.
 func panicking(queue.Handler) queue.Handler {
 	return func(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-		return sqsbatch.Response(sqsbatch.Each(ctx, batch, func(context.Context, events.SQSMessage) error { panic("as planned") })), nil
+		return sqsbatch.Response(sqsbatch.Each(ctx, new(crew.Crew), batch.Records, func(context.Context, events.SQSMessage) error { panic("as planned") })), nil
 	}
 }
 

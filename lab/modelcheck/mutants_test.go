@@ -32,7 +32,7 @@ func mutants() []proof.Bug {
 	)
 	return proof.Bugs([][4]string{
 		{"no attempt fence", factsTokens, "case ok && a.Attempt == r.Attempt:", "case ok && a.Attempt > 0:"},
-		{"the token is not checked", factsTokens, "if !Genuine(*t.job, r) {", "if r.Token == \"\" {"},
+		{"the token is not checked", factsTokens, "if !Genuine(t.job, r) {", "if r.Token == \"\" {"},
 		{"a failure that names no claim is asked for", "machine/event_failed.go", "if e.LockedBy == \"\" {", "if e.LockedBy == \"nobody\" {"},
 		{"recovery does not compare the key", eventDeadline, "case !e.Key.Equal(t.job.CompleteBy):", "case false:"},
 		{"a job that has ended is due", eventDeadline, "case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished()", "case t.job.ID == \"\" && t.job.ProcessState.Finished()"},

@@ -174,7 +174,7 @@ func (x *world) claim() {
 // inline is the claim of an attempt that is run where it was decided on.
 func (x *world) inline(task makegood.Task) (job.Claim, bool) {
 	s, _ := x.job.Step(task.Step)
-	claim, inline := machine.ClaimInline(s)
+	claim, inline := machine.ClaimInline(&s)
 	return claim, inline && claim.Attempt == task.Attempt
 }
 

@@ -56,7 +56,7 @@ func bugs() []proof.Bug {
 		{"a task that the queue refused is forgotten", outbox, "t.work.follows(refused(t.dispatch, never(err)))", "_ = t.dispatch"},
 		{"who was told when a task was refused is told again", list, "w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil", "w.moved, w.asks, w.publish = m, nil, nil"},
 		{"a task carries the token of another attempt", factsCommands, "Token: Token(j, d.Step, d.Attempt), ", "Token: Token(j, d.Step, d.Attempt-1), "},
-		{"the token of a reply is not looked at", "machine/facts_tokens.go", "if !Genuine(*t.job, r) {", "if r.Step == \"\" {"},
+		{"the token of a reply is not looked at", "machine/facts_tokens.go", "if !Genuine(t.job, r) {", "if r.Step == \"\" {"},
 		{"attempts of an earlier run are waited for", move, "interrupted := loaded.Incarnation < s.config.Incarnation", "interrupted := s.config.Incarnation < 0"},
 		{"recovery derives nothing", move, "if interrupted || s.poked(events) {", "if s.config.Incarnation < 0 {"},
 		{"what a newer release wrote is parked", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn nil, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}"},

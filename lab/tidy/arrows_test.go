@@ -60,6 +60,7 @@ var arrows = []arrow{
 	// Text of others: shown so that it draws nothing, its nearest name, the size of a regular expression.
 	{"internal/plain", nil, nil},
 	{"internal/tally", nil, nil},
+	{"internal/crew", nil, nil},
 	{"internal/spend", []string{"internal/job"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
 	{"internal/bulk", []string{".", "api", "internal/pause"}, []string{"github.com/gofrs/flock"}},
@@ -85,13 +86,13 @@ var arrows = []arrow{
 	{"internal/queue", []string{"."}, []string{lambdaEvents}},
 	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
-	{"internal/queue/localqueue", []string{".", "internal/queue", "internal/pause"}, []string{lambdaEvents}},
+	{"internal/queue/localqueue", []string{".", "internal/crew", "internal/queue", "internal/pause"}, []string{lambdaEvents}},
 	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause", "internal/spend"}, []string{lambdaEvents, awsSDK, smithy}},
 	{"internal/notify", []string{".", "internal/job", "internal/plain"}, nil},
 	// Every change, outwards: it knows no job, and whoever is told nothing of it.
 	{"internal/changes", []string{".", "internal/pause"}, nil},
 	{"internal/notify/*", []string{".", "internal/changes", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
-	{"internal/sqsbatch", []string{".", "internal/job", "internal/queue", "internal/spend", "internal/wire"}, []string{lambdaEvents}},
+	{"internal/sqsbatch", []string{".", "internal/crew", "internal/job", "internal/queue", "internal/spend", "internal/wire"}, []string{lambdaEvents}},
 
 	// What was put away, for people: it sends and deletes messages, and decides nothing about jobs.
 	{"internal/putaway", []string{".", "api", "internal/job", "internal/queue", "internal/sqsbatch", "internal/store", "internal/wire"}, []string{lambdaEvents}},
@@ -106,7 +107,7 @@ var arrows = []arrow{
 
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
-		"internal/secret",
+		"internal/crew", "internal/secret",
 		"internal/payload",
 		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
 		"internal/changes", "internal/notify", "internal/pause", "internal/wire", "internal/spend", "internal/sqsbatch", "internal/tally", "internal/telemetry",
@@ -128,7 +129,7 @@ var arrows = []arrow{
 	// Secrets are put in by who runs agents, and by nobody else.
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
-		"internal/agentctx",
+		"internal/agentctx", "internal/crew",
 		"internal/payload", "internal/canonical",
 		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/telemetry",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},

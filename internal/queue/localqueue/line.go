@@ -152,16 +152,13 @@ func (l *line) oldest() (sent time.Time) {
 }
 
 func (l *line) deliver(m *message, now time.Time) delivery {
-	if m.receives == 0 {
-		m.firstReceivedAt = now
-	}
 	m.receives++
 	m.here++
 	m.receipt = m.id + "#" + strconv.Itoa(m.receives)
 	l.received[m.id] = m
 	l.hide(m, now.Add(l.visibility))
 	l.counts.Received++
-	return delivery{m, m.receipt, m.receives, m.firstReceivedAt, m.source}
+	return delivery{m, m.receipt, m.receives, m.source}
 }
 
 // bury moves a message to the dead letter queue, as new there but for its id and its count.

@@ -1,7 +1,6 @@
 package localqueue
 
 import (
-	"crypto/md5"
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
@@ -19,15 +18,14 @@ const arnPrefix = "arn:aws:sqs:local:000000000000:"
 // ARN is what messages of a queue say of where they came from.
 func ARN(name string) string { return arnPrefix + name }
 
-// message is a message on a line. Body, digest, group, id and sentAt never change after it was sent.
+// message is a message on a line. Body, group, id and sentAt never change after it was sent.
 type message struct {
-	id, body, digest, group string
-	delay                   time.Duration
-	sentAt                  time.Time
+	id, body, group string
+	delay           time.Duration
+	sentAt          time.Time
 
 	// receives counts the deliveries on all queues, as SQS does, and here those on this one.
-	receives, here  int
-	firstReceivedAt time.Time
+	receives, here int
 	// receipt is that of the latest delivery.
 	receipt string
 	// source is the name of the queue that it was a dead letter of.
@@ -45,11 +43,7 @@ type message struct {
 const notHidden = -1
 
 func newMessage(m queue.Message) *message {
-	digest := md5.Sum([]byte(m.Body))
-	return &message{
-		body: m.Body, digest: hex.EncodeToString(digest[:]), group: m.Group, delay: m.Delay,
-		index: notHidden,
-	}
+	return &message{body: m.Body, group: m.Group, delay: m.Delay, index: notHidden}
 }
 
 // newID makes an id that looks as those of SQS do.
@@ -70,20 +64,19 @@ func newID(random *rand.Rand) string {
 // delivery is what one delivery of a message says beyond what never changes.
 type delivery struct {
 	*message
-	receipt         string
-	receives        int
-	firstReceivedAt time.Time
-	source          string
+	receipt  string
+	receives int
+	source   string
 }
 
-// render writes deliveries as SQS does. It reads only immutable fields, so it needs no lock.
+// render writes deliveries as SQS does, but for the digest of the body and the time of the first delivery: no handler
+// reads them, and each costs every message. It reads only immutable fields, so it needs no lock.
 func (l *line) render(taken []delivery) []events.SQSMessage {
 	records := make([]events.SQSMessage, len(taken))
 	for i, d := range taken {
 		attributes := make(map[string]string, 4)
 		attributes["ApproximateReceiveCount"] = strconv.Itoa(d.receives)
 		attributes["SentTimestamp"] = milliseconds(d.sentAt)
-		attributes["ApproximateFirstReceiveTimestamp"] = milliseconds(d.firstReceivedAt)
 		if d.group != "" {
 			attributes["MessageGroupId"] = d.group
 		}
@@ -91,8 +84,8 @@ func (l *line) render(taken []delivery) []events.SQSMessage {
 			attributes["DeadLetterQueueSourceArn"] = ARN(d.source)
 		}
 		records[i] = events.SQSMessage{
-			MessageId: d.id, ReceiptHandle: d.receipt, Body: d.body, Md5OfBody: d.digest,
-			Attributes: attributes, EventSource: "aws:sqs", EventSourceARN: l.arn, AWSRegion: "local",
+			MessageId: d.id, ReceiptHandle: d.receipt, Body: d.body, Attributes: attributes,
+			EventSource: "aws:sqs", EventSourceARN: l.arn, AWSRegion: "local",
 		}
 	}
 	return records

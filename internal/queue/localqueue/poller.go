@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -61,8 +62,8 @@ func (p Poller) Run(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	batches := make(chan []events.SQSMessage)
-	defer close(batches)
+	var invocations crew.Crew
+	defer invocations.Hold()()
 	slots := make(chan struct{}, p.Concurrency)
 	wait := pauseMin
 	for ctx.Err() == nil {
@@ -74,11 +75,12 @@ func (p Poller) Run(ctx context.Context) error {
 		records, err := p.receive(ctx)
 		if len(records) > 0 {
 			wait = pauseMin
-			select {
-			case batches <- records:
-			default: // No goroutine is idle.
-				running.Go(func() { p.work(ctx, records, batches, slots) })
-			}
+			running.Add(1)
+			invocations.Go(func() {
+				defer running.Done()
+				defer func() { <-slots }()
+				p.invoke(ctx, events.SQSEvent{Records: records})
+			})
 			continue
 		}
 		<-slots
@@ -92,19 +94,6 @@ func (p Poller) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// work handles a batch, and then others as they come: a used goroutine has the stack that the next batch needs.
-func (p Poller) work(ctx context.Context, records []events.SQSMessage, batches <-chan []events.SQSMessage, slots <-chan struct{}) {
-	for more := true; more; records, more = <-batches {
-		p.handle(ctx, records, slots)
-	}
-}
-
-// handle handles a batch, and gives its slot back.
-func (p Poller) handle(ctx context.Context, records []events.SQSMessage, slots <-chan struct{}) {
-	defer func() { <-slots }()
-	p.invoke(ctx, events.SQSEvent{Records: records})
 }
 
 // receive takes a batch. One that came in the moment in which ctx ended goes back at once.

@@ -69,8 +69,8 @@ func Newer(j job.Job) error {
 		}
 	}
 	known := activityStates()
-	for _, s := range j.Steps {
-		for _, a := range []*job.Activity{&s.Forward, &s.Undo} {
+	for i := range j.Steps {
+		for _, a := range []*job.Activity{&j.Steps[i].Forward, &j.Steps[i].Undo} {
 			if isNewer(a.State, known) {
 				return newerState(a.State)
 			}
