@@ -266,7 +266,7 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 		Runner: r, batch: ctx, record: record, task: task, handler: handler, large: r.config.Large, with: with,
 	}
 	a.say = func(ctx context.Context, reply job.Event, until time.Time) error {
-		body, err := bodyOf(ctx, &a.task, reply)
+		body, err := a.bodyOf(ctx, &a.task, reply)
 		if err != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 }
 
 func (r *Runner) read(record events.SQSMessage) (makegood.Task, agent.Handler, error) {
-	task, err := wire.DecodeTask(record.Body)
+	task, err := r.config.Memory.DecodeTask(record.Body)
 	if err != nil {
 		return makegood.Task{}, nil, err
 	}

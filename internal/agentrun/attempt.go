@@ -474,8 +474,8 @@ func (a *attempt) send(event job.Event) error {
 
 // bodyOf writes a reply as the message that goes to a queue, with the usage so far. A *queue.RefusedError if it has no
 // such form.
-func bodyOf(ctx context.Context, task *makegood.Task, reply job.Event) (string, error) {
-	body, err := wire.EncodeReply(task.Job, reply, spend.On(ctx).Due())
+func (r *Runner) bodyOf(ctx context.Context, task *makegood.Task, reply job.Event) (string, error) {
+	body, err := r.config.Memory.EncodeReply(task.Job, reply, spend.On(ctx).Due())
 	if err != nil {
 		return "", queue.Refused("%v", err)
 	}

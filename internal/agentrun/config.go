@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // Config has the settings and dependencies of a Runner. Claims and Queue must be set, unless all tasks come to Do: then
@@ -56,6 +57,8 @@ type Config struct {
 	Secrets agent.Secrets
 	// Large is where agents write and read large payloads; a Held has its own. Nil: they cannot.
 	Large payload.Bytes
+	// Memory remembers messages that this process writes for itself. Nil: it reads each.
+	Memory *wire.Memory
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
 }

@@ -51,7 +51,7 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	a := &attempt{
 		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, &h), large: h.Large,
 		say: func(ctx context.Context, reply job.Event, _ time.Time) error {
-			body, err := bodyOf(ctx, &h.Task, reply)
+			body, err := r.bodyOf(ctx, &h.Task, reply)
 			if err != nil {
 				return err
 			}

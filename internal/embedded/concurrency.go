@@ -67,7 +67,7 @@ func (e *Engine) makeWorkers(instance string, held *holds.Reader) {
 				Handlers: []agent.Handler{a}, Claims: e.store, ClaimsIn: makegood.TaskClaim{File: pathIn(e.config.Dir)}, Queue: e.queues,
 				Tasks: of.queue, Quarantine: quarantineQueue, Held: held.Holds, Room: room,
 				Slots: append([]chan struct{}{make(chan struct{}, own)}, of.all...), Others: all - 1,
-				Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
+				Instance: instance, Secrets: e.config.Secrets, Large: e.large, Memory: e.memory, Logger: e.config.Logger,
 			})
 			e.workers[name] = append(e.workers[name], worker{runner, of.queue, most, new(atomic.Int64)})
 		}

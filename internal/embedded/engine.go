@@ -38,6 +38,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
+	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
@@ -138,6 +139,9 @@ type Config struct {
 	WrapQueues func(Queues) Queues
 }
 
+// comparesMessages: each message is read, too, where the engine remembers what it says. The tests of this package do.
+var comparesMessages = false
+
 // Engine is a running Makegood. Make it with Open, let it Run, and Close it.
 type Engine struct {
 	config Config
@@ -160,6 +164,7 @@ type Engine struct {
 	// workers are the two of each agent, by its name.
 	workers map[string][]worker
 	lane    *lane
+	memory  *wire.Memory
 	door    *agentdoor.Door
 	// hub and relay are set if changes are published.
 	hub   *changes.Hub
@@ -274,10 +279,11 @@ func (e *Engine) wire(run store.Incarnation) {
 			e.alarm.at(key)
 		},
 	})
+	e.memory = wire.NewMemory(comparesMessages)
 	e.makeWorkers(instance, held)
 	e.lane = newLane(e.workers)
 	e.scheduler = scheduler.New(scheduler.Config{
-		Changes: e.publisher(), Lane: e.lane,
+		Changes: e.publisher(), Lane: e.lane, Memory: e.memory,
 		Held: held,
 		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -58,6 +59,8 @@ type Config struct {
 	Held Holds
 	// Lane, if set, runs inline attempts in this process. Nil: all attempts go to the queues of their agents.
 	Lane Lane
+	// Memory remembers messages that this process writes for itself. Nil: it reads each.
+	Memory *wire.Memory
 	// Reminders: send delayed events for deadlines that are near, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what

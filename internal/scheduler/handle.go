@@ -28,14 +28,14 @@ var errHint = fmt.Errorf("%w: a hint that is no event of a job", wire.ErrPoison)
 // jobs of the batch must send goes out together. The answer names the records that must be delivered again.
 func (s *Scheduler) HandleSQS(ctx context.Context, received events.SQSEvent) (events.SQSEventResponse, error) {
 	// A sender of replies may not submit, where there is another queue for that.
-	b := decode(s.config.Events, received, func(submits bool) bool { return !submits || s.config.Submissions == "" })
+	b := s.decode(s.config.Events, received, func(submits bool) bool { return !submits || s.config.Submissions == "" })
 	return s.handle(ctx, b), nil
 }
 
 // HandleSubmissions handles a batch of the submissions queue, where there is one (Config.Submissions): submissions, and
 // the news that a job was stored in a transaction. Anything else there is poison.
 func (s *Scheduler) HandleSubmissions(ctx context.Context, received events.SQSEvent) (events.SQSEventResponse, error) {
-	b := decode(s.config.Submissions, received, func(submits bool) bool { return submits })
+	b := s.decode(s.config.Submissions, received, func(submits bool) bool { return submits })
 	return s.handle(ctx, b), nil
 }
 
@@ -69,10 +69,10 @@ type unfit struct {
 
 // decode reads the records that a queue delivered, in their order. takes says whether that queue is the place for
 // submissions, and for other messages.
-func decode(name string, received events.SQSEvent, takes func(submits bool) bool) *batch {
+func (s *Scheduler) decode(name string, received events.SQSEvent, takes func(submits bool) bool) *batch {
 	b := &batch{queue: name, records: received.Records}
 	for _, record := range received.Records {
-		in, err := wire.DecodeIncoming(record.Body)
+		in, err := s.config.Memory.DecodeIncoming(record.Body)
 		_, stored := in.Event.(job.Submitted)
 		switch {
 		case err != nil:

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -151,9 +152,17 @@ func (s *Scheduler) ownTask(ctx context.Context, m *moved, d job.Dispatch) (make
 	task, err := s.task(ctx, m, d)
 	task.Input = slices.Clone(task.Input)
 	if task.Undo != nil {
-		task.Undo.Output = slices.Clone(task.Undo.Output)
+		task.Undo.Output = cloneOrNull(task.Undo.Output)
 	}
 	return task, err
+}
+
+// cloneOrNull copies JSON. A message has null in the place of none.
+func cloneOrNull(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return json.RawMessage("null")
+	}
+	return slices.Clone(value)
 }
 
 // notBegun is the end of an inline attempt with a task that could not be made. One that can never be made is refused;

@@ -157,7 +157,7 @@ func (s *Scheduler) message(ctx context.Context, m *moved, d job.Dispatch) (stri
 	if err != nil {
 		return "", queue.Message{}, err
 	}
-	body, err := wire.EncodeTask(t)
+	body, err := s.config.Memory.EncodeTask(t)
 	if err != nil {
 		return "", queue.Message{}, queue.Refused("it has no form on the wire: %v", err)
 	}
