@@ -10,12 +10,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// maxRemembered is how many messages a Memory remembers at least, where so many are on their way; twice as many at most.
+// maxRemembered is how many messages a Memory remembers at least, where so many are on their way, and half of the most.
 const maxRemembered = 4096
 
-// Memory remembers what the messages say that this process has written for itself, so that it need not read them: tasks
-// and successes, by their whole text. It forgets each when it is asked for, and those that no receiver asks for in
-// time. A nil Memory remembers nothing.
+// Memory remembers what messages say that this process has written for itself, so that it need not read them: tasks and
+// successes, by their whole text. It forgets each when it is asked for, and those that no receiver asks for in time. A
+// nil Memory remembers none.
 type Memory struct {
 	mu           sync.Mutex
 	recent, past map[string]any
