@@ -66,8 +66,8 @@ whole: ## Run whole what make test runs short: every call that can fail, whole p
 test-aws: ## Run the tests that need AWS's API against stand-ins; of the set with MiniStack alone: ON=MiniStack (or ElasticMQ); needs Python, Java and Maven
 	@go run ./lab/e2e/aws $(if $(ON),-on $(ON))
 
-cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; needs Python
-	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/cost $(if $(JSON),-json)
+cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; COUNTS=1 for internal/sizing/counts.go; needs Python
+	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/cost $(if $(JSON),-json) $(if $(COUNTS),-counts)
 
 localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
 
