@@ -30,7 +30,7 @@ type Count struct {
 // SmallBytes is the size of an output of the reference load, which has no payload of its own.
 const SmallBytes = 32
 
-// A step that waits: what it writes beside the job without it.
+// The usage of a step that waits, beside the job without it.
 const (
 	// WaitWrites are write units, WaitIndex those among them that move the job's key in a shard of beginnings.
 	WaitWrites = 3
@@ -120,5 +120,5 @@ func Ways() []string {
 	return ways
 }
 
-// Counts returns what make cost counted.
+// Counts returns the counts of make cost.
 func Counts() []Count { return slices.Clone(counts) }

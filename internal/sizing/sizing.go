@@ -1,5 +1,5 @@
-// Package sizing says how large a stack on AWS must be for a load, and what the load costs a month: the parameters of the
-// template, the limits of AWS that it comes near, and the bill. It reckons from counts of make cost; it asks no account.
+// Package sizing says how large a stack on AWS must be for a load: the parameters of the template, the limits of AWS
+// that the load comes near, and the bill of a month. It reckons from counts of make cost; it asks no account.
 package sizing
 
 import (
@@ -12,8 +12,8 @@ import (
 
 // Limits of AWS and of the template.
 const (
-	// PartitionWrites and PartitionReads are the units a second of one partition of DynamoDB. A shard of the index is in one:
-	// its keys rise with time, so a split leaves all new ones in one half.
+	// PartitionWrites and PartitionReads are the units a second of one partition of DynamoDB. A shard of the index is in
+	// one: its keys rise with time, so a split leaves all new ones in one half.
 	PartitionWrites = 1000
 	PartitionReads  = 3000
 	// TableUnits is the quota of a table, and of each of its indexes, on demand: write units a second, and read units.
@@ -36,14 +36,14 @@ const (
 	headroom = 2
 )
 
-// What is assumed, and not counted. The laboratory prices with the same figures.
+// Assumptions, which are not counted. The laboratory prices with the same figures.
 const (
 	// RunSeconds is how long an invocation takes beside the work of steps, of ten records as of one; MemoryGB is that of
 	// template.yaml's functions.
 	RunSeconds = 0.050
 	MemoryGB   = 0.25
-	// StoredBytes is a job of referenceSteps steps as it is stored with its entries in indexes and its claims; LogBytes are
-	// those of an invocation.
+	// StoredBytes is a stored job of referenceSteps steps with its entries in indexes and its claims; LogBytes are those of
+	// an invocation.
 	StoredBytes = 2048
 	LogBytes    = 1000
 	// Month is a month, in seconds.
@@ -61,9 +61,9 @@ const (
 const (
 	maxJobsPerSecond = 100_000
 	maxPayloadBytes  = 256 << 10
-	// maxStepSeconds is what an agent's function has, of 15 minutes, for the work of a step.
+	// maxStepSeconds is the part of an agent's function, of 15 minutes, for the work of a step.
 	maxStepSeconds = 890
-	// maxInlineSeconds is what is left of an invocation of the Scheduler, of 30 seconds, for an inline step.
+	// maxInlineSeconds is the part of an invocation of the Scheduler, of 30 seconds, for an inline step.
 	maxInlineSeconds = 25
 	maxRetentionDays = 3650
 	defaultRetention = 30
@@ -75,7 +75,7 @@ const (
 	bytesOfAGB       = 1e9
 )
 
-// Load is what a stack has to carry.
+// Load is the work of a stack.
 type Load struct {
 	// JobsPerSecond is the load at its peak, Average the share of it that the month has, 0 to 1.
 	JobsPerSecond float64 `json:"jobsPerSecond"`
@@ -113,7 +113,7 @@ func Usual() Load {
 	return Load{Average: 1, Steps: referenceSteps, Way: Queue, PayloadBytes: SmallBytes, AgentMB: defaultMemoryMB, Agents: 1, RetentionDays: defaultRetention}
 }
 
-// Check refuses a load that no job or stack can have. field names what is wrong, as in the JSON of a load.
+// Check refuses a load that no job or stack can have. field is the name of the wrong field in the JSON of a load.
 func (l Load) Check() (field string, err error) {
 	inline := l.Way != Queue
 	longest := float64(maxStepSeconds)
@@ -130,9 +130,9 @@ func (l Load) Check() (field string, err error) {
 	case l.Waits < 0 || l.Steps+l.Waits > limits.MaxSteps:
 		return "waits", fmt.Errorf("%d: want 0 or more, and at most %d with the other steps", l.Waits, limits.MaxSteps)
 	case l.PayloadBytes < 0 || l.PayloadBytes > maxPayloadBytes:
-		return "payloadBytes", fmt.Errorf("%d: want 0 to %d bytes; what is larger is in S3", l.PayloadBytes, maxPayloadBytes)
+		return "payloadBytes", fmt.Errorf("%d: want 0 to %d bytes; larger payloads are in S3", l.PayloadBytes, maxPayloadBytes)
 	case !(l.StepSeconds >= 0 && l.StepSeconds <= longest):
-		return "stepSeconds", fmt.Errorf("%g: want 0 to %g, which is what a function has for a step by %s", l.StepSeconds, longest, l.Way)
+		return "stepSeconds", fmt.Errorf("%g: want 0 to %g, the time that a function has for a step by %s", l.StepSeconds, longest, l.Way)
 	case l.AgentMB < smallestMemoryMB || l.AgentMB > largestMemoryMB:
 		return "agentMB", fmt.Errorf("%d: want %d to %d", l.AgentMB, smallestMemoryMB, largestMemoryMB)
 	case l.Agents < 1 || l.Agents > l.Steps:
@@ -152,7 +152,7 @@ type Size struct {
 	Load Load `json:"load"`
 	// Job is the usage of one job.
 	Job Job `json:"job"`
-	// Table and Index are what DynamoDB has to take.
+	// Table and Index are the throughput of DynamoDB.
 	Table Throughput `json:"table"`
 	Index Throughput `json:"index"`
 	// Shards, EventsConcurrency and WarmWrites are values of the template's parameters; WarmWrites is 0 where a new table
@@ -166,7 +166,7 @@ type Size struct {
 	// TaskInFlight and EventInFlight are messages of one queue that are received and not deleted.
 	TaskInFlight  int `json:"taskInFlight"`
 	EventInFlight int `json:"eventInFlight"`
-	// Quotas are those that the load takes up, and Over says what does not fit into one stack.
+	// Quotas are those that the load takes up, and Over the needs that do not fit into one stack.
 	Quotas []Quota  `json:"quotas"`
 	Over   []string `json:"over"`
 	// Bill is a month of the load, by service.
@@ -188,7 +188,7 @@ type Job struct {
 	Tasks       float64 `json:"agentInvocations"`
 }
 
-// Throughput is what a table or an index has to take, a second, and the partitions that this takes at the least.
+// Throughput is the units a second of a table or an index, and the least number of partitions for them.
 type Throughput struct {
 	WriteUnits float64 `json:"writeUnits"`
 	ReadUnits  float64 `json:"readUnits"`
@@ -225,7 +225,7 @@ func Of(l Load) Size {
 	return s
 }
 
-// database says what DynamoDB has to take.
+// database sizes the table and its index.
 func (s *Size) database(c Count) {
 	l := s.Load
 	moved := l.JobsPerSecond * c.Index
@@ -257,7 +257,7 @@ func throughput(writes, reads float64) Throughput {
 	return Throughput{writes, reads, max(1, int(math.Ceil(max(writes/PartitionWrites, reads/PartitionReads))))}
 }
 
-// functions says how many batches Lambda handles at once.
+// functions sizes the concurrency of the functions.
 func (s *Size) functions(c Count) {
 	l := s.Load
 	events, tasks := l.JobsPerSecond*c.Events*s.eventSeconds(c), l.JobsPerSecond*c.Tasks*(RunSeconds+l.StepSeconds)/float64(l.Agents)
@@ -292,7 +292,7 @@ func (s *Size) eventSeconds(c Count) float64 {
 	return RunSeconds + float64(s.Load.Steps)*s.Load.StepSeconds/(c.Events*s.Load.batch())
 }
 
-// quotas says what of an account the load takes up.
+// quotas compares the load with the quotas of an account.
 func (s *Size) quotas() {
 	functions := 2*s.EventsConcurrency + s.Load.Agents*s.AgentConcurrency
 	s.quota("Lambda: concurrent executions (L-B99A9384)", float64(functions+Unreserved), AccountConcurrency)
@@ -346,5 +346,5 @@ func (s *Size) over(format string, args ...any) {
 	s.Over = append(s.Over, fmt.Sprintf(format, args...))
 }
 
-// ceil is the next whole number; what is above one by less than floating point can tell is that one.
+// ceil is the next whole number; an excess below the precision of the sums does not count.
 func ceil(n float64) int { return int(math.Ceil(n - 1e-9)) }

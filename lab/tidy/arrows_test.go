@@ -142,9 +142,7 @@ var arrows = []arrow{
 	// What a request must be, for the agent and for what reads workflows.
 	{"internal/httpagent/httprules", nil, nil},
 
-	// How large a stack must be: a table of counts, and arithmetic.
-	{"internal/sizing", []string{"."}, nil},
-
+	{"internal/sizing", []string{"."}, nil}, // a table of counts, and arithmetic
 	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
 
