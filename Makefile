@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots bench kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots scale bench kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ page-soak: ## Follow 10,000 jobs that are under way in windows and in Chromium f
 
 screenshots: ## Make the pictures of the page in docs/images/ anew; look at them before you commit them; needs Chromium and npm
 	@go run ./lab/e2e/aws -axe go test -tags browser -count=1 ./lab/e2e/browser -run Pictures -args -pictures
+
+scale: ## Count what is full first at 10,000 steps/s, how even the shards are, and how 1,000,000 overdue jobs are told of
+	@go test -count=1 -v ./lab/scale
 
 bench: ## Measure what a step costs through the engine: JOBS=2000 of three steps, and of ten in a row; ROUNDS=5
 	@go test ./engine -run NONE -bench 'ThreeSteps|TenInARow' -benchtime $(or $(JOBS),2000)x -count $(or $(ROUNDS),5)

@@ -36,10 +36,10 @@ type lookout struct {
 	beginnings store.Beginnings
 	now, until time.Time
 	// place is the text as stored, seen its content by shard, and all that content with the progress since.
-	place     string
-	seen map[int]store.Entry
-	mu   sync.Mutex
-	all  map[int]store.Entry
+	place string
+	seen  map[int]store.Entry
+	mu    sync.Mutex
+	all   map[int]store.Entry
 }
 
 // lookAhead begins to look ahead, where that is configured.

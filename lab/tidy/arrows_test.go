@@ -64,7 +64,6 @@ var arrows = []arrow{
 	{"internal/spend", []string{"internal/job"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
 	{"internal/bulk", []string{".", "api", "internal/pause"}, []string{"github.com/gofrs/flock"}},
-
 	// When a schedule fires: times, and no clock.
 	{"internal/schedule", []string{"."}, nil},
 
@@ -203,6 +202,7 @@ var arrows = []arrow{
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"lab/oracle", []string{".", "internal/job"}, nil},
 	// Has an engine under load, and asks it for pages as a browser does; its benchmark fills the engine's file itself.
+	{"lab/scale", []string{"*"}, []string{awsSDK}},
 	{"lab/pagesoak", []string{".", "agent", "api", "client", "engine"}, []string{"modernc.org/sqlite"}},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
 	{"lab/mutants", nil, nil},
