@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots scale bench kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
+.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots scale soak soak-real bench kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,12 @@ screenshots: ## Make the pictures of the page in docs/images/ anew; look at them
 scale: ## Count what is full first at 10,000 steps/s, how even the shards are, and how 1,000,000 overdue jobs are told of
 	@go test -count=1 -v ./lab/scale
 
+soak: ## Play HOURS=24 virtual hours of mixed work with faults, after those of a retention: what is held must not grow; minutes
+	@go test -count=1 -v -timeout 60m -run ADayOfWork ./lab/soak -args -hours $(or $(HOURS),24)
+
+soak-real: ## Keep an engine at LOAD=70 percent of its capacity for MINUTES=60: its sizes, minute by minute, must be flat
+	@go run ./lab/soak -minutes $(or $(MINUTES),60) -load $(or $(LOAD),70)
+
 bench: ## Measure what a step costs through the engine: JOBS=2000 of three steps, and of ten in a row; ROUNDS=5
 	@go test ./engine -run NONE -bench 'ThreeSteps|TenInARow' -benchtime $(or $(JOBS),2000)x -count $(or $(ROUNDS),5)
 
@@ -162,6 +168,10 @@ aws-verify: have-sam ## Deploy to your account under its own name, verify there,
 
 aws-rehearse: ## Go through make aws-verify against MiniStack; needs Python
 	@go run ./lab/e2e/aws -deploy go run ./lab/e2e/verify -rehearse -account 000000000000 -report .build/aws-rehearse.md
+
+functions-init: ## Print how large each function is, and what its start takes here, also under AWS's runtime interface emulator; needs Linux and Python
+	@$(MAKE) --no-print-directory functions arches=$$(go env GOARCH)
+	@go run ./lab/e2e/aws -rie go run ./lab/e2e/inits
 
 have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }

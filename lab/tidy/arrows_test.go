@@ -95,7 +95,6 @@ var arrows = []arrow{
 
 	// What was put away, for people: it sends and deletes messages, and decides nothing about jobs.
 	{"internal/putaway", []string{".", "api", "internal/job", "internal/queue", "internal/sqsbatch", "internal/store", "internal/wire"}, []string{lambdaEvents}},
-
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
 	// The JSON Schema of an input, and the only one who knows the library for it.
@@ -203,6 +202,7 @@ var arrows = []arrow{
 	{"lab/oracle", []string{".", "internal/job"}, nil},
 	// Has an engine under load, and asks it for pages as a browser does; its benchmark fills the engine's file itself.
 	{"lab/scale", []string{"*"}, []string{awsSDK}},
+	{"lab/soak", []string{".", "agent", "api", "engine"}, nil},
 	{"lab/pagesoak", []string{".", "agent", "api", "client", "engine"}, []string{"modernc.org/sqlite"}},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
 	{"lab/mutants", nil, nil},
