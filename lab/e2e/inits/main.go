@@ -1,7 +1,7 @@
-// Command inits prints the size and the start of each Lambda function: the size of its file and archive, the time
-// from the start of the process to its first request for an event, and the most memory that it held until then. make
-// functions-init builds the functions as they are deployed, and calls it. With -rie it also starts each under the runtime
-// interface emulator of AWS, and prints the time that the emulator reports.
+// Command inits prints the size and the start of each Lambda function: the size of its file and archive, the time from
+// the start of the process to its first request for an event, and the most memory that it held until then. With -rie it
+// also starts each under the runtime interface emulator of AWS, and prints the time that the emulator reports. make
+// functions-init builds the functions as they are deployed, and calls it.
 //
 // Sizes are counts, and a test bounds them. Times are of this machine.
 package main
