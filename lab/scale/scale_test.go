@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/limits"
-	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 )
 
@@ -145,30 +142,4 @@ func TestABacklogIsToldOfWithoutAStampede(t *testing.T) {
 	if slow.sent > jobs*3/2 || slow.mostWaiting > 2*supervisor.DefaultDepth {
 		t.Errorf("got %+v, want few messages more than jobs", slow)
 	}
-}
-
-// counting is a queue that counts its requests as the real one makes them.
-type counting struct{ depths, sends int }
-
-func (c *counting) Depth(context.Context, string) (queue.Depth, error) {
-	c.depths++
-	return queue.Depth{}, nil
-}
-
-func (c *counting) Send(_ context.Context, _ string, messages ...queue.Message) []error {
-	c.sends += (len(messages) + limits.MaxBatch - 1) / limits.MaxBatch
-	return nil
-}
-
-// A page of a hundred keys is thirteen requests: its lease, itself, the depth, and ten that send.
-func TestAPageIsThirteenRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &sides{b: backlog{jobs: 1000, shards: 1}, began: time.Now(), dealt: make([]bool, 1000), toldOf: make([]bool, 1000), first: make([]int, 1)}
-		q := &counting{}
-		r, err := supervisor.New(supervisor.Config{Index: s, Queue: q, Events: "events", Leases: s, Holder: "supervisor"}).Sweep(t.Context())
-		// Eleven pages of the shard and one of the other, with a lease each, and two leases released.
-		if want := 11 + 1 + 12 + 2; err != nil || r.Sent != 1000 || q.depths != 10 || q.sends != 100 || s.requests != want {
-			t.Errorf("got %+v, %v, %d depths, %d sends, %d requests of the table, want %d", r, err, q.depths, q.sends, s.requests, want)
-		}
-	})
 }
