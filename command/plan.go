@@ -61,7 +61,7 @@ Exit status: 0; 1 bad usage; 2 the load does not fit into one stack.`, sizing.Ru
 	flags.IntVar(&l.AgentMB, "agent-memory", l.AgentMB, "`MB` of an agent's function")
 	flags.IntVar(&l.RetentionDays, "retention-days", l.RetentionDays, "`days` that an ended job is kept")
 	for _, way := range sizing.Ways()[1:] {
-		o.ways[way] = flags.Bool(way, false, "the steps are "+way)
+		o.ways[way] = flags.Bool(way, false, "the steps run in this way: "+way)
 	}
 	flags.BoolVar(&o.json, "json", false, "print JSON on standard output")
 	if err := cmd.MarkFlagRequired("jobs-per-second"); err != nil {
@@ -103,7 +103,7 @@ func printSize(w io.Writer, s sizing.Size) {
 	if l.Batched {
 		batch = "full batches"
 	}
-	fmt.Fprintf(w, "%g jobs/s of %s by %s, %s: %s steps/s\n\n", l.JobsPerSecond, count(l.Steps+l.Waits, "step"), l.Way, batch, rate(l.JobsPerSecond*float64(l.Steps+l.Waits)))
+	fmt.Fprintf(w, "%g jobs/s of %s (%s), %s: %s steps/s\n\n", l.JobsPerSecond, count(l.Steps+l.Waits, "step"), l.Way, batch, rate(l.JobsPerSecond*float64(l.Steps+l.Waits)))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "A SECOND\tWRITE UNITS\tREAD UNITS\tPARTITIONS\t\n")
 	fmt.Fprintf(table, "table\t%s\t%s\t%d\t\n", rate(s.Table.WriteUnits), rate(s.Table.ReadUnits), s.Table.Partitions)

@@ -14,7 +14,7 @@ func TestPlanSaysHowLargeAStackMustBe(t *testing.T) {
 		t.Fatalf("code %d: %s", code, errs)
 	}
 	for _, want := range []string{
-		"500 jobs/s of 5 steps by queue, each message alone: 2,500 steps/s", "index CompleteBy",
+		"500 jobs/s of 5 steps (queue), each message alone: 2,500 steps/s", "index CompleteBy",
 		`make deploy PARAMETERS="Shards=16 EventsConcurrency=250 WarmWrites=6000 ..."`, "Concurrency of each agent in the template: 250",
 		"Lambda: concurrent executions (L-B99A9384)", "120,000", "$ a million steps; prices of us-east-1",
 	} {
@@ -45,7 +45,7 @@ func TestPlanInJSONIsTheSizeOfTheLoad(t *testing.T) {
 
 func TestPlanOfInlineSteps(t *testing.T) {
 	code, out, _ := command(t, "", "plan", "--jobs-per-second", "500", "--inline")
-	if code != 0 || !strings.Contains(out, "by inline") || strings.Contains(out, "Concurrency of each agent") {
+	if code != 0 || !strings.Contains(out, "(inline)") || strings.Contains(out, "Concurrency of each agent") {
 		t.Errorf("code %d:\n%s", code, out)
 	}
 }

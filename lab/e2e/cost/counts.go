@@ -16,12 +16,15 @@ import (
 func sizedLoads() []load {
 	var all []load
 	for _, batched := range []bool{false, true} {
-		for _, inline := range []bool{false, true} {
-			for _, steps := range []int{1, 5, 20, 100} {
-				all = append(all, load{steps: steps, batched: batched, inline: inline, output: inlineOutput})
+		for _, way := range []load{{}, {inline: true}} {
+			way.batched, way.output = batched, inlineOutput
+			for _, way.steps = range []int{1, 5, 20, 100} {
+				all = append(all, way)
 			}
+			way.steps = 5
 			for _, size := range []int{largeOutput, 4 << 10, 16 << 10} {
-				all = append(all, load{steps: 5, batched: batched, inline: inline, output: size, given: size})
+				way.output, way.given = size, size
+				all = append(all, way)
 			}
 		}
 		all = append(all, load{steps: 5, batched: batched, slow: true, output: inlineOutput})
