@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots bench kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
+.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots scale soak soak-real bench kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,8 +66,8 @@ whole: ## Run whole what make test runs short: every call that can fail, whole p
 test-aws: ## Run the tests that need AWS's API against stand-ins; of the set with MiniStack alone: ON=MiniStack (or ElasticMQ); needs Python, Java and Maven
 	@go run ./lab/e2e/aws $(if $(ON),-on $(ON))
 
-cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; needs Python
-	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/cost $(if $(JSON),-json)
+cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; COUNTS=1 for internal/sizing/counts.go; needs Python
+	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/cost $(if $(JSON),-json) $(if $(COUNTS),-counts)
 
 localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
 
@@ -92,6 +92,15 @@ page-soak: ## Follow 10,000 jobs that are under way in windows and in Chromium f
 
 screenshots: ## Make the pictures of the page in docs/images/ anew; look at them before you commit them; needs Chromium and npm
 	@go run ./lab/e2e/aws -axe go test -tags browser -count=1 ./lab/e2e/browser -run Pictures -args -pictures
+
+scale: ## Count what is full first at 10,000 steps/s, how even the shards are, and how 1,000,000 overdue jobs are told of
+	@go test -count=1 -v ./lab/scale
+
+soak: ## Play HOURS=24 virtual hours of mixed work with faults, after those of a retention: what is held must not grow; minutes
+	@go test -count=1 -v -timeout 60m -run ADayOfWork ./lab/soak -args -hours $(or $(HOURS),24)
+
+soak-real: ## Keep an engine at LOAD=70 percent of its capacity for MINUTES=60: its sizes, minute by minute, must be flat
+	@go run ./lab/soak -minutes $(or $(MINUTES),60) -load $(or $(LOAD),70)
 
 bench: ## Measure what a step costs through the engine: JOBS=2000 of three steps, and of ten in a row; ROUNDS=5
 	@go test ./engine -run NONE -bench 'ThreeSteps|TenInARow' -benchtime $(or $(JOBS),2000)x -count $(or $(ROUNDS),5)
@@ -159,6 +168,10 @@ aws-verify: have-sam ## Deploy to your account under its own name, verify there,
 
 aws-rehearse: ## Go through make aws-verify against MiniStack; needs Python
 	@go run ./lab/e2e/aws -deploy go run ./lab/e2e/verify -rehearse -account 000000000000 -report .build/aws-rehearse.md
+
+functions-init: ## Print how large each function is, and what its start takes here, also under AWS's runtime interface emulator; needs Linux and Python
+	@$(MAKE) --no-print-directory functions arches=$$(go env GOARCH)
+	@go run ./lab/e2e/aws -rie go run ./lab/e2e/inits
 
 have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }

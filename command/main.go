@@ -111,6 +111,7 @@ func newRootAt(looks pace, name string, files fs.FS, agents []agent.Handler) *co
 		newList(),
 		newCount(),
 		newCost(),
+		newPlan(),
 		newErrors(),
 		newWatch(),
 		newChanges(),

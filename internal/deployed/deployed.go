@@ -191,6 +191,10 @@ func (s *stack) lane(inline []agent.Handler) scheduler.Lane {
 // SweepPeriod is how often the schedule of the template starts the Supervisor.
 const SweepPeriod = time.Minute
 
+// SweptAtOnce is how many shards a sweep goes through at the same time: one after the other, at ten milliseconds a
+// request, it would tell of fewer than 40,000 jobs within its minute (docs/scale.md).
+const SweptAtOnce = 8
+
 // listener notifies the listeners of a job, and the bus.
 func (s *stack) listener(c schedulerConfig) notify.Notifier {
 	all := []notify.Notifier{replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
@@ -280,7 +284,7 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 	}
 	sup := supervisor.New(supervisor.Config{
 		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
-		Unpolled: time.Second, Ahead: limits.RemindWithin, Logger: s.log,
+		Unpolled: time.Second, Ahead: limits.RemindWithin, AtOnce: SweptAtOnce, AskAgain: time.Second, Logger: s.log,
 	})
 	var swept atomic.Int64
 	s.meter.count(func() []total { return append(supervisorTotals(sup.Stats()), total{MetricSwept, swept.Load()}) })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/domain"
@@ -35,8 +36,10 @@ type lookout struct {
 	beginnings store.Beginnings
 	now, until time.Time
 	// place is the text as stored, seen its content by shard, and all that content with the progress since.
-	place     string
-	seen, all map[int]store.Entry
+	place string
+	seen  map[int]store.Entry
+	mu    sync.Mutex
+	all   map[int]store.Entry
 }
 
 // lookAhead begins to look ahead, where that is configured.
@@ -72,7 +75,11 @@ func (l *lookout) stretch(shard int) (stretch, bool) {
 }
 
 // reached notes how far a shard was looked at.
-func (l *lookout) reached(shard int, at store.Entry) { l.all[shard] = at }
+func (l *lookout) reached(shard int, at store.Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all[shard] = at
+}
 
 // keepWithin is how long it may take to keep a place after the time of a sweep has ended.
 const keepWithin = 2 * time.Second

@@ -38,6 +38,11 @@ type Config struct {
 	// Depth is how many events may wait before the Supervisor adds no more: when the queue side is
 	// down it must not multiply messages.
 	Depth int
+	// AskAgain is how long a sweep waits before it asks again for the depth of a queue that is too deep, until its time is
+	// over. Zero: it ends, and the next sweep goes on.
+	AskAgain time.Duration
+	// AtOnce is how many shards a sweep goes through at the same time. Zero: one, as SweepAfter always has.
+	AtOnce int
 	// Unpolled is how long events must wait with none in flight before a sweep concludes that their queue is not polled,
 	// and adds none. Zero where that cannot be: the pollers are in the same process.
 	Unpolled time.Duration
@@ -65,6 +70,9 @@ func (c Config) complete() Config {
 	}
 	if c.MaxPages == 0 {
 		c.MaxPages = DefaultMaxPages
+	}
+	if c.AtOnce == 0 {
+		c.AtOnce = 1
 	}
 	if c.Depth == 0 {
 		c.Depth = DefaultDepth

@@ -108,29 +108,68 @@ func (s *Supervisor) sweep(ctx context.Context, part stretch, look *lookout, res
 	if unpolled, err := s.unpolled(ctx); err != nil || unpolled {
 		return Result{Braked: unpolled}, err
 	}
-	var sum Result
-	var problems []error
-	for _, shard := range rand.Perm(s.config.Index.Shards()) {
-		r, err := s.sweepShard(ctx, shard, part, look, resume)
-		sum.Overdue += r.Overdue
-		sum.Sent += r.Sent
-		sum.Ahead += r.Ahead
-		sum.Leased += r.Leased
-		sum.Braked = sum.Braked || r.Braked
-		if err != nil {
-			problems = append(problems, fmt.Errorf("sweep shard %d: %w", shard, err))
-		}
-		if r.Braked || ctx.Err() != nil {
-			break
-		}
-	}
+	sum, err := s.sweepShards(ctx, part, look, resume)
 	if sum.Braked {
 		s.config.Logger.WarnContext(ctx, "sweep held back: the events queue is deep", "limit", s.config.Depth)
 	}
 	if sum.Leased > 0 {
 		s.config.Logger.WarnContext(ctx, "sweep left shards to the Supervisors that have leased them", "shards", sum.Leased)
 	}
+	return sum, err
+}
+
+// sweepShards sweeps all shards in random order, some at once. It begins no further one when the sweep holds back or
+// its time is over.
+func (s *Supervisor) sweepShards(ctx context.Context, part stretch, look *lookout, resume map[int]store.Entry) (Result, error) {
+	var mu sync.Mutex
+	var sum Result
+	var problems []error
+	shards := rand.Perm(s.config.Index.Shards())
+	next := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(shards) == 0 {
+			return 0, false
+		}
+		shard := shards[0]
+		shards = shards[1:]
+		return shard, true
+	}
+	add := func(shard int, r Result, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		sum.add(r)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("sweep shard %d: %w", shard, err))
+		}
+		if r.Braked || ctx.Err() != nil {
+			shards = nil
+		}
+	}
+	var workers sync.WaitGroup
+	atOnce := s.config.AtOnce
+	if resume != nil {
+		atOnce = 1 // resume is not shared
+	}
+	for range atOnce {
+		workers.Go(func() {
+			for shard, more := next(); more; shard, more = next() {
+				r, err := s.sweepShard(ctx, shard, part, look, resume)
+				add(shard, r, err)
+			}
+		})
+	}
+	workers.Wait()
 	return sum, errors.Join(problems...)
+}
+
+// add adds the result of a shard.
+func (r *Result) add(more Result) {
+	r.Overdue += more.Overdue
+	r.Sent += more.Sent
+	r.Ahead += more.Ahead
+	r.Leased += more.Leased
+	r.Braked = r.Braked || more.Braked
 }
 
 // unpolled reports whether events wait in a queue that is not polled: each sweep would leave one more for every
@@ -226,16 +265,21 @@ func (s *Supervisor) pages(ctx context.Context, shard int, part stretch, tell fu
 	return part.from, nil
 }
 
-// brake fails with errBraked if so many events wait that there must be no more.
+// brake fails with errBraked if so many events wait that there must be no more. Where that is configured it first waits
+// for the Scheduler to take some, as long as the sweep may last.
 func (s *Supervisor) brake(ctx context.Context) error {
-	depth, err := s.config.Queue.Depth(ctx, s.config.Events)
-	if err != nil {
-		return fmt.Errorf("depth of %s: %w", s.config.Events, err)
+	for {
+		depth, err := s.config.Queue.Depth(ctx, s.config.Events)
+		if err != nil {
+			return fmt.Errorf("depth of %s: %w", s.config.Events, err)
+		}
+		if depth.Waiting <= s.config.Depth {
+			return nil
+		}
+		if s.config.AskAgain == 0 || pause.For(ctx, s.config.AskAgain) != nil {
+			return errBraked
+		}
 	}
-	if depth.Waiting > s.config.Depth {
-		return errBraked
-	}
-	return nil
 }
 
 // lease reports whether the shard is this Supervisor's to sweep. A lease that cannot be asked for is no

@@ -26,7 +26,8 @@ import (
 const (
 	serviceDynamoDB = "DynamoDB"
 	serviceSQS      = "SQS"
-	serviceLambda   = "Lambda"
+	// Lambda is the Service of an invocation.
+	Lambda = "Lambda"
 )
 
 // Entry is what one request cost. A request that the SDK repeats is an entry each time.
@@ -75,7 +76,7 @@ func Sum(entries []Entry) Totals {
 		switch e.Service {
 		case serviceSQS:
 			t.SQSRequests += e.Requests
-		case serviceLambda:
+		case Lambda:
 			t.Invocations += e.Requests
 		}
 	}
@@ -129,7 +130,7 @@ func (m *Meter) Watch(c *aws.Config) {
 func (m *Meter) Invoked(function string, records int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.entries = append(m.entries, Entry{Service: serviceLambda, Operation: function, Requests: 1, Records: records})
+	m.entries = append(m.entries, Entry{Service: Lambda, Operation: function, Requests: 1, Records: records})
 }
 
 // Take returns the entries since it was last called, in the order of their answers.

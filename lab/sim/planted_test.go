@@ -71,7 +71,7 @@ func bugs() []proof.Bug {
 		{"an agent begins when it is too late", run, "; a.lease.Err() != nil || !time.Now().Before(deadline) {\n\t\treturn result{err", "; a.task.Shared && (a.lease.Err() != nil || !time.Now().Before(deadline)) {\n\t\treturn result{err"},
 		{"an agent goes on past CompleteBy", "agentrun/lease.go", "completeBy: completeBy, expires: started.Add(budget),", "completeBy: completeBy.Add(time.Hour), expires: started.Add(2 * budget),"},
 		{"the Supervisor tells a key that it has not seen", "supervisor/supervisor.go", "job.DeadlinePassed{Key: entry.CompleteBy}", "job.DeadlinePassed{Key: domain.Instant(time.Now())}"},
-		{"the Supervisor sends however deep the queue is", "supervisor/supervisor.go", "if depth.Waiting > s.config.Depth {", "if depth.Waiting > 1000*s.config.Depth {"},
+		{"the Supervisor sends however deep the queue is", "supervisor/supervisor.go", "if depth.Waiting <= s.config.Depth {", "if depth.Waiting <= 1000*s.config.Depth {"},
 		{"the Supervisor sends though nobody takes the events", "supervisor/supervisor.go", "depth.InFlight > 0 {", "depth.InFlight >= 0 {"},
 		{"an own claim is taken for another's", "store/may.go", "case item.holds(claim):\n\t\titem.Bytes = 0\n\t\treturn item, nil\n", ""},
 		{"a silence in company uses up an attempt", movesActivity, "\ta.Tries--\n", ""},

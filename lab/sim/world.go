@@ -47,6 +47,8 @@ const (
 	endsWithin = 30 * time.Hour
 	// sweepEvery is the schedule of the Supervisor.
 	sweepEvery = time.Minute
+	// sweepFor is how long a sweep may take.
+	sweepFor = 48 * time.Second
 	// operatorEvery is how often the person looks who is called at the end.
 	operatorEvery = 2 * time.Minute
 
@@ -458,9 +460,12 @@ func (w *world) schedule() {
 		for range times {
 			w.process("supervisor", func(l *life) {
 				s := supervisor.New(supervisor.Config{
-					Index: l, Queue: l, Events: eventsQueue, Leases: l, Holder: l.name, Depth: depthLimit, Unpolled: time.Second, Now: l.now, Logger: quiet,
+					Index: l, Queue: l, Events: eventsQueue, Leases: l, Holder: l.name, Depth: depthLimit, Unpolled: time.Second,
+					AtOnce: 2, AskAgain: 5 * time.Second, Now: l.now, Logger: quiet,
 				})
-				_, _ = s.Sweep(context.Background()) // What it could not do, the next one does.
+				ctx, cancel := context.WithTimeout(context.Background(), sweepFor)
+				defer cancel()
+				_, _ = s.Sweep(ctx) // What it could not do, the next one does.
 			})
 			time.Sleep(time.Microsecond)
 		}

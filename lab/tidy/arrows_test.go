@@ -142,6 +142,9 @@ var arrows = []arrow{
 	// What a request must be, for the agent and for what reads workflows.
 	{"internal/httpagent/httprules", nil, nil},
 
+	// How large a stack must be: a table of counts, and arithmetic.
+	{"internal/sizing", []string{"."}, nil},
+
 	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
 
@@ -201,6 +204,9 @@ var arrows = []arrow{
 	{"internal/testkit/seed", nil, []string{rapid}},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"lab/oracle", []string{".", "internal/job"}, nil},
+	// The shipped store, queue and Supervisor at a scale that no machine here has; an engine for a day, or an hour.
+	{"lab/scale", []string{"*"}, []string{awsSDK}},
+	{"lab/soak", []string{".", "agent", "api", "engine"}, nil},
 	// Has an engine under load, and asks it for pages as a browser does; its benchmark fills the engine's file itself.
 	{"lab/pagesoak", []string{".", "agent", "api", "client", "engine"}, []string{"modernc.org/sqlite"}},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
@@ -290,9 +296,6 @@ var arrows = []arrow{
 	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "internal/sample/services", "examples/travel/agency", "lab/costmeter", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
-// awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/", "functions/", "onlambda", "command", "lab/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
-
 // constants is the folder that every package may import: it has limits and the rules of names and texts, and imports
 // nothing of ours. consequences is the folder that every package but these two may import: it imports nothing else.
 const (
@@ -314,14 +317,6 @@ func rowOf(dir string) (arrow, bool) {
 		}
 	}
 	return best, found
-}
-
-// noLibraries are the folders of mains, examples and tests, the shop that these ask, the importer and the laboratory: no product package imports these.
-var noLibraries = []string{"cmd", "functions", "examples", "workflows", "importer", "internal/sample/services", "lab", "localstack"}
-
-// isLibrary reports whether "*" stands for a folder: nobody may import a main, an example, a test or the shop without a row that names it.
-func isLibrary(dir string) bool {
-	return !slices.ContainsFunc(noLibraries, func(top string) bool { return within(dir, top) })
 }
 
 func (a arrow) allowsOurs(to string) bool {

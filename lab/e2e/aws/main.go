@@ -12,7 +12,8 @@
 // command with sam and the endpoint in its environment: make e2e does so. With -stand-in and a command it starts
 // MiniStack and tells the command what it tells the tests: make cost does so. With -axe and a command it starts
 // nothing, and tells the command where axe-core is, which it installs like the rest: make browser does so. -collector
-// does the same with a collector for OpenTelemetry: make collector does so.
+// does the same with a collector for OpenTelemetry: make collector does so. -rie does the same with the emulator of
+// Lambda's runtime: make functions-init does so.
 package main
 
 import (
@@ -49,6 +50,8 @@ func main() {
 		command, name, arguments = runWithAxe, arguments[1], arguments[1:]
 	case len(arguments) > 1 && arguments[0] == "-collector":
 		command, name, arguments = runWithCollector, arguments[1], arguments[1:]
+	case len(arguments) > 1 && arguments[0] == "-rie":
+		command, name, arguments = runWithRIE, arguments[1], arguments[1:]
 	}
 	err := command(ctx, arguments)
 	cancel()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 )
 
 // axeVariable says, to a command that is run with axe-core, where that is.
@@ -72,13 +73,30 @@ func runWithCollector(ctx context.Context, command []string) error {
 	return runWith(ctx, collector(), collectorVariable, "rotel-agent", command)
 }
 
-// runWith runs a command, in whose environment a variable says where a file of a product is.
+// rieVariable holds the path of the emulator of Lambda's runtime, for a command that is run with it.
+const rieVariable = "MAKEGOOD_RIE"
+
+// runWithRIE runs a command with the path of the emulator in its environment: AWS SAM carries it.
+func runWithRIE(ctx context.Context, command []string) error {
+	arch := map[string]string{"amd64": "x86_64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	return runWith(ctx, programs()["sam"].product, rieVariable, "venv/lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-"+arch, command)
+}
+
+// runWith runs a command, in whose environment a variable says where a file of a product is; the name
+// of the file may be a pattern.
 func runWith(ctx context.Context, p product, variable, file string, command []string) error {
 	if err := install(ctx, p); err != nil {
 		return fmt.Errorf("%s: %w", p, err)
 	}
+	found, err := filepath.Glob(filepath.Join(p.folder(), file))
+	if err != nil || len(found) == 0 {
+		return fmt.Errorf("%s has no %s (%v)", p, file, err)
+	}
 	process := exec.CommandContext(ctx, command[0], command[1:]...)
-	process.Env = append(os.Environ(), variable+"="+filepath.Join(p.folder(), file))
+	process.Env = append(os.Environ(), variable+"="+found[0])
 	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return process.Run()
 }

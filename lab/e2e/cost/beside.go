@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/makegood-dev/makegood/internal/sizing"
 	"github.com/makegood-dev/makegood/lab/e2e/prices"
 )
 
@@ -11,11 +12,11 @@ import (
 // long, so none of it is in the table.
 const (
 	// logBytes are those of an invocation: three lines of Lambda's, and ours with the metrics.
-	logBytes = 1000
+	logBytes = sizing.LogBytes
 	// tracedPart is what Lambda traces where Tracing is Active, beyond one request a second.
 	tracedPart = 0.05
 	// jobBytes and jobSteps are the reference job as it is stored, its entries in the index and its claims among them.
-	jobBytes = 2048
+	jobBytes = sizing.StoredBytes
 	jobSteps = 5
 	// keptMonths is the retention of template.yaml.
 	keptMonths = 1

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/sizing"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/lab/costmeter"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata/table.md anew")
+var rewrite = flag.Bool("rewrite", false, "write testdata/table.md and the counts of the calculator anew")
 
 func at(t *testing.T) endpoints {
 	return endpoints{dynamoDB: standin.DynamoDB(t).Endpoint, sqs: standin.SQS(t).Endpoint}
@@ -103,6 +104,27 @@ func TestTheTableIsTheOneThatIsShown(t *testing.T) {
 	}
 }
 
+// The calculator reckons from what is counted here.
+func TestTheCalculatorReckonsFromTheseCounts(t *testing.T) {
+	var all []figures
+	for _, l := range sizedLoads() {
+		all = append(all, measured(t, l))
+	}
+	text, err := countsFile(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "../../../internal/sizing/counts.go"
+	if *rewrite {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := read(t, "internal/sizing/counts.go"); string(text) != want {
+		t.Errorf("%s has other counts: make cost COUNTS=1 > internal/sizing/counts.go. Got:\n%s", file, text)
+	}
+}
+
 // What the meter works out is what DynamoDB Local reports, for each request of whole jobs.
 func TestTheMeterSaysWhatTheServerReports(t *testing.T) {
 	for _, l := range []load{
@@ -145,6 +167,10 @@ func TestAWaitOfAYearCostsThreeWriteUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The first job of a process also pays for what is read once.
+	if _, err := w.runWaiting(t.Context(), "wait-000002", false); err != nil {
+		t.Fatal(err)
+	}
 	without, err := w.runWaiting(t.Context(), "wait-000000", false)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +179,12 @@ func TestAWaitOfAYearCostsThreeWriteUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if extra := with.WriteUnits - without.WriteUnits; extra != 3 {
-		t.Errorf("got %v write units more (%+v and %+v), want 3", extra, with, without)
+	extra := [4]float64{
+		with.WriteUnits - without.WriteUnits, with.ReadUnits - without.ReadUnits,
+		float64(with.SQSRequests - without.SQSRequests), float64(with.Invocations - without.Invocations),
+	}
+	// The message that the sweep sends is not counted here, and is counted by the calculator.
+	if want := [4]float64{sizing.WaitWrites, sizing.WaitReads, sizing.WaitRequests - 1, sizing.WaitEvents}; extra != want || sizing.WaitWrites != 3 {
+		t.Errorf("got %v write units, read units, requests and invocations more (%+v and %+v), want %v, and three write units", extra, with, without, want)
 	}
 }

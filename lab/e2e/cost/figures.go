@@ -14,6 +14,9 @@ type figures struct {
 	load       load
 	submission costmeter.Totals
 	steps      costmeter.Totals
+	// index are the write units among both that the index on CompleteBy takes; events are the invocations of the Scheduler.
+	index  float64
+	events int
 	// kept is what the jobs say themselves.
 	kept job.Spent
 	// runs is how often changes of a job were published.

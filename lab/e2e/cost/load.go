@@ -6,6 +6,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/sizing"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 )
 
@@ -15,6 +16,8 @@ type load struct {
 	steps   int
 	batched bool
 	output  int // bytes of each step's output
+	// given is how many bytes the input has; zero: as many as a job holds inline.
+	given int
 	// listened: the submitter is told of every change.
 	listened bool
 	// changes: somebody hears of every change. forgetful: each event comes to a process that does not know what others have
@@ -51,6 +54,14 @@ func loads() []load {
 		{name: "5 slow steps, batched", steps: 5, batched: true, output: inlineOutput, slow: true},
 		{name: "5 inline steps, batched", steps: 5, batched: true, output: inlineOutput, inline: true},
 	}
+}
+
+// way is how the steps of a load get to their agent, as the calculator names it.
+func (l load) way() string {
+	if l.inline {
+		return sizing.Inline
+	}
+	return sizing.Queue
 }
 
 // shards is how many shards the index has: one where a sweep is to tell of the whole batch in one request.
@@ -103,9 +114,9 @@ func (l load) workflow() []byte {
 	return []byte(text.String())
 }
 
-// input is a JSON value of as many bytes as a job holds inline.
+// input is a JSON value of the load's size.
 func (l load) input() []byte {
-	return []byte(`{"text":"` + strings.Repeat("x", limits.MaxInlineBytes-11) + `"}`)
+	return []byte(`{"text":"` + strings.Repeat("x", max(limits.MaxInlineBytes, l.given)-11) + `"}`)
 }
 
 // answer is what every step gives: a JSON text of the load's size.

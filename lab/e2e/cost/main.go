@@ -1,6 +1,7 @@
 // Command cost prints what a step costs on AWS: it runs jobs of 1, 5 and 20 steps on the shipped Scheduler and agent
 // handlers, unbatched and batched, quick and slow, counts what they ask of DynamoDB, SQS and Lambda (lab/costmeter),
-// and prices that by AWS's list. make cost calls it, on a stand-in. With -json it prints one JSON object.
+// and prices that by AWS's list. make cost calls it, on a stand-in. With -json it prints one JSON object, with
+// -counts the counts of the calculator.
 //
 // It measures no time and no bill: docs/cost.md says what is counted, assumed and left out.
 package main
@@ -24,10 +25,11 @@ const runLimit = 5 * time.Minute
 
 func main() {
 	asJSON := flag.Bool("json", false, "print one JSON object")
+	counts := flag.Bool("counts", false, "print internal/sizing/counts.go instead, from more loads")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
-	err := run(ctx, os.Stdout, os.Getenv, *asJSON)
+	err := run(ctx, os.Stdout, os.Getenv, *asJSON, *counts)
 	cancel()
 	stop()
 	if err != nil {
@@ -36,10 +38,13 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, getenv func(string) string, asJSON bool) error {
+func run(ctx context.Context, out io.Writer, getenv func(string) string, asJSON, counts bool) error {
 	at := endpoints{dynamoDB: getenv(standin.DynamoDBVariable), sqs: getenv(standin.SQSVariable)}
 	if at.dynamoDB == "" || at.sqs == "" {
 		return fmt.Errorf("%s and %s must name the endpoint of a stand-in: run this with make cost", standin.DynamoDBVariable, standin.SQSVariable)
+	}
+	if counts {
+		return writeCounts(ctx, at, out)
 	}
 	var all []figures
 	for _, l := range loads() {

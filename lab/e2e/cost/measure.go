@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/lab/costmeter"
 )
 
@@ -45,7 +46,9 @@ func measureOnce(ctx context.Context, at endpoints, l load) (f figures, err erro
 	if err := errors.Join(sure(submission), sure(steps), full(steps, l.batch())); err != nil {
 		return f, err
 	}
-	return figures{load: l, submission: costmeter.Sum(submission), steps: costmeter.Sum(steps), kept: w.kept, runs: w.runs}, nil
+	f = figures{load: l, submission: costmeter.Sum(submission), steps: costmeter.Sum(steps), kept: w.kept, runs: w.runs}
+	f.index, f.events = eventsOf(append(submission, steps...), deployed.EventsQueue)
+	return f, nil
 }
 
 // sure fails when the meter doubts an entry.

@@ -1,6 +1,9 @@
 package main
 
-import "github.com/makegood-dev/makegood/lab/e2e/prices"
+import (
+	"github.com/makegood-dev/makegood/internal/sizing"
+	"github.com/makegood-dev/makegood/lab/e2e/prices"
+)
 
 // price is a list price of AWS.
 type price struct {
@@ -39,7 +42,7 @@ func peers() []peer {
 // What Lambda's duration is reckoned with: it cannot be counted on a stand-in.
 const (
 	// assumedSeconds is how long an invocation is billed, of ten records as of one: they run at the same time.
-	assumedSeconds = 0.050
+	assumedSeconds = sizing.RunSeconds
 	// memoryGB is that of template.yaml's functions.
-	memoryGB = 0.25
+	memoryGB = sizing.MemoryGB
 )

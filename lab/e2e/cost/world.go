@@ -54,6 +54,9 @@ const (
 // endpoints are where the stand-ins answer.
 type endpoints struct{ dynamoDB, sqs string }
 
+// indexName is that of the index on CompleteBy.
+const indexName = "due"
+
 // world is a table and queues of its own, and on them the shipped handlers, fed in step.
 type world struct {
 	load      load
@@ -80,7 +83,7 @@ type world struct {
 func open(ctx context.Context, at endpoints, l load, check bool) (*world, error) {
 	prefix := "cost" + strings.ToLower(rand.Text()[:10])
 	w := &world{load: l, table: prefix + "-jobs"}
-	schema := dynamostore.Schema(w.table, "due")
+	schema := dynamostore.Schema(w.table, indexName)
 	w.meter = costmeter.New(costmeter.Config{Tables: []*dynamodb.CreateTableInput{schema}, Check: check})
 	database, messages := standin.Config(at.dynamoDB), standin.Config(at.sqs)
 	w.meter.Watch(&database)
@@ -90,7 +93,7 @@ func open(ctx context.Context, at endpoints, l load, check bool) (*world, error)
 		return nil, err
 	}
 	var err error
-	if w.store, err = dynamostore.New(dynamostore.Config{Client: w.db, Table: w.table, Index: "due", Shards: l.shards(), Now: w.clock.now}); err != nil {
+	if w.store, err = dynamostore.New(dynamostore.Config{Client: w.db, Table: w.table, Index: indexName, Shards: l.shards(), Now: w.clock.now}); err != nil {
 		return nil, err
 	}
 	if w.queues, err = makeQueues(ctx, sqs.NewFromConfig(messages), prefix); err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/sizing"
 	"github.com/makegood-dev/makegood/lab/e2e/prices"
 )
 
@@ -15,5 +16,8 @@ func TestThePricesAreThoseOfTheProduct(t *testing.T) {
 	}
 	if got := makegood.ListPrices(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if sizing.GBOfLogs != prices.GBOfLogs || sizing.GBMonth != prices.GBMonth || sizing.GBMonthOfBackup != prices.GBMonthOfBackup {
+		t.Error("the calculator prices logs or storage by other prices")
 	}
 }
