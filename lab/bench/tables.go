@@ -157,7 +157,11 @@ func shortTable(figures []figure) string {
 		many, inRow := ofPeer(figures, r[0])
 		text += fmt.Sprintf("| %s | %s | %s |\n", r[1], median(many, "jobs/s", ""), median(inRow, "ms/op", "ms"))
 	}
-	return text + "\nMedians. " + about(figures)
+	if len(figures) == 0 {
+		return text
+	}
+	c := figures[0].config
+	return text + fmt.Sprintf("\nMedians; commit %s, %s; rounds: %d. Others used %s of the processors before each run.\n", c["commit"], c["machine"], rounds(figures), beside(figures))
 }
 
 // losses lists the peers whose median is better than one of ours.
@@ -217,25 +221,34 @@ func about(figures []figure) string {
 		return ""
 	}
 	c := figures[0].config
+	return fmt.Sprintf("Commit %s, %s UTC, %s, %s; a flush of 4 KB takes %s; rounds: %d. Others used %s of the processors before each run.\n",
+		c["commit"], c["date"], c["go"], c["machine"], c["flush"], rounds(figures), beside(figures))
+}
+
+// rounds is how often the work that was done most often was done.
+func rounds(figures []figure) int {
+	most, times := 0, map[string]int{}
+	for _, f := range figures {
+		of := f.name + f.config["peer"] + f.config["of"]
+		times[of]++
+		most = max(most, times[of])
+	}
+	return most
+}
+
+// beside is how much of the processors others used before each run.
+func beside(figures []figure) string {
 	var busy []float64
-	rounds := map[string]int{}
 	for _, f := range figures {
 		if percent, err := strconv.ParseFloat(f.config["busy"], 64); err == nil {
 			busy = append(busy, percent)
 		}
-		rounds[f.name+f.config["peer"]+f.config["of"]]++
 	}
-	most := 0
-	for _, n := range rounds {
-		most = max(most, n)
+	if len(busy) == 0 {
+		return "an unknown share"
 	}
-	beside := "unknown"
-	if len(busy) > 0 {
-		slices.Sort(busy)
-		beside = fmt.Sprintf("%.0f to %.0f %%, median %.0f %%", busy[0], busy[len(busy)-1], middle(busy))
-	}
-	return fmt.Sprintf("Commit %s, %s UTC, %s, %s; a flush of 4 KB takes %s; rounds: %d. Others used %s of the processors before each run.\n",
-		c["commit"], c["date"], c["go"], c["machine"], c["flush"], most, beside)
+	slices.Sort(busy)
+	return fmt.Sprintf("%.0f to %.0f %%, median %.0f %%", busy[0], busy[len(busy)-1], middle(busy))
 }
 
 // spread is the least, the median and the largest of a unit, as three cells.

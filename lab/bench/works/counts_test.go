@@ -18,8 +18,10 @@ var budgets = []struct {
 }{
 	{lanes[0], 3, 245, 28_100},
 	{lanes[1], 3, 163, 21_000},
+	{lanes[2], 3, 163, 21_000},
 	{lanes[0], 10, 270, 38_600},
 	{lanes[1], 10, 160, 30_600},
+	{lanes[2], 10, 160, 30_600},
 }
 
 // A step allocates no more than its budget, so that no feature can cost speed unseen. The counts differ by one
