@@ -47,7 +47,8 @@ func TestAStepAllocatesNoMoreThanItsBudget(t *testing.T) {
 // allocated counts the allocations and bytes of a step: jobs of three steps are many at once, others one after the
 // other.
 func allocated(t *testing.T, l lane, steps int) (allocs, bytes uint64) {
-	const jobs, warm = 500, 50
+	const warm = 50
+	jobs := 1500 / steps
 	eng := open(t, t.TempDir(), row(steps, l), idle)
 	work := func(n, first int) {
 		if steps == 3 {
