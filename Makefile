@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots scale soak soak-real bench kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
+.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots scale soak soak-real bench bench-since bench-peers bench-tables kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,8 +102,24 @@ soak: ## Play HOURS=24 virtual hours of mixed work with faults, after those of a
 soak-real: ## Keep an engine at LOAD=70 percent of its capacity for MINUTES=60: its sizes, minute by minute, must be flat
 	@go run ./lab/soak -minutes $(or $(MINUTES),60) -load $(or $(LOAD),70)
 
-bench: ## Measure what a step costs through the engine: JOBS=2000 of three steps, and of ten in a row; ROUNDS=5
-	@go test ./engine -run NONE -bench 'ThreeSteps|TenInARow' -benchtime $(or $(JOBS),2000)x -count $(or $(ROUNDS),5)
+# What runs a suite of lab/bench, so many rounds; benchstat is sure of nothing below six.
+measured = $(if $(and $(KEEP),$(ONLY)),$(error KEEP keeps the figures of a whole suite: run it without ONLY))go run ./lab/bench -rounds $(or $(ROUNDS),$(1)) $(if $(ONLY),-only '$(ONLY)')
+
+bench: ## Measure the engine, and compare with the figures that are kept: W1 to W8 of docs/performance.md; ROUNDS=6, ONLY=ManyJobs, KEEP=1 keeps them
+	@$(call measured,6) works
+	@! test -e lab/bench/figures/works.txt || $(tool) benchstat -table goos,goarch,cpu -ignore pkg,commit,date,go,machine,flush,busy kept=lab/bench/figures/works.txt now=.build/bench/works.txt
+	@$(if $(KEEP),go run ./lab/bench keep works)
+
+bench-since: ## Measure the engine beside that of commit 0980d3c, in turns; ROUNDS, ONLY, KEEP; needs the history
+	@$(call measured,5) since
+	@$(if $(KEEP),go run ./lab/bench keep since)
+
+bench-peers: ## Measure the engine beside Restate, DBOS and River, in turns; ROUNDS, ONLY, KEEP; needs npm, and strace to count flushes
+	@$(call measured,5) peers
+	@$(if $(KEEP),go run ./lab/bench keep peers)
+
+bench-tables: ## Write the tables of README.md and docs/performance.md anew, from the figures that are kept
+	@go run ./lab/bench tables
 
 kits: ## Hold the kits for agents in other languages to the same behaviour; needs Python, Node and npm
 	@go test -tags kits -count=1 -timeout 15m ./lab/e2e/kits

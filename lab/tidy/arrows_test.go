@@ -162,8 +162,7 @@ var arrows = []arrow{
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy, otelAPI}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
 	{"lab/costmeter", nil, []string{awsSDK, smithy}},
-	// The command's --stack: a client of a stack's doors, and what to do where there is none.
-	// And of its queues, with the caller's own rights.
+	// The command's --stack: a client of a stack's doors, or help where there is none, and of its queues, as the caller.
 	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue", "internal/protocol"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "api", "internal/protocol"}, nil},
@@ -190,6 +189,7 @@ var arrows = []arrow{
 	{"functions", nil, nil},
 	{"lab/docs", nil, nil},
 	{"lab/tidy", nil, nil},
+	{"lab/bench", nil, nil},
 	{"internal/backup", []string{"internal/embedded", "internal/store/sqlitestore"}, nil},
 	{"internal/login", []string{".", "internal/origin"}, nil},
 	// The page: it knows the words of api, and nothing below them.
@@ -207,7 +207,7 @@ var arrows = []arrow{
 	// The shipped store, queue and Supervisor at a scale that no machine here has; an engine for a day, or an hour.
 	{"lab/scale", []string{"*"}, []string{awsSDK}},
 	{"lab/soak", []string{".", "agent", "api", "engine"}, nil},
-	// Has an engine under load, and asks it for pages as a browser does; its benchmark fills the engine's file itself.
+	// Has an engine under load, and asks it for pages as a browser does; it fills a file with a million jobs itself.
 	{"lab/pagesoak", []string{".", "agent", "api", "client", "engine"}, []string{"modernc.org/sqlite"}},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
 	{"lab/mutants", nil, nil},
