@@ -173,6 +173,8 @@ type Engine struct {
 	// opened is the time of Open; progressed says that work was done since, and that this is stored.
 	opened     time.Time
 	progressed atomic.Bool
+	// recovered says that recovery has touched every job that was overdue at Open.
+	recovered atomic.Bool
 
 	mu sync.Mutex
 	// defined are the hashes of the defined workflows, by name; agentsOf the agents that they use.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
@@ -18,8 +19,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// recoverPage is how many unfinished jobs are read at a time at start.
-const recoverPage = 1000
+const (
+	// recoverPage is how many unfinished jobs are read at a time at start.
+	recoverPage = 1000
+	// recoverAhead is how many events wait before recovery sends no more: what all workers take, and as many again.
+	recoverAhead = 2 * defaultEventWorkers * limits.MaxBatch
+)
 
 // Run lets the engine work until ctx ends or Close is called, and returns when everything has stopped. Attempts that
 // run then are over; the next incarnation makes their successors. It returns an error if a part cannot work: a store
@@ -85,44 +90,79 @@ func (e *Engine) poller(p localqueue.Poller) func(context.Context) error {
 	return p.Run
 }
 
-// recover touches every unfinished job, so that the attempts that an earlier incarnation dispatched
-// are followed by new ones at once, and not when their deadlines pass.
+// recover touches every unfinished job, once, so that the attempts that an earlier incarnation dispatched are followed
+// by new ones at once, and not when their deadlines pass. The first are those with the earliest keys: attempts that were
+// under way are due within the hour, and answers of people in days. The others wait here while recoverAhead wait in the
+// queue, so that replies of the first need not. It holds all ids, since keys move while it goes on.
 func (e *Engine) recover(ctx context.Context) error {
-	after := ""
-	for {
-		ids, err := e.unfinished(ctx, after)
-		if err != nil {
-			return fmt.Errorf("list unfinished jobs: %w", err)
-		}
-		messages := make([]queue.Message, len(ids))
-		for i, id := range ids {
-			// A deadline without a key moves no state by itself: the first event for the job finds it interrupted.
-			body, err := wire.EncodeEvent(id, job.DeadlinePassed{})
+	var left []string
+	var last store.Entry
+	overdue := 0 // of left
+	for more := true; more || len(left) > 0; {
+		if more {
+			page, err := e.unfinished(ctx, last)
 			if err != nil {
-				return err
+				return fmt.Errorf("list unfinished jobs: %w", err)
 			}
-			messages[i] = queue.Message{Body: body, Group: id}
-		}
-		for _, err := range e.queues.Send(ctx, eventsQueue, messages...) {
-			if err != nil {
-				// The job is in the index: the Supervisor comes to it.
-				e.config.Logger.WarnContext(ctx, "recovery of a job waits for the Supervisor", "error", err)
+			for _, last = range page {
+				left = append(left, last.Job)
+				if !last.CompleteBy.After(e.opened) {
+					overdue++
+				}
 			}
+			more = len(page) == recoverPage
 		}
-		if len(ids) < recoverPage {
+		n := min(len(left), e.recoverable(ctx))
+		if err := e.touch(ctx, left[:n]); err != nil {
+			return err
+		}
+		left, overdue = left[n:], overdue-n
+		if overdue <= 0 && (!more || last.CompleteBy.After(e.opened)) {
+			e.recovered.Store(true)
+		}
+		if n == 0 && !more && pause.For(ctx, brakedFor) != nil {
 			return nil
 		}
-		after = ids[len(ids)-1]
 	}
+	return nil
+}
+
+// recoverable is how many jobs recovery may touch now.
+func (e *Engine) recoverable(ctx context.Context) int {
+	depth, err := e.queues.Depth(ctx, eventsQueue)
+	if err != nil {
+		return recoverAhead
+	}
+	return max(0, recoverAhead-depth.Waiting)
+}
+
+// touch sends each job a deadline without a key. That moves no state by itself: the first event for a job finds it
+// interrupted.
+func (e *Engine) touch(ctx context.Context, ids []string) error {
+	messages := make([]queue.Message, len(ids))
+	for i, id := range ids {
+		body, err := wire.EncodeEvent(id, job.DeadlinePassed{})
+		if err != nil {
+			return err
+		}
+		messages[i] = queue.Message{Body: body, Group: id}
+	}
+	for _, err := range e.queues.Send(ctx, eventsQueue, messages...) {
+		if err != nil {
+			// The job is in the index: the Supervisor comes to it.
+			e.config.Logger.WarnContext(ctx, "recovery of a job waits for the Supervisor", "error", err)
+		}
+	}
+	return nil
 }
 
 // unfinished reads a page of unfinished jobs. While the disk is full it waits for room, like all other parts; the
 // loss of the store ends the engine elsewhere.
-func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error) {
+func (e *Engine) unfinished(ctx context.Context, after store.Entry) ([]store.Entry, error) {
 	for {
-		ids, err := e.file.Unfinished(ctx, after, recoverPage)
+		page, err := e.file.Unfinished(ctx, after, recoverPage)
 		if !errors.Is(err, store.ErrFailed) {
-			return ids, err
+			return page, err
 		}
 		if pause.For(ctx, tick) != nil {
 			return nil, nil
@@ -189,6 +229,9 @@ func (e *Engine) setAlarm(ctx context.Context) {
 // sweep looks at overdue keys, at all if the last whole sweep was long ago, and returns the time of the last whole
 // sweep.
 func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
+	if !e.recovered.Load() {
+		return whole // Recovery tells of the same jobs.
+	}
 	if depth, err := e.queues.Depth(ctx, eventsQueue); err == nil && depth.Waiting > retoldBelow {
 		// The earlier events are still in the queue, which is in this process: repeating them would only make it longer.
 		return whole

@@ -14,13 +14,17 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 	if t.job.Incarnation >= e.Incarnation || t.job.ProcessState.Finished() {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("run %d is known to the job", e.Incarnation)}
 	}
-	t.job.Incarnation = e.Incarnation
+	was := Verdict{Kind: Duplicate, Reason: "no attempt was under way"} // Nothing to keep, however many jobs wait at a start.
 	for i := range t.job.Steps {
 		if at, ok := t.out(i); ok {
+			was = Verdict{Kind: Applied}
 			t.interrupt(at, e.Clean)
 		}
 	}
-	return Verdict{Kind: Applied}
+	if was.Kind == Applied {
+		t.job.Incarnation = e.Incarnation
+	}
+	return was
 }
 
 // interrupt is no failure: the attempt is not counted against those granted, and the next is made at once. But a step

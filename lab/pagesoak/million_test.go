@@ -93,10 +93,13 @@ func openMillion(b *testing.B) *engine.Engine {
 	return eng
 }
 
-// openKinds opens an engine with the workflows of the file.
-func openKinds(b *testing.B, dir string) *engine.Engine {
+// openKinds opens an engine with the workflows of the file, and with that of a runner, if there is one.
+func openKinds(b *testing.B, dir string, runner ...agent.Handler) *engine.Engine {
 	b.Helper()
 	files := fstest.MapFS{}
+	if len(runner) > 0 {
+		files["running.yaml"] = &fstest.MapFile{Data: []byte(runningWorkflow)}
+	}
 	for n := range kinds {
 		files[fmt.Sprintf("order-%d.yaml", n)] = &fstest.MapFile{Data: fmt.Appendf(nil, `name: order-%d
 onFailure: undo
@@ -107,7 +110,7 @@ steps:
   - {name: ship, agent: shop-%d, action: ship, with: "${ .input }", undo: none}
 `, n, n, n, n)}
 	}
-	eng, err := engine.Open(b.Context(), engine.Options{Dir: dir, Workflows: files, Agents: shops(), Logger: slog.New(slog.DiscardHandler)})
+	eng, err := engine.Open(b.Context(), engine.Options{Dir: dir, Workflows: files, Agents: append(shops(), runner...), Logger: slog.New(slog.DiscardHandler)})
 	check(b, err)
 	return eng
 }

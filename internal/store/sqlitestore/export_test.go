@@ -100,7 +100,7 @@ func (s *Store) ClaimRows(t testing.TB) int {
 // Plans returns how SQLite means to run the statements that must not read all jobs.
 func (s *Store) Plans() (map[string]string, error) {
 	statements := map[string]string{
-		"due": selectDue, "next due": selectNextDue, "next due schedule": selectNextDueSchedule, "unfinished": selectUnfinished,
+		"due": selectDue, "next due": selectNextDue, "next due schedule": selectNextDueSchedule,
 		"load": selectJob, "head": selectHead, "each": selectJobs,
 		"slot": selectSlot, "sweep": selectSweep, "sweep within": deleteWithin, "sweep rest": deleteRest,
 		"expired": selectExpired,

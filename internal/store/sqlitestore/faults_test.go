@@ -154,8 +154,11 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 		"each": {`DROP TABLE jobs`, func(ctx context.Context, s *sqlitestore.Store) error {
 			return s.Each(ctx, func(job.Job) error { return nil })
 		}},
-		"unfinished": {`DROP INDEX jobs_unfinished`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.Unfinished(ctx, "", 1); return err }},
-		"park":       {`DROP TABLE jobs`, func(ctx context.Context, s *sqlitestore.Store) error { return s.Park(ctx, id, now, "why", now) }},
+		"unfinished": {`DROP INDEX jobs_due`, func(ctx context.Context, s *sqlitestore.Store) error {
+			_, err := s.Unfinished(ctx, store.Entry{}, 1)
+			return err
+		}},
+		"park": {`DROP TABLE jobs`, func(ctx context.Context, s *sqlitestore.Store) error { return s.Park(ctx, id, now, "why", now) }},
 		"park, not written": {refusing("UPDATE", "jobs"), func(ctx context.Context, s *sqlitestore.Store) error {
 			j, err := s.Load(ctx, id)
 			if err != nil {

@@ -261,3 +261,14 @@ func (g *group) exec(sql string, args ...driver.Value) error {
 	}
 	return nil
 }
+
+// change runs a statement that changes a row, which must be durable, or none, and reports whether it did.
+func (g *group) change(sql string, args ...driver.Value) (changed bool, err error) {
+	result, err := g.conn.exec(sql, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	g.durable = g.durable || n > 0
+	return n > 0, err
+}

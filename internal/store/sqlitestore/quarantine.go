@@ -69,15 +69,11 @@ func (g *group) trimQuarantine() error {
 // DropQuarantined deletes a message, durably. store.ErrNotFound.
 func (s *Store) DropQuarantined(ctx context.Context, id int64) error {
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
-		result, err := g.conn.exec(deleteQuarantined, id)
-		if err != nil {
-			return nil, err
+		dropped, err := g.change(deleteQuarantined, id)
+		if err == nil && !dropped {
+			answer = store.ErrNotFound
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return store.ErrNotFound, err
-		}
-		g.durable = true
-		return nil, nil
+		return answer, err
 	})
 	if err != nil {
 		return fmt.Errorf("drop message %d: %w", id, err)
