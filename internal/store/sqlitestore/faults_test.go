@@ -190,7 +190,6 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 		}},
 		"current definitions": {`DROP TABLE current`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.CurrentDefinitions(ctx); return err }},
 		"quarantine":          {refusing("INSERT", "quarantined"), func(ctx context.Context, s *sqlitestore.Store) error { return s.Quarantine(ctx, "x", now) }},
-		"quarantine, counted": {`DROP INDEX quarantined_bytes`, func(ctx context.Context, s *sqlitestore.Store) error { return s.Quarantine(ctx, "x", now) }},
 		"drop quarantined":    {refusing("DELETE", "quarantined"), func(ctx context.Context, s *sqlitestore.Store) error { return s.DropQuarantined(ctx, 1) }},
 		"expire quarantined": {refusing("DELETE", "quarantined"), func(ctx context.Context, s *sqlitestore.Store) error {
 			_, err := s.ExpireQuarantined(ctx, now.Add(time.Hour))
