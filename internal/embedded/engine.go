@@ -188,7 +188,8 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	if c.Retention != 0 && c.Retention < MinRetention {
 		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
 	}
-	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
+	e := &Engine{config: c.withDefaults(), opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
+	e.alarm = newAlarm(2 * e.config.Tick)
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -221,6 +222,7 @@ func (c Config) withDefaults() Config {
 	if c.OpenStore == nil {
 		c.OpenStore = openSQLite
 	}
+	c.Tick = max(c.Tick, tick)
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
 	}
@@ -309,7 +311,7 @@ func (e *Engine) wire(run store.Incarnation) {
 }
 
 func (e *Engine) saved(j job.Job) {
-	e.alarm.at(j.CompleteBy)
+	e.alarm.soon(j.CompleteBy)
 	e.noteProgress()
 	if e.config.Saved != nil {
 		e.config.Saved(j)

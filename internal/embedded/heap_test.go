@@ -122,6 +122,9 @@ func TestAJobThatHasEndedTakesNoMemory(t *testing.T) {
 	c.run(many)
 	after := heap()
 	t.Logf("%d KB after %d jobs, %d KB after %d", before>>10, few, after>>10, many)
+	if n := c.engine.Alarms(); n > 2*100 {
+		t.Errorf("the alarm is set to %d times, want at most one each 10 ms for two ticks", n)
+	}
 	if more := after - before; more > most {
 		t.Errorf("%d jobs more take %d bytes more, want at most %d for all", many-few, more, most)
 	}

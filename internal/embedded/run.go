@@ -172,7 +172,7 @@ func (e *Engine) unfinished(ctx context.Context, after store.Entry) ([]store.Ent
 
 // supervise sweeps: newly overdue keys when the alarm rings, older ones once a tick, and all keys once a minute.
 func (e *Engine) supervise(ctx context.Context) error {
-	ticker := time.NewTicker(max(e.config.Tick, tick))
+	ticker := time.NewTicker(e.config.Tick)
 	defer ticker.Stop()
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
@@ -187,7 +187,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		case <-timer.C:
 		case <-ticker.C:
 			whole = e.sweep(ctx, whole)
-			e.setAlarm(ctx)
+			e.setAlarm(ctx, swept)
 			e.sayHeldBack(ctx, (*quiet.Handler).Say)
 			// The sweep left keys younger than a tick: the alarm has sent those, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
@@ -209,6 +209,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 				at, set = now.Add(brakedFor), true
 			} else {
 				swept = now
+				e.setAlarm(ctx, swept)
 			}
 		}
 		if set {
@@ -217,12 +218,11 @@ func (e *Engine) supervise(ctx context.Context) error {
 	}
 }
 
-// setAlarm sets the alarm to the next key, if that comes before the next tick: an earlier engine may have stored it.
-func (e *Engine) setAlarm(ctx context.Context) {
-	now := time.Now()
-	next, err := e.file.NextDue(ctx)
-	if err == nil && next.After(now) && next.Sub(now) <= 2*tick {
-		e.alarm.at(next)
+// setAlarm sets the alarm to the first key after those that were told of, if it is near. It was not when it was stored,
+// or an earlier engine stored it.
+func (e *Engine) setAlarm(ctx context.Context, swept time.Time) {
+	if next, err := e.file.NextDue(ctx, swept); err == nil {
+		e.alarm.soon(next)
 	}
 }
 

@@ -131,8 +131,8 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 			_, err := s.Due(ctx, 3, now, store.Entry{}, 1)
 			return err
 		}},
-		"next due":            {`DROP INDEX jobs_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx); return err }},
-		"next due, schedules": {`DROP INDEX schedules_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx); return err }},
+		"next due":            {`DROP INDEX jobs_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx, now); return err }},
+		"next due, schedules": {`DROP INDEX schedules_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx, now); return err }},
 		"incarnation": {`DROP TABLE meta`, func(ctx context.Context, s *sqlitestore.Store) error {
 			_, err := s.NextIncarnation(ctx, now)
 			return err

@@ -230,18 +230,19 @@ func (r *Reader) keyed(ctx context.Context, until int64, after store.Entry, limi
 }
 
 const (
-	selectNextDue         = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by IS NOT NULL`
-	selectNextDueSchedule = `SELECT min(complete_by) FROM schedules INDEXED BY schedules_due WHERE complete_by IS NOT NULL`
+	selectNextDue         = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by > ?`
+	selectNextDueSchedule = `SELECT min(complete_by) FROM schedules INDEXED BY schedules_due WHERE complete_by > ?`
 )
 
-// NextDue returns the earliest key of all jobs and schedules; zero when none has one.
-func (r *Reader) NextDue(ctx context.Context) (time.Time, error) {
+// NextDue returns the earliest key of all jobs and schedules after a time; zero when none has one.
+func (r *Reader) NextDue(ctx context.Context, after time.Time) (time.Time, error) {
+	from := after.UnixMilli()
 	job, schedule := make([]driver.Value, 1), make([]driver.Value, 1)
 	err := r.read(ctx, func(c *conn) error {
-		if _, err := c.one(selectNextDue, job); err != nil {
+		if _, err := c.one(selectNextDue, job, from); err != nil {
 			return err
 		}
-		_, err := c.one(selectNextDueSchedule, schedule)
+		_, err := c.one(selectNextDueSchedule, schedule, from)
 		return err
 	})
 	if err != nil {

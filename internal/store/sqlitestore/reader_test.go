@@ -90,7 +90,7 @@ func TestUnfinishedListsWhatHasAKeyInPages(t *testing.T) {
 
 func TestNextDueIsTheEarliestKey(t *testing.T) {
 	s, _ := openFile(t)
-	if got, err := s.NextDue(t.Context()); err != nil || !got.IsZero() {
+	if got, err := s.NextDue(t.Context(), time.Time{}); err != nil || !got.IsZero() {
 		t.Fatalf("in an empty store: got %v, %v; want no time", got, err)
 	}
 	base := domain.Instant(time.Now())
@@ -101,7 +101,7 @@ func TestNextDueIsTheEarliestKey(t *testing.T) {
 	}
 	nextDue := func(want time.Duration) {
 		t.Helper()
-		if got, err := s.NextDue(t.Context()); err != nil || !got.Equal(base.Add(want)) {
+		if got, err := s.NextDue(t.Context(), time.Time{}); err != nil || !got.Equal(base.Add(want)) {
 			t.Fatalf("got %v, %v; want %v", got, err, base.Add(want))
 		}
 	}

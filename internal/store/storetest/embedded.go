@@ -146,13 +146,16 @@ func unfinishedAreListed(w *embeddedWorld) {
 }
 
 func nextIsEarliest(w *embeddedWorld) {
-	if next, err := w.s.NextDue(w.ctx()); err != nil || !next.IsZero() {
+	if next, err := w.s.NextDue(w.ctx(), time.Time{}); err != nil || !next.IsZero() {
 		w.t.Errorf("an empty store: got %v, %v", next, err)
 	}
 	j := w.create("j", time.Time{})
 	w.create("k", time.Time{})
-	if next, err := w.s.NextDue(w.ctx()); err != nil || !next.Equal(j.CompleteBy) {
+	if next, err := w.s.NextDue(w.ctx(), j.CompleteBy.Add(-time.Millisecond)); err != nil || !next.Equal(j.CompleteBy) {
 		w.t.Errorf("got %v, %v, want %v", next, err, j.CompleteBy)
+	}
+	if next, err := w.s.NextDue(w.ctx(), j.CompleteBy); err != nil || !next.IsZero() {
+		w.t.Errorf("after all keys: got %v, %v", next, err)
 	}
 }
 
