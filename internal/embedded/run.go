@@ -91,9 +91,9 @@ func (e *Engine) poller(p localqueue.Poller) func(context.Context) error {
 }
 
 // recover touches every unfinished job, once, so that the attempts that an earlier incarnation dispatched are followed
-// by new ones at once, and not when their deadlines pass. The first are those with the earliest keys: attempts that were
-// under way are due within the hour, and answers of people in days. The others wait here while recoverAhead wait in the
-// queue, so that replies of the first need not. It holds all ids, since keys move while it goes on.
+// by new ones at once, and not when their deadlines pass. The first are those with the earliest keys: attempts that
+// were under way are due within the hour, and answers of people in days. The others wait here while recoverAhead wait
+// in the queue, so that replies of the first need not. It holds all ids, since keys move while it goes on.
 func (e *Engine) recover(ctx context.Context) error {
 	var left []string
 	var last store.Entry

@@ -184,8 +184,8 @@ func (j *Job) Refused(step string, attempt int, now time.Time) {
 }
 
 // Restarted: the embedded engine was started again. What was out is over, may have begun if it was claimed, does not
-// count, and is made again at once. A step that was cut off too often stops the job. Where nothing was out nothing
-// happens.
+// count, and is made again at once. A step that was cut off too often stops the job. A job that has none out
+// stays as it is.
 func (j *Job) Restarted(now time.Time) {
 	j.embedded = true
 	var out []*Side

@@ -51,8 +51,8 @@ func (g *group) dropPages(id string, after, before int) error {
 	return err
 }
 
-// PutDefinition stores a definition and makes it current; see store.Definitions. It is durable, and costs no flush if it
-// was so already, as at nearly every start of an engine.
+// PutDefinition stores a definition and makes it current; see store.Definitions. It is durable, and costs no flush if
+// it was so already, as at nearly every start of an engine.
 func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	err := s.submit(ctx, len(definition), func(g *group) (answer, err error) {
 		if _, err = g.change(`INSERT INTO definitions(hash, body) VALUES(?, ?) ON CONFLICT DO NOTHING`, hash, definition); err != nil {

@@ -30,8 +30,8 @@ const (
 	expiryQuarantined = 256
 )
 
-// shelf is how full the quarantine is. It is counted for the first message after Open, or after a group that failed, and
-// kept from then on: counting 10,000 messages takes as long as writing ten.
+// shelf is how full the quarantine is. It is counted for the first message after Open, or after a group that failed,
+// and kept from then on: counting 10,000 messages takes longer than writing one.
 type shelf struct {
 	counted         bool
 	messages, bytes int64
