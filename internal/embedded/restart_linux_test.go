@@ -110,6 +110,8 @@ func TestARestartBeginsWithWhatWasUnderWay(t *testing.T) {
 	const waiting, most = 3000, 320
 	dir, p := leaveOne(t, false, waiting), &deep{}
 	goOn(t, dir, embedded.Config{WrapQueues: p.wrap})
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !strings.Contains(p.first, `"left"`) || p.most == 0 || p.most > most+10 {
 		t.Errorf("the first event was %s, and at most %d waited; want one of the job left, and at most %d and a few", p.first, p.most, most)
 	}
