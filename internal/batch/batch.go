@@ -28,6 +28,8 @@ const (
 	// window is how many jobs may be under way at once. More would only wait in the queues, where
 	// their startBy runs.
 	window = 4000
+	// headStart is how long the jobs of an earlier run have the processors to themselves, before the file is read.
+	headStart = 200 * time.Millisecond
 )
 
 // Summary counts the jobs of a file by their ends.
@@ -184,6 +186,11 @@ func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compil
 
 // feed submits the lines of the file for which there is no job, if all lines are right.
 func (r *Run) feed(ctx context.Context, e *embedded.Engine, c *workflowfile.Compiled) error {
+	select {
+	case <-e.Recovered():
+	case <-time.After(headStart):
+	case <-ctx.Done():
+	}
 	lines, err := r.inputs.within(ctx)
 	if err == nil {
 		r.track(lines)

@@ -175,6 +175,9 @@ type Engine struct {
 	progressed atomic.Bool
 	// recovered says that recovery has touched every job that was overdue at Open.
 	recovered atomic.Bool
+	// touched is closed when it has touched all jobs.
+	touched    chan struct{}
+	allTouched func()
 
 	mu sync.Mutex
 	// defined are the hashes of the defined workflows, by name; agentsOf the agents that they use.
@@ -189,7 +192,8 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
 	}
 	e := &Engine{config: c.withDefaults(), opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
-	e.alarm = newAlarm(2 * e.config.Tick)
+	e.alarm, e.touched = newAlarm(2*e.config.Tick), make(chan struct{})
+	e.allTouched = sync.OnceFunc(func() { close(e.touched) })
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}

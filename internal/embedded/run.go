@@ -124,8 +124,12 @@ func (e *Engine) recover(ctx context.Context) error {
 			return nil
 		}
 	}
+	e.allTouched()
 	return nil
 }
+
+// Recovered returns a channel that is closed when a Run has told all jobs of earlier runs to go on.
+func (e *Engine) Recovered() <-chan struct{} { return e.touched }
 
 // recoverable is how many jobs recovery may touch now.
 func (e *Engine) recoverable(ctx context.Context) int {
