@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million collector screenshots scale soak soak-real bench bench-since bench-peers bench-tables kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
+.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million restart heap collector screenshots scale soak soak-real bench bench-since bench-peers bench-tables kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,13 @@ e2e: ## Deploy with sam to MiniStack, and send orders through the functions ther
 
 page-million: ## Time each view of the page in a file with a million jobs, which is made once, in .build/
 	@go test -run NONE -bench Million -benchtime 100x -timeout 30m ./lab/pagesoak
+
+restart: ## Time when a killed run is at work again, by the lines of its file, and an engine on a file with a million jobs
+	@go test -run NONE -bench RunAgain -benchtime 7x ./lab/e2e
+	@go test -run NONE -bench Restart -benchtime 5x -timeout 30m ./lab/pagesoak
+
+heap: ## Measure the memory of an engine after 10,000 and after 100,000 jobs that have ended
+	@go test -run NONE -bench 'Heap$$' -benchtime 1x -timeout 30m ./internal/embedded
 
 collector: ## See the trace of a job whole in a collector for OpenTelemetry; needs Python
 	@go run ./lab/e2e/aws -collector go test -tags collector -count=1 -timeout 5m -v ./lab/e2e/collector

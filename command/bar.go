@@ -54,6 +54,14 @@ func (b bar) ended(n int) {
 	}
 }
 
+// endedOf is ended, once it is known of how many.
+func (b bar) endedOf(n, total int) {
+	if b.bar != nil && b.bar.GetMax() != total {
+		b.bar.ChangeMax(total)
+	}
+	b.ended(n)
+}
+
 // over draws how far a reader was read. One that can be read again begins anew then, and can here, too.
 func (b bar) over(from io.Reader) io.Reader {
 	if b.bar == nil {

@@ -38,10 +38,12 @@ number and its content. With --data everything is kept in that folder: killed an
 on where it was cut off and repeats no job that ended. Without --data no job outlives the process.
 A job deleted by --retention counts as new when its line comes again.
 
+The whole file is checked before its first line is submitted. Jobs that a run before left under way go on meanwhile.
+
 At its end it says how many jobs ended how, and why; --json prints one object: {"jobs":N,"processed":N,
 "undone":N,"cancelled":N,"error":N,"seconds":S}, and undoneIds, cancelledIds and errorIds where there are any.
 
-Exit status: 0 all jobs are Processed; 1 bad usage or input, no job was started; 2 some job ended
+Exit status: 0 all jobs are Processed; 1 bad usage or input, no line was submitted; 2 some job ended
 otherwise; 3 it was interrupted or failed, 130 it was interrupted twice and ended at once; after either
 it goes on when run again with the same --data.`,
 		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
@@ -69,10 +71,11 @@ it goes on when run again with the same --data.`,
 // run returns nil when all jobs are Processed, and an error with an exit code otherwise.
 func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (err error) {
 	ctx := cmd.Context()
-	compiled, lines, err := readAll(cmd, workflow, o, agents)
+	compiled, inputs, err := o.prepare(cmd.InOrStdin(), workflow, agents)
 	if err != nil {
 		return exit(codeUsage, err)
 	}
+	defer inputs.Close()
 	warn(cmd.ErrOrStderr(), compiled)
 	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
@@ -82,8 +85,8 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelError, o.verbose)
 	// What libraries log goes the same way: Go's HTTP client tells of every stray answer.
 	slog.SetDefault(logger)
-	bar := newBar(ctx, cmd.ErrOrStderr(), len(lines))
-	r := batch.New(lines, bar.ended)
+	bar := newBar(ctx, cmd.ErrOrStderr(), 0)
+	r := batch.New(inputs, bar.endedOf)
 	engine, err := embedded.Open(ctx, embedded.Config{
 		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Saved: r.Saved,
 		Logger: logger, Notifier: untold{},
@@ -92,14 +95,14 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 		return exit(codeUsage, err)
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	if err := r.Check(ctx, engine, o.input, compiled); err != nil {
-		return exit(codeUsage, err)
-	}
 	if err := engine.Define(ctx, compiled); err != nil {
 		return exit(codeUsage, err)
 	}
 	summary, err := r.Do(ctx, engine, compiled)
 	bar.close()
+	if wrong := new(batch.InputError); errors.As(err, &wrong) {
+		return exit(codeUsage, err)
+	}
 	if err != nil {
 		return exit(codeFailed, stopped(err, summary, o))
 	}
@@ -112,24 +115,29 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	return nil
 }
 
-// readAll reads the workflow and the lines, and returns everything that is wrong with either.
-func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (*workflowfile.Compiled, []batch.Line, error) {
+// prepare reads the workflow and opens the file of inputs, which is read when the engine works. If the workflow is
+// wrong, it reads the file, too, and returns everything that is wrong with either.
+func (o runOptions) prepare(stdin io.Reader, workflow string, agents []agent.Handler) (*workflowfile.Compiled, *batch.Inputs, error) {
 	source, err := os.ReadFile(workflow)
 	if err != nil {
 		return nil, nil, err
 	}
-	compiled, err := workflowfile.Parse(workflow, source, workflowfile.WithAgents(agents...))
-	input, name := cmd.InOrStdin(), "stdin"
+	compiled, wrong := workflowfile.Parse(workflow, source, workflowfile.WithAgents(agents...))
+	file, name := io.NopCloser(stdin), stdinName
 	if o.input != "-" {
-		file, openErr := os.Open(o.input)
-		if openErr != nil {
-			return nil, nil, errors.Join(err, openErr)
+		if file, err = os.Open(o.input); err != nil {
+			return nil, nil, errors.Join(wrong, err)
 		}
-		defer file.Close()
-		input, name = file, o.input
+		name = o.input
 	}
-	lines, inputErr := batch.ReadInputs(name, input, o.id)
-	return compiled, lines, errors.Join(err, inputErr)
+	inputs, err := batch.NewInputs(name, file, o.id)
+	if err == nil && wrong != nil {
+		_, err = inputs.Lines()
+	}
+	if err = errors.Join(wrong, err); err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return compiled, inputs, nil
 }
 
 // untold leaves it to the summary to name the jobs in Error, since the user of run reads that.

@@ -24,6 +24,9 @@ func stopped(err error, s batch.Summary, o runOptions) error {
 	if !errors.Is(err, context.Canceled) {
 		why = ": " + err.Error()
 	}
+	if s.Jobs == 0 {
+		return fmt.Errorf("stopped%s\nThe input was not read to its end: no line was submitted.", why)
+	}
 	next := "No job was kept; with --data FOLDER a run can be gone on with."
 	if o.data != "" {
 		next = fmt.Sprintf("The same command goes on with them: everything is kept in %s.", o.data)

@@ -28,6 +28,8 @@ const (
 	// window is how many jobs may be under way at once. More would only wait in the queues, where
 	// their startBy runs.
 	window = 4000
+	// headStart is how long the jobs of an earlier run have the processors to themselves, before the file is read.
+	headStart = 200 * time.Millisecond
 )
 
 // Summary counts the jobs of a file by their ends.
@@ -61,18 +63,25 @@ type Reason struct {
 // Ended is how many jobs are at an end, or wait for a person.
 func (s Summary) Ended() int { return s.Processed + s.Undone + s.Cancelled + s.Error }
 
-// Run is a file on its way through a workflow. Make it with New, hand its Saved to the engine, then
-// call Check and Do.
-type Run struct {
-	lines    []Line
-	progress func(ended int)
+// InputError is the reason for which none of the lines of a file was submitted.
+type InputError struct{ Err error }
 
-	mu    sync.Mutex
-	jobs  map[string]*tracked
-	count map[makegood.ProcessState]int
-	ended int
-	done  chan struct{}
-	slots chan struct{}
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// Run is a file on its way through a workflow. Make it with New, hand its Saved to the engine, then call Do.
+type Run struct {
+	inputs   *Inputs
+	progress func(ended, jobs int)
+
+	mu   sync.Mutex
+	jobs map[string]*tracked
+	// checked: all lines are right, so there are no jobs besides those in jobs.
+	checked bool
+	count   map[makegood.ProcessState]int
+	ended   int
+	done    chan struct{}
+	slots   chan struct{}
 }
 
 // tracked is the state of a job of the file.
@@ -84,20 +93,12 @@ type tracked struct {
 	slot bool
 }
 
-// New makes a run of lines with different ids. progress, if set, is told how many jobs have ended.
-func New(lines []Line, progress func(ended int)) *Run {
-	r := &Run{
-		lines: lines, progress: progress, jobs: make(map[string]*tracked, len(lines)),
-		count: make(map[makegood.ProcessState]int), done: make(chan struct{}),
-		slots: make(chan struct{}, window),
+// New makes a run of a file. progress, if set, is told how many of its jobs have ended.
+func New(inputs *Inputs, progress func(ended, jobs int)) *Run {
+	return &Run{
+		inputs: inputs, progress: progress, jobs: map[string]*tracked{},
+		count: map[makegood.ProcessState]int{}, done: make(chan struct{}), slots: make(chan struct{}, window),
 	}
-	for _, l := range lines {
-		r.jobs[l.ID] = &tracked{}
-	}
-	if len(lines) == 0 {
-		close(r.done)
-	}
-	return r
 }
 
 // Saved is to see every job that the engine saves.
@@ -127,9 +128,14 @@ func (r *Run) Saved(j job.Job) {
 	}
 	r.ended++
 	if r.progress != nil {
-		r.progress(r.ended)
+		r.progress(r.ended, len(r.jobs))
 	}
-	if r.ended == len(r.jobs) {
+	r.closeDone()
+}
+
+// closeDone closes done if every job of the file is at an end. The caller holds mu.
+func (r *Run) closeDone() {
+	if r.checked && r.ended == len(r.jobs) {
 		close(r.done)
 	}
 }
@@ -137,46 +143,21 @@ func (r *Run) Saved(j job.Job) {
 // atEnd: the job does not move on by itself.
 func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.JobError }
 
-// Check refuses a file with a line that is in the engine's store with other content, naming up to twenty. No line was
-// submitted then.
-func (r *Run) Check(ctx context.Context, e *embedded.Engine, file string, c *workflowfile.Compiled) error {
-	var problems []error
-	for _, l := range r.lines {
-		j, err := e.Job(ctx, l.ID)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			continue
-		case err != nil && !errors.Is(err, store.ErrDamaged):
-			return fmt.Errorf("look up job %s: %w", l.ID, err)
-		}
-		hash, err := scheduler.ContentHash(c.Workflow.Name, l.Input)
-		if err != nil {
-			return fmt.Errorf("%s:%d: %w", file, l.Number, err)
-		}
-		if j.InputHash != "" && j.InputHash != hash {
-			mismatch := &scheduler.MismatchError{Job: l.ID, Have: j.InputHash, Got: hash}
-			problems = append(problems, fmt.Errorf("%s:%d: %w", file, l.Number, mismatch))
-		}
-		if len(problems) == 20 {
-			break
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// Do runs the engine, submits every line, and waits until every job is at an end. When ctx ends, it
-// stops and returns its error, with what there is by then; the rest goes on when it is run again.
+// Do lets the engine work, submits every line, and waits until every job is at an end. The file is read and checked
+// while the engine works on the jobs that it has, so a run that was killed goes on at once, however long the file is.
+// After an *InputError no line was submitted. When ctx ends, Do stops and returns its error, with what there is by
+// then; the rest goes on when it is run again.
 func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compiled) (Summary, error) {
 	started := time.Now()
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	engine := make(chan error, 1)
 	go func() { engine <- e.Run(running) }()
-	submitted := make(chan error, 1)
-	go func() { submitted <- r.submit(running, e, c.Hash) }()
+	fed := make(chan error, 1)
+	go func() { fed <- r.feed(running, e, c) }()
 
 	var err error
-	waiting := submitted
+	waiting := fed
 	for live := true; live; {
 		select {
 		case <-r.done:
@@ -203,13 +184,75 @@ func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compil
 	return r.summary(time.Since(started)), err
 }
 
-// submit submits every line, in order, with at most window under way at a time.
-func (r *Run) submit(ctx context.Context, e *embedded.Engine, definition string) error {
+// feed submits the lines of the file for which there is no job, if all lines are right.
+func (r *Run) feed(ctx context.Context, e *embedded.Engine, c *workflowfile.Compiled) error {
+	select {
+	case <-e.Recovered():
+	case <-time.After(headStart):
+	case <-ctx.Done():
+	}
+	lines, err := r.inputs.within(ctx)
+	if err == nil {
+		r.track(lines)
+		lines, err = r.check(ctx, e, lines, c.Workflow.Name)
+	}
+	if err != nil {
+		return &InputError{err}
+	}
+	r.mu.Lock()
+	r.checked = true
+	r.closeDone()
+	r.mu.Unlock()
+	return r.submit(ctx, e, lines, c.Hash)
+}
+
+// track waits for the ends of the jobs of lines.
+func (r *Run) track(lines []Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range lines {
+		r.jobs[l.ID] = &tracked{}
+	}
+}
+
+// check returns the lines whose jobs are not at an end in the engine's store. It refuses a file with a line that is in
+// the store with other content, naming up to MaxErrors.
+func (r *Run) check(ctx context.Context, e *embedded.Engine, lines []Line, workflow string) (left []Line, _ error) {
+	var problems []error
+	for _, l := range lines {
+		j, err := e.Job(ctx, l.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			left = append(left, l)
+			continue
+		case err != nil && !errors.Is(err, store.ErrDamaged):
+			return nil, fmt.Errorf("look up job %s: %w", l.ID, err)
+		}
+		hash, err := scheduler.ContentHash(workflow, l.Input)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", r.inputs.name, l.Number, err)
+		}
+		if j.InputHash != "" && j.InputHash != hash {
+			mismatch := &scheduler.MismatchError{Job: l.ID, Have: j.InputHash, Got: hash}
+			problems = append(problems, fmt.Errorf("%s:%d: %w", r.inputs.name, l.Number, mismatch))
+		}
+		if len(problems) == MaxErrors {
+			break
+		}
+		if r.Saved(j); !atEnd(j.ProcessState) {
+			left = append(left, l)
+		}
+	}
+	return left, errors.Join(problems...)
+}
+
+// submit submits lines, in order, with at most window under way at a time. A job that is there is answered as it is.
+func (r *Run) submit(ctx context.Context, e *embedded.Engine, left []Line, definition string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lines := make(chan Line)
 	var wg sync.WaitGroup
-	for range min(submitters, len(r.lines)) {
+	for range min(submitters, len(left)) {
 		wg.Go(func() {
 			for l := range lines {
 				j, _, err := e.Submit(ctx, scheduler.Submission{ID: l.ID, Definition: definition, Input: l.Input})
@@ -222,7 +265,7 @@ func (r *Run) submit(ctx context.Context, e *embedded.Engine, definition string)
 		})
 	}
 feed:
-	for _, l := range r.lines {
+	for _, l := range left {
 		select {
 		case r.slots <- struct{}{}:
 			r.hold(l.ID)

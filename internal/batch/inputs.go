@@ -55,22 +55,39 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ReadInputs reads the file of inputs of makegood run: one JSON value a line, each the input of one job, with an id for
-// each. A file is either right or refused as a whole. The name is used in errors only. Blank lines are skipped, and so
-// is a line that says the same as one before it under the same id. idExpression is jq that gives a line's id, a text or
-// a number, or null for none; empty: .id of the line. Errors in lines are an *Errors, and then no line is given; any
-// other error is that of reading. All lines are held in memory.
-func ReadInputs(name string, from io.Reader, idExpression string) ([]Line, error) {
-	r := reader{file: name, ids: map[string]int{}}
-	if idExpression != "" {
-		var err error
-		if r.id, err = jq.Compile(idExpression); err != nil {
-			return nil, fmt.Errorf("--id %s: %w", idExpression, err)
-		}
+// Inputs are the file of inputs of makegood run: one JSON value a line, each the input of one job, with an id for each.
+type Inputs struct {
+	name string
+	from io.ReadCloser
+	// id returns a line's id; nil: .id.
+	id *jq.Program
+}
+
+// Close closes the file.
+func (in *Inputs) Close() error { return in.from.Close() }
+
+// NewInputs returns the inputs of a file that is not read yet. The name is used in errors only. idExpression is jq that
+// gives a line's id, a text or a number, or null for none; empty: .id of the line.
+func NewInputs(name string, from io.ReadCloser, idExpression string) (*Inputs, error) {
+	in := &Inputs{name: name, from: from}
+	if idExpression == "" {
+		return in, nil
 	}
-	for text, err := range Texts(from, makegood.MaxPayloadBytes) {
+	var err error
+	if in.id, err = jq.Compile(idExpression); err != nil {
+		return nil, fmt.Errorf("--id %s: %w", idExpression, err)
+	}
+	return in, nil
+}
+
+// Lines reads the file, once. It is either right or refused as a whole. Blank lines are skipped, and so is a line that
+// says the same as one before it under the same id. Errors in lines are an *Errors, and then no line is given; any
+// other error is that of reading. All lines are held in memory.
+func (in *Inputs) Lines() ([]Line, error) {
+	r := reader{file: in.name, id: in.id, ids: map[string]int{}}
+	for text, err := range Texts(in.from, makegood.MaxPayloadBytes) {
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
+			return nil, fmt.Errorf("read %s: %w", in.name, err)
 		}
 		r.line(text)
 	}
@@ -78,6 +95,25 @@ func ReadInputs(name string, from io.Reader, idExpression string) ([]Line, error
 		return nil, &r.errors
 	}
 	return r.lines, nil
+}
+
+// within is Lines, until ctx ends: a pipe may stay open, and the goroutine that reads it stays behind then.
+func (in *Inputs) within(ctx context.Context) ([]Line, error) {
+	type result struct {
+		lines []Line
+		err   error
+	}
+	read := make(chan result, 1)
+	go func() {
+		lines, err := in.Lines()
+		read <- result{lines, err}
+	}()
+	select {
+	case r := <-read:
+		return r.lines, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // mark is what some programs begin a file with, to say that it is UTF-8.

@@ -31,13 +31,21 @@ func TestFilesGiveTheTextBesideThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines, err := ReadInputs(filepath.Base(file), bytes.NewReader(source), "")
+			lines, err := readInputs(filepath.Base(file), bytes.NewReader(source), "")
 			if isBad := strings.HasPrefix(file, "testdata/bad"); (err != nil) != isBad {
 				t.Errorf("error %v, want one: %t", err, isBad)
 			}
 			compare(t, strings.TrimSuffix(file, ".jsonl")+".txt", describe(lines, err))
 		})
 	}
+}
+
+func readInputs(name string, from io.Reader, id string) ([]Line, error) {
+	in, err := NewInputs(name, io.NopCloser(from), id)
+	if err != nil {
+		return nil, err
+	}
+	return in.Lines()
 }
 
 func describe(lines []Line, err error) string {
@@ -85,7 +93,7 @@ func TestIDExpressionGivesTheIDs(t *testing.T) {
 		{`now`, "--id now: now is refused: it reads the clock"},
 		{`$ENV.HOME`, "--id $ENV.HOME: $ENV is refused: it reads the environment"},
 	} {
-		lines, err := ReadInputs("in", strings.NewReader(file), c.id)
+		lines, err := readInputs("in", strings.NewReader(file), c.id)
 		var ids []string
 		for _, l := range lines {
 			ids = append(ids, l.ID)
@@ -111,7 +119,7 @@ func TestALineMayBeAsLargeAsAJobsInput(t *testing.T) {
 		{strings.Replace(largest, "xx", "xxx", 1), false},
 		{strings.Repeat("x", 3<<20), false},
 	} {
-		lines, err := ReadInputs("in", strings.NewReader(c.file), "")
+		lines, err := readInputs("in", strings.NewReader(c.file), "")
 		if (err == nil) != c.ok || len(lines) != 1 && c.ok {
 			t.Errorf("a line of %d bytes: %d lines, %v; want it taken: %t", len(c.file), len(lines), err, c.ok)
 		}
@@ -120,7 +128,7 @@ func TestALineMayBeAsLargeAsAJobsInput(t *testing.T) {
 
 func TestAFileThatCannotBeReadToItsEndGivesNoLines(t *testing.T) {
 	torn := io.MultiReader(strings.NewReader(`{"id":"a"}`+"\n"), iotest.ErrReader(os.ErrDeadlineExceeded))
-	lines, err := ReadInputs("in", torn, "")
+	lines, err := readInputs("in", torn, "")
 	if lines != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Read = %v, %v; want no lines and the error of reading", lines, err)
 	}
@@ -133,7 +141,7 @@ func TestAHundredThousandLinesAreReadFast(t *testing.T) {
 		fmt.Fprintf(&file, `{"id":"order-%d","sku":"apple","quantity":%d,"customer":{"name":"Ann","email":"ann@example.com"}}`+"\n", i, i%10)
 	}
 	start := time.Now()
-	lines, err := ReadInputs("in", &file, "")
+	lines, err := readInputs("in", &file, "")
 	if took := time.Since(start); len(lines) != 100_000 || err != nil || took > 20*time.Second {
 		t.Errorf("%d lines, %v, in %s; want 100000 in less than 20s", len(lines), err, took)
 	}
@@ -144,7 +152,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, file string) {
-		lines, err := ReadInputs("in", strings.NewReader(file), "")
+		lines, err := readInputs("in", strings.NewReader(file), "")
 		if err != nil {
 			return
 		}

@@ -12,6 +12,9 @@ const grain = 10 * time.Millisecond
 // alarm rings at the times that were set, so that the Supervisor need not look before a key is due. It may ring for
 // keys that have moved since; the look is then in vain.
 type alarm struct {
+	// ahead is how far ahead keys of jobs are set when they are stored, so that those of jobs that ended long before are
+	// not kept. Later keys are set when the time has come nearer.
+	ahead time.Duration
 	mu    sync.Mutex
 	times timeHeap
 	set   map[int64]bool
@@ -19,8 +22,8 @@ type alarm struct {
 	sooner chan struct{}
 }
 
-func newAlarm() *alarm {
-	return &alarm{set: make(map[int64]bool), sooner: make(chan struct{}, 1)}
+func newAlarm(ahead time.Duration) *alarm {
+	return &alarm{ahead: ahead, set: make(map[int64]bool), sooner: make(chan struct{}, 1)}
 }
 
 // at sets the alarm to a time; zero sets no alarm.
@@ -41,6 +44,13 @@ func (a *alarm) at(t time.Time) {
 		case a.sooner <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// soon sets the alarm to a time that is near.
+func (a *alarm) soon(t time.Time) {
+	if time.Until(t) <= a.ahead {
+		a.at(t)
 	}
 }
 

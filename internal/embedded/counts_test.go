@@ -69,6 +69,12 @@ func (m *meter) count(what string) {
 	m.asked[what]++
 }
 
+func (m *meter) loads() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked["Load"]
+}
+
 // take returns the counts so far, but for those of looking whether there is something to do, and begins
 // anew.
 func (m *meter) take() map[string]int {

@@ -173,6 +173,11 @@ type Engine struct {
 	// opened is the time of Open; progressed says that work was done since, and that this is stored.
 	opened     time.Time
 	progressed atomic.Bool
+	// recovered says that recovery has touched every job that was overdue at Open.
+	recovered atomic.Bool
+	// touched is closed when it has touched all jobs.
+	touched    chan struct{}
+	allTouched func()
 
 	mu sync.Mutex
 	// defined are the hashes of the defined workflows, by name; agentsOf the agents that they use.
@@ -186,7 +191,9 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	if c.Retention != 0 && c.Retention < MinRetention {
 		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
 	}
-	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
+	e := &Engine{config: c.withDefaults(), opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
+	e.alarm, e.touched = newAlarm(2*e.config.Tick), make(chan struct{})
+	e.allTouched = sync.OnceFunc(func() { close(e.touched) })
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -219,6 +226,7 @@ func (c Config) withDefaults() Config {
 	if c.OpenStore == nil {
 		c.OpenStore = openSQLite
 	}
+	c.Tick = max(c.Tick, tick)
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
 	}
@@ -307,7 +315,7 @@ func (e *Engine) wire(run store.Incarnation) {
 }
 
 func (e *Engine) saved(j job.Job) {
-	e.alarm.at(j.CompleteBy)
+	e.alarm.soon(j.CompleteBy)
 	e.noteProgress()
 	if e.config.Saved != nil {
 		e.config.Saved(j)

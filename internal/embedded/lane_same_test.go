@@ -171,6 +171,11 @@ func TestWhatComesWhileAnInlineAttemptRuns(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					d := newDoor()
 					r := troupe{script: map[string]work{"charge": d.wait, "bad": once(agent.Final(errors.New("no")))}}
+					fails := r.script["bad"]
+					r.script["bad"] = func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+						time.Sleep(time.Second) // Else it may stop the job before the step beside it has begun.
+						return fails(ctx, task)
+					}
 					play := &trial{world: open(t, embedded.Config{Agents: r.agents("a")}), door: d, inline: inline}
 					def := play.define("name: pay\n" + strings.ReplaceAll(c.yaml, "INLINE", inline))
 					synctest.Wait()

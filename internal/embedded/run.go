@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
@@ -18,8 +19,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// recoverPage is how many unfinished jobs are read at a time at start.
-const recoverPage = 1000
+const (
+	// recoverPage is how many unfinished jobs are read at a time at start.
+	recoverPage = 1000
+	// recoverAhead is how many events wait before recovery sends no more: what all workers take, and as many again.
+	recoverAhead = 2 * defaultEventWorkers * limits.MaxBatch
+)
 
 // Run lets the engine work until ctx ends or Close is called, and returns when everything has stopped. Attempts that
 // run then are over; the next incarnation makes their successors. It returns an error if a part cannot work: a store
@@ -85,44 +90,83 @@ func (e *Engine) poller(p localqueue.Poller) func(context.Context) error {
 	return p.Run
 }
 
-// recover touches every unfinished job, so that the attempts that an earlier incarnation dispatched
-// are followed by new ones at once, and not when their deadlines pass.
+// recover touches every unfinished job, once, so that the attempts that an earlier incarnation dispatched are followed
+// by new ones at once, and not when their deadlines pass. The first are those with the earliest keys: attempts that
+// were under way are due within the hour, and answers of people in days. The others wait here while recoverAhead wait
+// in the queue, so that replies of the first need not. It holds all ids, since keys move while it goes on.
 func (e *Engine) recover(ctx context.Context) error {
-	after := ""
-	for {
-		ids, err := e.unfinished(ctx, after)
-		if err != nil {
-			return fmt.Errorf("list unfinished jobs: %w", err)
-		}
-		messages := make([]queue.Message, len(ids))
-		for i, id := range ids {
-			// A deadline without a key moves no state by itself: the first event for the job finds it interrupted.
-			body, err := wire.EncodeEvent(id, job.DeadlinePassed{})
+	var left []string
+	var last store.Entry
+	overdue := 0 // of left
+	for more := true; more || len(left) > 0; {
+		if more {
+			page, err := e.unfinished(ctx, last)
 			if err != nil {
-				return err
+				return fmt.Errorf("list unfinished jobs: %w", err)
 			}
-			messages[i] = queue.Message{Body: body, Group: id}
-		}
-		for _, err := range e.queues.Send(ctx, eventsQueue, messages...) {
-			if err != nil {
-				// The job is in the index: the Supervisor comes to it.
-				e.config.Logger.WarnContext(ctx, "recovery of a job waits for the Supervisor", "error", err)
+			for _, last = range page {
+				left = append(left, last.Job)
+				if !last.CompleteBy.After(e.opened) {
+					overdue++
+				}
 			}
+			more = len(page) == recoverPage
 		}
-		if len(ids) < recoverPage {
+		n := min(len(left), e.recoverable(ctx))
+		if err := e.touch(ctx, left[:n]); err != nil {
+			return err
+		}
+		left, overdue = left[n:], overdue-n
+		if overdue <= 0 && (!more || last.CompleteBy.After(e.opened)) {
+			e.recovered.Store(true)
+		}
+		if n == 0 && !more && pause.For(ctx, brakedFor) != nil {
 			return nil
 		}
-		after = ids[len(ids)-1]
 	}
+	e.allTouched()
+	return nil
+}
+
+// Recovered returns a channel that is closed when a Run has told all jobs of earlier runs to go on.
+func (e *Engine) Recovered() <-chan struct{} { return e.touched }
+
+// recoverable is how many jobs recovery may touch now.
+func (e *Engine) recoverable(ctx context.Context) int {
+	depth, err := e.queues.Depth(ctx, eventsQueue)
+	if err != nil {
+		return recoverAhead
+	}
+	return max(0, recoverAhead-depth.Waiting)
+}
+
+// touch sends each job a deadline without a key. That moves no state by itself: the first event for a job finds it
+// interrupted.
+func (e *Engine) touch(ctx context.Context, ids []string) error {
+	messages := make([]queue.Message, len(ids))
+	for i, id := range ids {
+		body, err := wire.EncodeEvent(id, job.DeadlinePassed{})
+		if err != nil {
+			return err
+		}
+		messages[i] = queue.Message{Body: body, Group: id}
+	}
+	for _, err := range e.queues.Send(ctx, eventsQueue, messages...) {
+		if err != nil {
+			// The job is in the index: the Supervisor comes to it.
+			e.config.Logger.WarnContext(ctx, "recovery of a job waits for the Supervisor", "error", err)
+		}
+	}
+	return nil
 }
 
 // unfinished reads a page of unfinished jobs. While the disk is full it waits for room, like all other parts; the
 // loss of the store ends the engine elsewhere.
-func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error) {
+func (e *Engine) unfinished(ctx context.Context, after store.Entry) ([]store.Entry, error) {
 	for {
-		ids, err := e.file.Unfinished(ctx, after, recoverPage)
+		page, err := e.file.Unfinished(ctx, after, recoverPage)
 		if !errors.Is(err, store.ErrFailed) {
-			return ids, err
+			return page, err
 		}
 		if pause.For(ctx, tick) != nil {
 			return nil, nil
@@ -132,7 +176,7 @@ func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error)
 
 // supervise sweeps: newly overdue keys when the alarm rings, older ones once a tick, and all keys once a minute.
 func (e *Engine) supervise(ctx context.Context) error {
-	ticker := time.NewTicker(max(e.config.Tick, tick))
+	ticker := time.NewTicker(e.config.Tick)
 	defer ticker.Stop()
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
@@ -147,7 +191,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		case <-timer.C:
 		case <-ticker.C:
 			whole = e.sweep(ctx, whole)
-			e.setAlarm(ctx)
+			e.setAlarm(ctx, swept)
 			e.sayHeldBack(ctx, (*quiet.Handler).Say)
 			// The sweep left keys younger than a tick: the alarm has sent those, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
@@ -169,6 +213,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 				at, set = now.Add(brakedFor), true
 			} else {
 				swept = now
+				e.setAlarm(ctx, swept)
 			}
 		}
 		if set {
@@ -177,18 +222,20 @@ func (e *Engine) supervise(ctx context.Context) error {
 	}
 }
 
-// setAlarm sets the alarm to the next key, if that comes before the next tick: an earlier engine may have stored it.
-func (e *Engine) setAlarm(ctx context.Context) {
-	now := time.Now()
-	next, err := e.file.NextDue(ctx)
-	if err == nil && next.After(now) && next.Sub(now) <= 2*tick {
-		e.alarm.at(next)
+// setAlarm sets the alarm to the first key after those that were told of, if it is near. It was not when it was stored,
+// or an earlier engine stored it.
+func (e *Engine) setAlarm(ctx context.Context, swept time.Time) {
+	if next, err := e.file.NextDue(ctx, swept); err == nil {
+		e.alarm.soon(next)
 	}
 }
 
 // sweep looks at overdue keys, at all if the last whole sweep was long ago, and returns the time of the last whole
 // sweep.
 func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
+	if !e.recovered.Load() {
+		return whole // Recovery tells of the same jobs.
+	}
 	if depth, err := e.queues.Depth(ctx, eventsQueue); err == nil && depth.Waiting > retoldBelow {
 		// The earlier events are still in the queue, which is in this process: repeating them would only make it longer.
 		return whole

@@ -14,13 +14,18 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 	if t.job.Incarnation >= e.Incarnation || t.job.ProcessState.Finished() {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("run %d is known to the job", e.Incarnation)}
 	}
-	t.job.Incarnation = e.Incarnation
+	// Jobs that wait need no save at a start, and they may be many.
+	verdict := Verdict{Kind: Duplicate, Reason: "no attempt was under way"}
 	for i := range t.job.Steps {
 		if at, ok := t.out(i); ok {
+			verdict = Verdict{Kind: Applied}
 			t.interrupt(at, e.Clean)
 		}
 	}
-	return Verdict{Kind: Applied}
+	if verdict.Kind == Applied {
+		t.job.Incarnation = e.Incarnation
+	}
+	return verdict
 }
 
 // interrupt is no failure: the attempt is not counted against those granted, and the next is made at once. But a step

@@ -55,10 +55,10 @@ type Incarnations interface {
 
 // Upkeep has the requests of an engine that are not about one job.
 type Upkeep interface {
-	// Unfinished returns the ids, in their order, of at most limit jobs that are at no end, after an id.
-	Unfinished(ctx context.Context, after string, limit int) ([]string, error)
-	// NextDue returns the earliest key of the index; zero: it is empty.
-	NextDue(ctx context.Context) (time.Time, error)
+	// Unfinished returns at most limit jobs that are at no end, after an entry, in the order of their keys, as Due does.
+	Unfinished(ctx context.Context, after Entry, limit int) ([]Entry, error)
+	// NextDue returns the earliest key of a job or a schedule after a time; zero: there is none.
+	NextDue(ctx context.Context, after time.Time) (time.Time, error)
 	// Each calls f with every job, in bounded memory, until f returns an error.
 	Each(ctx context.Context, f func(job.Job) error) error
 	// MendDefinition puts a definition in the place of the text that is stored under its hash, if that differs, and

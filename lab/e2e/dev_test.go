@@ -29,7 +29,7 @@ import (
 
 // devServer is makegood dev as a process.
 type devServer struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	url    string
 	stderr *bytes.Buffer
@@ -80,7 +80,7 @@ func (d *devServer) verb(stdin string, args ...string) (code int, stdout, stderr
 	return runProgram(d.t, stdin, append(args, "--addr", d.url)...)
 }
 
-func runProgram(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+func runProgram(t testing.TB, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	var out, errs bytes.Buffer

@@ -52,13 +52,13 @@ func build(m *testing.M) int {
 
 // shop is an open shop, and the files of a run against it.
 type shop struct {
-	t       *testing.T
+	t       testing.TB
 	open    *services.Server
 	dir     string
 	program string // the makegood command
 }
 
-func openShop(t *testing.T, o services.Options) *shop {
+func openShop(t testing.TB, o services.Options) *shop {
 	t.Helper()
 	open, err := services.Start("127.0.0.1:0", o)
 	if err != nil {

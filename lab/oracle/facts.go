@@ -184,20 +184,25 @@ func (j *Job) Refused(step string, attempt int, now time.Time) {
 }
 
 // Restarted: the embedded engine was started again. What was out is over, may have begun if it was claimed, does not
-// count, and is made again at once. A step that was cut off too often stops the job.
+// count, and is made again at once. A step that was cut off too often stops the job. A job that has none out
+// stays as it is.
 func (j *Job) Restarted(now time.Time) {
 	j.embedded = true
-	if j.State.Finished() {
+	var out []*Side
+	for _, s := range j.Steps {
+		for _, side := range []*Side{&s.Forward, &s.Undo} {
+			if side.Phase == Out {
+				out = append(out, side)
+			}
+		}
+	}
+	if j.State.Finished() || len(out) == 0 {
 		return
 	}
 	j.tell(func() {
 		j.heeded()
-		for _, s := range j.Steps {
-			for _, side := range []*Side{&s.Forward, &s.Undo} {
-				if side.Phase == Out {
-					j.interrupt(side, now)
-				}
-			}
+		for _, side := range out {
+			j.interrupt(side, now)
 		}
 		j.settle(now)
 	})

@@ -38,8 +38,8 @@ func MakeMillion(b testing.TB, dir string) {
 	}
 }
 
-// OpenMillion opens an engine with the workflows of the file, and more.
-func OpenMillion(b testing.TB, dir string, more ...string) *engine.Engine {
+// OpenMillion opens an engine with the workflows and agents of the file, and more.
+func OpenMillion(b testing.TB, dir string, more []string, agents ...agent.Handler) *engine.Engine {
 	b.Helper()
 	files := fstest.MapFS{}
 	for n, text := range more {
@@ -55,7 +55,7 @@ steps:
   - {name: ship, agent: shop-%d, action: ship, with: "${ .input }", undo: none}
 `, n, n, n, n)}
 	}
-	eng, err := engine.Open(b.Context(), engine.Options{Dir: dir, Workflows: files, Agents: shops(), Logger: slog.New(slog.DiscardHandler)})
+	eng, err := engine.Open(b.Context(), engine.Options{Dir: dir, Workflows: files, Agents: append(shops(), agents...), Logger: slog.New(slog.DiscardHandler)})
 	check(b, err)
 	return eng
 }
@@ -99,7 +99,7 @@ var seeds = []struct {
 func fill(b testing.TB, dir string) {
 	b.Helper()
 	check(b, os.RemoveAll(dir))
-	eng := OpenMillion(b, dir)
+	eng := OpenMillion(b, dir, nil)
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- eng.Run(ctx) }()

@@ -14,12 +14,13 @@ import (
 	"github.com/makegood-dev/makegood/lab/pagesoak"
 )
 
+const millionFolder = "../../.build/" + pagesoak.MillionFolder
+
 // BenchmarkMillion asks for each view in a file of a million jobs, as often as go test -bench does, and reports the median and the
 // 99th of a hundred. Nothing runs meanwhile.
 func BenchmarkMillion(b *testing.B) {
-	dir := "../../.build/" + pagesoak.MillionFolder
-	pagesoak.MakeMillion(b, dir)
-	eng := pagesoak.OpenMillion(b, dir)
+	pagesoak.MakeMillion(b, millionFolder)
+	eng := pagesoak.OpenMillion(b, millionFolder, nil)
 	b.Cleanup(func() { check(b, eng.Close()) })
 	for _, path := range []string{
 		"/", "/?state=Processed", "/?state=Error", "/?state=Processing", "/?state=Undone", "/?workflow=order-7", "/?state=Processed&workflow=order-7", "/?q=tenant:tenant-75", "/?q=label:region%3Dr-3",

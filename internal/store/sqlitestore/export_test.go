@@ -97,10 +97,17 @@ func (s *Store) ClaimRows(t testing.TB) int {
 	return int(asInt(row[0]))
 }
 
+// Shelf returns how full the quarantine is, as it is kept; counted is false where the next message counts it.
+func (s *Store) Shelf() (messages, bytes int64, counted bool) {
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	return s.shelf.messages, s.shelf.bytes, s.shelf.counted
+}
+
 // Plans returns how SQLite means to run the statements that must not read all jobs.
 func (s *Store) Plans() (map[string]string, error) {
 	statements := map[string]string{
-		"due": selectDue, "next due": selectNextDue, "next due schedule": selectNextDueSchedule, "unfinished": selectUnfinished,
+		"due": selectDue, "next due": selectNextDue, "next due schedule": selectNextDueSchedule,
 		"load": selectJob, "head": selectHead, "each": selectJobs,
 		"slot": selectSlot, "sweep": selectSweep, "sweep within": deleteWithin, "sweep rest": deleteRest,
 		"expired": selectExpired,

@@ -131,8 +131,8 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 			_, err := s.Due(ctx, 3, now, store.Entry{}, 1)
 			return err
 		}},
-		"next due":            {`DROP INDEX jobs_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx); return err }},
-		"next due, schedules": {`DROP INDEX schedules_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx); return err }},
+		"next due":            {`DROP INDEX jobs_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx, now); return err }},
+		"next due, schedules": {`DROP INDEX schedules_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx, now); return err }},
 		"incarnation": {`DROP TABLE meta`, func(ctx context.Context, s *sqlitestore.Store) error {
 			_, err := s.NextIncarnation(ctx, now)
 			return err
@@ -154,8 +154,11 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 		"each": {`DROP TABLE jobs`, func(ctx context.Context, s *sqlitestore.Store) error {
 			return s.Each(ctx, func(job.Job) error { return nil })
 		}},
-		"unfinished": {`DROP INDEX jobs_unfinished`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.Unfinished(ctx, "", 1); return err }},
-		"park":       {`DROP TABLE jobs`, func(ctx context.Context, s *sqlitestore.Store) error { return s.Park(ctx, id, now, "why", now) }},
+		"unfinished": {`DROP INDEX jobs_due`, func(ctx context.Context, s *sqlitestore.Store) error {
+			_, err := s.Unfinished(ctx, store.Entry{}, 1)
+			return err
+		}},
+		"park": {`DROP TABLE jobs`, func(ctx context.Context, s *sqlitestore.Store) error { return s.Park(ctx, id, now, "why", now) }},
 		"park, not written": {refusing("UPDATE", "jobs"), func(ctx context.Context, s *sqlitestore.Store) error {
 			j, err := s.Load(ctx, id)
 			if err != nil {
@@ -187,7 +190,6 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 		}},
 		"current definitions": {`DROP TABLE current`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.CurrentDefinitions(ctx); return err }},
 		"quarantine":          {refusing("INSERT", "quarantined"), func(ctx context.Context, s *sqlitestore.Store) error { return s.Quarantine(ctx, "x", now) }},
-		"quarantine, counted": {`DROP INDEX quarantined_bytes`, func(ctx context.Context, s *sqlitestore.Store) error { return s.Quarantine(ctx, "x", now) }},
 		"drop quarantined":    {refusing("DELETE", "quarantined"), func(ctx context.Context, s *sqlitestore.Store) error { return s.DropQuarantined(ctx, 1) }},
 		"expire quarantined": {refusing("DELETE", "quarantined"), func(ctx context.Context, s *sqlitestore.Store) error {
 			_, err := s.ExpireQuarantined(ctx, now.Add(time.Hour))

@@ -158,6 +158,8 @@ type group struct {
 	conn  *conn
 	cache *cache
 	sweep *sweep
+	// shelf is how full this group leaves the quarantine.
+	shelf shelf
 	// items is how this group leaves the jobs that it changed; nil: look at the row.
 	items map[string]*item
 	// durable: a write of the group must be on the disk before any caller is answered.
@@ -175,7 +177,8 @@ func (s *Store) commitGroup(batch []*write) error {
 	if err := begin(s.conn, s.beginTries, &s.counts.busy); err != nil {
 		return err
 	}
-	g := &group{conn: s.conn, cache: s.cache, sweep: &s.sweep, items: make(map[string]*item, len(batch)), settled: make(chan struct{})}
+	g := &group{conn: s.conn, cache: s.cache, sweep: &s.sweep, shelf: s.shelf, items: make(map[string]*item, len(batch)), settled: make(chan struct{})}
+	s.shelf = shelf{} // until the group is committed
 	for _, w := range batch {
 		var err error
 		if w.answer, err = w.do(g); err != nil {
@@ -234,6 +237,7 @@ func (s *Store) finish(g *group, writes int) error {
 		s.counts.syncs.Add(1)
 	}
 	s.cache.publish(g.items)
+	s.shelf = g.shelf
 	return nil
 }
 
@@ -260,4 +264,15 @@ func (g *group) exec(sql string, args ...driver.Value) error {
 		return errors.Join(err, fmt.Errorf("%d rows changed, want 1, by %.40s", n, sql))
 	}
 	return nil
+}
+
+// change runs a statement that changes a row, which must be durable, or none, and reports whether it did.
+func (g *group) change(sql string, args ...driver.Value) (changed bool, err error) {
+	result, err := g.conn.exec(sql, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	g.durable = g.durable || n > 0
+	return n > 0, err
 }

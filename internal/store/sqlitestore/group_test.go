@@ -93,6 +93,23 @@ func TestALoneSaveIsOneFlushAndClaimsAreNone(t *testing.T) {
 	same(t, "counts of saves that wrote nothing", since(s, before), sqlitestore.Stats{Groups: saves})
 }
 
+// An engine defines its workflows at each start, and nearly all are as they were.
+func TestADefinitionThatIsCurrentCostsNoFlush(t *testing.T) {
+	s, _ := openFile(t)
+	for i, c := range []struct {
+		hash  string
+		syncs int64
+	}{{"a", 1}, {"a", 0}, {"b", 1}, {"b", 0}, {"a", 1}} {
+		before := s.Stats()
+		check(t, s.PutDefinition(t.Context(), "order", c.hash, []byte(`{}`)))
+		same(t, fmt.Sprint("counts of put ", i), since(s, before), sqlitestore.Stats{Groups: 1, Durable: c.syncs, Syncs: c.syncs})
+		current, err := s.CurrentDefinition(t.Context(), "order")
+		if check(t, err); current != c.hash {
+			t.Errorf("put %d: %s is current, want %s", i, current, c.hash)
+		}
+	}
+}
+
 func TestConcurrentSavesFlushAtMostOnceAGroup(t *testing.T) {
 	s, _ := openFile(t)
 	const goroutines, saves = 32, 10

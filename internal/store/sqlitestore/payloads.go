@@ -51,14 +51,15 @@ func (g *group) dropPages(id string, after, before int) error {
 	return err
 }
 
-// PutDefinition stores a definition and makes it current; see store.Definitions. It is durable.
+// PutDefinition stores a definition and makes it current; see store.Definitions. It is durable, and costs no flush if
+// it was so already, as at nearly every start of an engine.
 func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	err := s.submit(ctx, len(definition), func(g *group) (answer, err error) {
-		g.durable = true
-		if _, err = g.conn.exec(`INSERT INTO definitions(hash, body) VALUES(?, ?) ON CONFLICT DO NOTHING`, hash, definition); err != nil {
+		if _, err = g.change(`INSERT INTO definitions(hash, body) VALUES(?, ?) ON CONFLICT DO NOTHING`, hash, definition); err != nil {
 			return nil, err
 		}
-		return nil, g.exec(`INSERT INTO current(name, hash) VALUES(?, ?) ON CONFLICT DO UPDATE SET hash = excluded.hash`, name, hash)
+		_, err = g.change(`INSERT INTO current(name, hash) VALUES(?, ?) ON CONFLICT DO UPDATE SET hash = excluded.hash WHERE hash <> excluded.hash`, name, hash)
+		return nil, err
 	})
 	if err != nil {
 		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)
@@ -70,13 +71,7 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 // differed: then they were damaged, since a definition is named by its hash. It is durable.
 func (s *Store) MendDefinition(ctx context.Context, hash string, definition []byte) (mended bool, err error) {
 	err = s.submit(ctx, len(definition), func(g *group) (answer, err error) {
-		result, err := g.conn.exec(`UPDATE definitions SET body = ? WHERE hash = ? AND body <> ?`, definition, hash, definition)
-		if err != nil {
-			return nil, err
-		}
-		n, err := result.RowsAffected()
-		mended = n > 0
-		g.durable = g.durable || mended
+		mended, err = g.change(`UPDATE definitions SET body = ? WHERE hash = ? AND body <> ?`, definition, hash, definition)
 		return nil, err
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,10 +13,10 @@ import (
 const (
 	putQuarantined    = `INSERT INTO quarantined(at, bytes, body) VALUES(?, ?, ?)`
 	sumQuarantined    = `SELECT count(*), coalesce(sum(bytes), 0) FROM quarantined INDEXED BY quarantined_bytes`
-	oldestQuarantined = `SELECT id, bytes FROM quarantined ORDER BY id LIMIT 1`
-	deleteQuarantined = `DELETE FROM quarantined WHERE id = ?`
+	dropOldest        = `DELETE FROM quarantined WHERE id = (SELECT min(id) FROM quarantined) RETURNING bytes`
+	deleteQuarantined = `DELETE FROM quarantined WHERE id = ? RETURNING bytes`
 	// Messages were put there in the order of their ids, as far as the clock of the machine goes forward.
-	expireQuarantined = `DELETE FROM quarantined WHERE id IN (SELECT id FROM quarantined WHERE at <= ? ORDER BY id LIMIT ?+0)`
+	expireQuarantined = `DELETE FROM quarantined WHERE id IN (SELECT id FROM quarantined WHERE at <= ? ORDER BY id LIMIT ?+0) RETURNING bytes`
 	countDropped      = `INSERT INTO meta(key, value) VALUES('quarantine_dropped', 1) ON CONFLICT DO UPDATE SET value = value + 1`
 
 	selectQuarantined = `SELECT id, at, body FROM quarantined WHERE id = ?`
@@ -29,14 +30,30 @@ const (
 	expiryQuarantined = 256
 )
 
+// shelf is how full the quarantine is. It is counted for the first message after Open, or after a group that failed,
+// and kept from then on: counting 10,000 messages takes longer than writing one.
+type shelf struct {
+	counted         bool
+	messages, bytes int64
+}
+
+func (s *shelf) add(messages, bytes int64) {
+	s.messages += messages
+	s.bytes += bytes
+}
+
 // Quarantine keeps a message, durably, and drops the oldest where there are too many (store.MaxQuarantined) or they are
 // too large (store.MaxQuarantinedBytes). After an error it is unknown whether it is kept.
 func (s *Store) Quarantine(ctx context.Context, body string, at time.Time) error {
 	err := s.submit(ctx, len(body), func(g *group) (answer, err error) {
 		g.durable = true
+		if err := g.countQuarantine(); err != nil {
+			return nil, err
+		}
 		if err := g.exec(putQuarantined, at.UnixMilli(), int64(len(body)), body); err != nil {
 			return nil, err
 		}
+		g.shelf.add(1, int64(len(body)))
 		return nil, g.trimQuarantine()
 	})
 	if err != nil {
@@ -45,35 +62,45 @@ func (s *Store) Quarantine(ctx context.Context, body string, at time.Time) error
 	return nil
 }
 
+func (g *group) countQuarantine() error {
+	if g.shelf.counted {
+		return nil
+	}
+	row := make([]driver.Value, 2)
+	_, err := g.conn.one(sumQuarantined, row)
+	g.shelf = shelf{err == nil, asInt(row[0]), asInt(row[1])}
+	return err
+}
+
 // trimQuarantine drops the oldest messages until the others are within the bounds.
 func (g *group) trimQuarantine() error {
-	row := make([]driver.Value, 2)
-	if _, err := g.conn.one(sumQuarantined, row); err != nil {
-		return err
-	}
-	for count, bytes := asInt(row[0]), asInt(row[1]); count > store.MaxQuarantined || bytes > store.MaxQuarantinedBytes; count-- {
-		if _, err := g.conn.one(oldestQuarantined, row); err != nil {
-			return err
-		}
-		if err := g.exec(deleteQuarantined, asInt(row[0])); err != nil {
-			return err
+	for g.shelf.messages > store.MaxQuarantined || g.shelf.bytes > store.MaxQuarantinedBytes {
+		if n, err := g.takeOut(dropOldest); err != nil || n != 1 {
+			return errors.Join(err, fmt.Errorf("%d messages dropped, want the oldest one", n))
 		}
 		if err := g.exec(countDropped); err != nil {
 			return err
 		}
-		bytes -= asInt(row[1])
 	}
 	return nil
+}
+
+// takeOut deletes messages, and returns how many.
+func (g *group) takeOut(sql string, args ...driver.Value) (n int, err error) {
+	row := make([]driver.Value, 1)
+	err = g.conn.query(sql, args, row, func() error {
+		n++
+		g.shelf.add(-1, -asInt(row[0]))
+		return nil
+	})
+	return n, err
 }
 
 // DropQuarantined deletes a message, durably. store.ErrNotFound.
 func (s *Store) DropQuarantined(ctx context.Context, id int64) error {
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
-		result, err := g.conn.exec(deleteQuarantined, id)
-		if err != nil {
-			return nil, err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
+		n, err := g.takeOut(deleteQuarantined, id)
+		if err != nil || n == 0 {
 			return store.ErrNotFound, err
 		}
 		g.durable = true
@@ -89,11 +116,7 @@ func (s *Store) DropQuarantined(ctx context.Context, id int64) error {
 // whether there are more. It is not flushed, as Expire is not.
 func (s *Store) ExpireQuarantined(ctx context.Context, by time.Time) (more bool, err error) {
 	err = s.submit(ctx, 0, func(g *group) (answer, err error) {
-		result, err := g.conn.exec(expireQuarantined, by.UnixMilli(), int64(expiryQuarantined))
-		if err != nil {
-			return nil, err
-		}
-		n, err := result.RowsAffected()
+		n, err := g.takeOut(expireQuarantined, by.UnixMilli(), int64(expiryQuarantined))
 		more = n == expiryQuarantined
 		return nil, err
 	})

@@ -2,12 +2,16 @@ package sqlitestore_test
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // inQuarantine reads all that is there, page by page.
@@ -53,4 +57,86 @@ func TestQuarantineIsKeptUntilItIsDroppedOrExpires(t *testing.T) {
 		t.Errorf("got %v, more %v, %d dropped, want b, and d with an id of its own", left, more, dropped)
 	}
 	check(t, s.Shut())
+}
+
+// What is in quarantine is counted for the first message only, however full it is: with its index gone a count would
+// fail, and so it does after a restart.
+func TestQuarantineIsCountedOnce(t *testing.T) {
+	options := sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db")}
+	s := open(t, options)
+	check(t, s.Quarantine(t.Context(), "a", time.Now()))
+	execSQL(t, options.Path, `DROP INDEX quarantined_bytes`)
+	for range 3 {
+		check(t, s.Quarantine(t.Context(), "b", time.Now()))
+	}
+	check(t, s.Shut())
+	s = open(t, options)
+	if err := s.Quarantine(t.Context(), "c", time.Now()); err == nil || !strings.Contains(err.Error(), "quarantined_bytes") {
+		t.Errorf("got %v, want that a new store counts", err)
+	}
+	check(t, s.Shut())
+}
+
+// The count is what is there, after whatever was put in, taken out or expired, groups that failed, and restarts.
+func TestTheCountOfQuarantineIsRight(t *testing.T) {
+	random := rand.New(rand.NewPCG(seed.Of(t), 0))
+	options := sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db")}
+	s := open(t, options)
+	start, kept := time.Now().Truncate(time.Millisecond), 0
+	for i := range 300 {
+		at := start.Add(time.Duration(i) * time.Minute)
+		switch random.IntN(12) {
+		case 0:
+			check(t, s.Shut())
+			s = open(t, options)
+		case 1:
+			execSQL(t, options.Path, `CREATE TRIGGER refuses AFTER INSERT ON quarantined BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+			if s.Quarantine(t.Context(), "refused", at) == nil {
+				t.Fatal("the message was taken, want an error")
+			}
+			execSQL(t, options.Path, `DROP TRIGGER refuses`)
+		case 2:
+			_, err := s.ExpireQuarantined(t.Context(), at.Add(-time.Duration(random.IntN(60))*time.Minute))
+			check(t, err)
+		case 3, 4:
+			if err := s.DropQuarantined(t.Context(), random.Int64N(int64(i+1))); err != nil && !errors.Is(err, store.ErrNotFound) {
+				t.Fatal(err)
+			}
+		default:
+			check(t, s.Quarantine(t.Context(), strings.Repeat("x", random.IntN(100)), at))
+		}
+		messages, bytes, counted := s.Shelf()
+		if !counted {
+			continue
+		}
+		kept++
+		all, _, _ := inQuarantine(t, s)
+		want := 0
+		for _, q := range all {
+			want += len(q.Body)
+		}
+		if messages != int64(len(all)) || bytes != int64(want) {
+			t.Fatalf("after step %d %d messages of %d bytes are counted, and there are %d of %d", i, messages, bytes, len(all), want)
+		}
+	}
+	check(t, s.Shut())
+	if kept < 100 {
+		t.Errorf("the count was kept in %d of 300 steps, want most", kept)
+	}
+}
+
+// BenchmarkQuarantineFull is what a message costs that finds the quarantine empty, and full.
+func BenchmarkQuarantineFull(b *testing.B) {
+	for _, full := range []int{0, store.MaxQuarantined} {
+		b.Run(fmt.Sprint(full), func(b *testing.B) {
+			s := open(b, sqlitestore.Options{})
+			for range full {
+				check(b, s.Quarantine(b.Context(), "x", time.Now()))
+			}
+			for b.Loop() {
+				check(b, s.Quarantine(b.Context(), "x", time.Now()))
+			}
+			check(b, s.Shut())
+		})
+	}
 }

@@ -171,26 +171,15 @@ func (r *Reader) page(ctx context.Context, after int64) (jobs []job.Job, last in
 	return jobs, last, err
 }
 
-// Unfinished lists the ids of jobs that have a CompleteBy, in order, those after the id after (empty: from the start),
-// at most limit.
-func (r *Reader) Unfinished(ctx context.Context, after string, limit int) ([]string, error) {
-	var ids []string
-	row := make([]driver.Value, 1)
-	err := r.read(ctx, func(c *conn) error {
-		return c.query(selectUnfinished, []driver.Value{after, int64(limit)}, row, func() error {
-			ids = append(ids, asText(row[0]))
-			return nil
-		})
-	})
+// Unfinished lists the jobs that have a CompleteBy, in its order, those after an entry (zero: from the start), at most
+// limit. It reads no other jobs.
+func (r *Reader) Unfinished(ctx context.Context, after store.Entry, limit int) ([]store.Entry, error) {
+	entries, err := r.keyed(ctx, math.MaxInt64, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list unfinished jobs: %w", err)
 	}
-	return ids, nil
+	return entries, nil
 }
-
-// The index is named because the planner does not know how few jobs are unfinished.
-const selectUnfinished = `SELECT id FROM jobs INDEXED BY jobs_unfinished
-	WHERE complete_by IS NOT NULL AND id > ? ORDER BY id LIMIT ?+0`
 
 // The shards: of the keys of jobs, of those of schedules, and of that of the holds.
 const (
@@ -217,38 +206,43 @@ func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.
 	default:
 		return nil, fmt.Errorf("list due jobs: there is no shard %d", shard)
 	}
-	from := int64(math.MinInt64)
-	if !after.CompleteBy.IsZero() {
-		from = after.CompleteBy.UnixMilli()
-	}
-	var entries []store.Entry
-	row := make([]driver.Value, 2)
-	err := r.read(ctx, func(c *conn) error {
-		args := []driver.Value{now.UnixMilli(), from, after.Job, int64(limit)}
-		return c.query(selectDue, args, row, func() error {
-			entries = append(entries, store.Entry{CompleteBy: asTime(row[0]), Job: asText(row[1])})
-			return nil
-		})
-	})
+	entries, err := r.keyed(ctx, now.UnixMilli(), after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list due jobs: %w", err)
 	}
 	return entries, nil
 }
 
+// keyed lists the keys of jobs that are after an entry and not after until, in milliseconds.
+func (r *Reader) keyed(ctx context.Context, until int64, after store.Entry, limit int) (entries []store.Entry, err error) {
+	from := int64(math.MinInt64)
+	if !after.CompleteBy.IsZero() {
+		from = after.CompleteBy.UnixMilli()
+	}
+	row := make([]driver.Value, 2)
+	err = r.read(ctx, func(c *conn) error {
+		return c.query(selectDue, []driver.Value{until, from, after.Job, int64(limit)}, row, func() error {
+			entries = append(entries, store.Entry{CompleteBy: asTime(row[0]), Job: asText(row[1])})
+			return nil
+		})
+	})
+	return entries, err
+}
+
 const (
-	selectNextDue         = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by IS NOT NULL`
-	selectNextDueSchedule = `SELECT min(complete_by) FROM schedules INDEXED BY schedules_due WHERE complete_by IS NOT NULL`
+	selectNextDue         = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by > ?`
+	selectNextDueSchedule = `SELECT min(complete_by) FROM schedules INDEXED BY schedules_due WHERE complete_by > ?`
 )
 
-// NextDue returns the earliest key of all jobs and schedules; zero when none has one.
-func (r *Reader) NextDue(ctx context.Context) (time.Time, error) {
+// NextDue returns the earliest key of all jobs and schedules after a time; zero when none has one.
+func (r *Reader) NextDue(ctx context.Context, after time.Time) (time.Time, error) {
+	from := after.UnixMilli()
 	job, schedule := make([]driver.Value, 1), make([]driver.Value, 1)
 	err := r.read(ctx, func(c *conn) error {
-		if _, err := c.one(selectNextDue, job); err != nil {
+		if _, err := c.one(selectNextDue, job, from); err != nil {
 			return err
 		}
-		_, err := c.one(selectNextDueSchedule, schedule)
+		_, err := c.one(selectNextDueSchedule, schedule, from)
 		return err
 	})
 	if err != nil {

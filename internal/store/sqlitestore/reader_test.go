@@ -1,10 +1,12 @@
 package sqlitestore_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,18 +59,22 @@ func TestEachStopsWhenItsCallerFails(t *testing.T) {
 
 func TestUnfinishedListsWhatHasAKeyInPages(t *testing.T) {
 	s, _ := openFile(t)
-	var want []string
+	var want []store.Entry
+	base := domain.Instant(time.Now())
 	for i := range 25 {
 		j := benchJob(i)
-		if i%3 == 0 {
+		if j.CompleteBy = base.Add(-time.Duration(i/2) * time.Minute); i%3 == 0 {
 			j.CompleteBy = time.Time{}
 		} else {
-			want = append(want, j.ID)
+			want = append(want, store.Entry{CompleteBy: j.CompleteBy, Job: j.ID})
 		}
 		check(t, s.Create(t.Context(), j))
 	}
-	var got []string
-	for after := ""; ; {
+	slices.SortFunc(want, func(a, b store.Entry) int {
+		return cmp.Or(a.CompleteBy.Compare(b.CompleteBy), strings.Compare(a.Job, b.Job))
+	})
+	var got []store.Entry
+	for after := (store.Entry{}); ; {
 		page, err := s.Unfinished(t.Context(), after, 4)
 		check(t, err)
 		if len(page) == 0 {
@@ -77,14 +83,14 @@ func TestUnfinishedListsWhatHasAKeyInPages(t *testing.T) {
 		got, after = append(got, page...), page[len(page)-1]
 	}
 	same(t, "unfinished jobs", got, want)
-	if all, err := s.Unfinished(t.Context(), "", 100); err != nil || !slices.Equal(all, want) {
+	if all, err := s.Unfinished(t.Context(), store.Entry{}, 100); err != nil || !slices.Equal(all, want) {
 		t.Fatalf("in one page: got %v, %v; want %v", all, err, want)
 	}
 }
 
 func TestNextDueIsTheEarliestKey(t *testing.T) {
 	s, _ := openFile(t)
-	if got, err := s.NextDue(t.Context()); err != nil || !got.IsZero() {
+	if got, err := s.NextDue(t.Context(), time.Time{}); err != nil || !got.IsZero() {
 		t.Fatalf("in an empty store: got %v, %v; want no time", got, err)
 	}
 	base := domain.Instant(time.Now())
@@ -95,7 +101,7 @@ func TestNextDueIsTheEarliestKey(t *testing.T) {
 	}
 	nextDue := func(want time.Duration) {
 		t.Helper()
-		if got, err := s.NextDue(t.Context()); err != nil || !got.Equal(base.Add(want)) {
+		if got, err := s.NextDue(t.Context(), time.Time{}); err != nil || !got.Equal(base.Add(want)) {
 			t.Fatalf("got %v, %v; want %v", got, err, base.Add(want))
 		}
 	}

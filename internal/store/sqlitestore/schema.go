@@ -20,9 +20,9 @@ var listIndexes = []string{
 // holds, and saves would write overflow pages. The columns before data are for the conditions of writes; data is the
 // rest of the job, packed.
 //
-// jobs_unfinished is for a restart: among a million finished jobs it finds the ten that are not. jobs_finished is for
-// expiry: only a job that is at its end and told has finished_at. jobs_workflow is for lists; no save writes it. One on
-// process_state would cost every save a seventh.
+// jobs_due is for sweeps and a restart, and jobs_unfinished for lists and counts: among a million finished jobs they
+// find the ten that are not. jobs_finished is for expiry: only a job that is at its end and told has finished_at.
+// jobs_workflow is for lists; no save writes it. One on process_state would cost every save a seventh.
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE jobs(

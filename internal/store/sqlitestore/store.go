@@ -80,6 +80,7 @@ type Store struct {
 	log    *walLog
 	cache  *cache
 	sweep  sweep
+	shelf  shelf
 	queue  queue
 	leases leases
 	// syncing is the group with a commit that readers may see already although it is not durable yet.

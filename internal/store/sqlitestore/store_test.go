@@ -307,7 +307,6 @@ func TestTheStatementsOfTheHotPathReadNoMoreThanTheyNeed(t *testing.T) {
 		"due": "SEARCH jobs USING COVERING INDEX jobs_due", "next due": "SEARCH jobs USING COVERING INDEX jobs_due",
 		"next due schedule": "SEARCH schedules USING COVERING INDEX schedules_due",
 		"expired":           "SEARCH jobs USING INDEX jobs_finished",
-		"unfinished":        "SEARCH jobs USING COVERING INDEX jobs_unfinished",
 		"load":              "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)", "head": "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)",
 		"each":         "SEARCH jobs USING INTEGER PRIMARY KEY (rowid>?)",
 		"slot":         "SEARCH claims USING PRIMARY KEY (job=? AND birth=? AND step=? AND agent=?)",

@@ -119,32 +119,43 @@ func deathsAreCounted(w *embeddedWorld) {
 
 func unfinishedAreListed(w *embeddedWorld) {
 	for n := range 5 {
-		w.create(fmt.Sprint("j", n), time.Time{})
+		id := fmt.Sprint("j", n)
+		w.create(id, time.Time{})
+		j, err := w.s.Load(w.ctx(), id)
+		w.must(err)
+		seen := j.CompleteBy
+		j.CompleteBy = w.base.Add(-time.Duration(n/2) * time.Hour)
+		w.must(w.s.Save(w.ctx(), store.Change{Job: j, Seen: seen}))
 	}
 	w.create("ended", w.base)
 	w.s = w.h.Reopen()
 	var all []string
-	for after := ""; ; after = all[len(all)-1] {
+	for after := (store.Entry{}); ; {
 		page, err := w.s.Unfinished(w.ctx(), after, 2)
 		w.must(err)
 		if len(page) == 0 {
 			break
 		}
-		all = append(all, page...)
+		for _, after = range page {
+			all = append(all, after.Job)
+		}
 	}
-	if want := []string{"j0", "j1", "j2", "j3", "j4"}; !slices.Equal(all, want) {
-		w.t.Errorf("got %v, want %v", all, want)
+	if want := []string{"j4", "j2", "j3", "j0", "j1"}; !slices.Equal(all, want) {
+		w.t.Errorf("got %v, want %v, by their keys", all, want)
 	}
 }
 
 func nextIsEarliest(w *embeddedWorld) {
-	if next, err := w.s.NextDue(w.ctx()); err != nil || !next.IsZero() {
+	if next, err := w.s.NextDue(w.ctx(), time.Time{}); err != nil || !next.IsZero() {
 		w.t.Errorf("an empty store: got %v, %v", next, err)
 	}
 	j := w.create("j", time.Time{})
 	w.create("k", time.Time{})
-	if next, err := w.s.NextDue(w.ctx()); err != nil || !next.Equal(j.CompleteBy) {
+	if next, err := w.s.NextDue(w.ctx(), j.CompleteBy.Add(-time.Millisecond)); err != nil || !next.Equal(j.CompleteBy) {
 		w.t.Errorf("got %v, %v, want %v", next, err, j.CompleteBy)
+	}
+	if next, err := w.s.NextDue(w.ctx(), j.CompleteBy); err != nil || !next.IsZero() {
+		w.t.Errorf("after all keys: got %v, %v", next, err)
 	}
 }
 
@@ -192,7 +203,7 @@ func jobsExpire(w *embeddedWorld) {
 		w.t.Errorf("old: got %v, want it gone", err)
 	}
 	w.create("old", time.Time{})
-	if left, err := w.s.Unfinished(w.ctx(), "", 10); err != nil || !slices.Equal(left, []string{"old", "open"}) {
+	if left, err := w.s.Unfinished(w.ctx(), store.Entry{}, 10); err != nil || len(left) != 2 {
 		w.t.Errorf("got %v, %v, want the id taken again", left, err)
 	}
 }

@@ -78,7 +78,7 @@ func (m *theMillion) open(b *testing.B) *engine.Engine {
 }
 
 func (m *theMillion) run(b *testing.B) (*engine.Engine, func() error) {
-	eng := pagesoak.OpenMillion(b, m.dir, more...)
+	eng := pagesoak.OpenMillion(b, m.dir, more)
 	return eng, run(eng)
 }
 
