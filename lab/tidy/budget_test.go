@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 103_866
+	maxProductLines = 104_073
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -29,23 +29,23 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {9250, "every verb of the command is a file, and half of it is help"},
+	"command":                    {9269, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3314, "routes with what each says of itself in the document"},
-	"internal/machine":           {5753, "the core: one state machine, in three layers of files"},
+	"internal/machine":           {5757, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6873, "every view of the page is a file"},
 	"internal/scheduler":         {4129, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3396, "an adapter of the whole port, with its transactions"},
-	"internal/store/sqlitestore": {3717, "an adapter of the whole port, with schemas of earlier releases"},
-	"internal/store/storetest":   {4746, "a test for every rule of the port"},
+	"internal/store/sqlitestore": {3745, "an adapter of the whole port, with schemas of earlier releases"},
+	"internal/store/storetest":   {4757, "a test for every rule of the port"},
 	"internal/workflowfile":      {5195, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
 	"lab/modelcheck":             {3672, "small models of everything that a job can do"},
-	"lab/oracle":                 {2647, "the docs told a second time, which shares nothing with the core"},
+	"lab/oracle":                 {2652, "the docs told a second time, which shares nothing with the core"},
 	"lab/sim":                    {6087, "a world with every fault"},
 }
 
 var ourImports = map[string]excess{
-	"command":           {36, "a main in all but name"},
+	"command":           {37, "a main in all but name"},
 	"internal/deployed": {36, "wires all of it for AWS"},
 	"internal/embedded": {33, "wires all of it in one process"},
 	"internal/httpapi":  {21, "a route for everything that can be asked"},
