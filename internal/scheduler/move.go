@@ -42,6 +42,8 @@ type moved struct {
 	inline   []inlined
 	// since is a time before the save, on the monotonic clock: the attempts that it opens have their time from then on.
 	since time.Time
+	// room is memory for the steps of the job after the next event: those of a job in between, which has no other use.
+	room []job.StepState
 	// now is the one moment of the decision: a finding that depended on the time must still hold when it is used, and an
 	// attempt that one event of a batch opens is not late for the next because a clock jumped between them.
 	now time.Time
@@ -181,11 +183,14 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, change *store.Change, in
 			return v, err
 		}
 		if v.Kind == machine.Applied {
-			applied = true
 			m.follow(next.Definition)
-			if s.watched() {
+			switch {
+			case s.watched():
 				m.happens(&change.Job, &next, e, v.Entries)
+			case applied: // The first was loaded, and is not ours.
+				m.room = change.Job.Steps
 			}
+			applied = true
 			change.Job = next
 			m.entries = append(m.entries, v.Entries...)
 		}
@@ -228,7 +233,8 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 	}
 	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
-	facts.Lane = m.lane
+	facts.Lane, facts.Room = m.lane, m.room
+	m.room = nil
 	for {
 		*next, v = machine.Apply(m.compiled.Workflow, *j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
