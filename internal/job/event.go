@@ -54,7 +54,8 @@ type StepWaiting struct {
 	Deadline time.Time
 }
 
-// StepHeld: an agent's reply. It has not begun the attempt, because it is paused.
+// StepHeld: an agent's reply. It has not begun the attempt, because it is paused. Of an inline attempt it is the word
+// of the process that holds it (LockedBy), which has begun neither this attempt nor those behind it in its chain.
 type StepHeld struct {
 	Reply
 }

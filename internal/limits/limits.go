@@ -40,6 +40,10 @@ const (
 	// MaxMetricNames is how many workflows, how many agents and how many steps metrics distinguish in one process; further
 	// names count as "other".
 	MaxMetricNames = 200
+	// MaxChain is how many inline steps run one after the other without a save between them, and ChainTime is within how
+	// long after the first of them the last may begin.
+	MaxChain  = 20
+	ChainTime = 50 * time.Millisecond
 	// MaxRequests is how many of the requests granted last a job remembers by name.
 	MaxRequests = 16
 	// MaxFormerInputs is how many former inputs a job keeps in a round, for undos of the steps that used them.

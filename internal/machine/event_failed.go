@@ -11,15 +11,17 @@ import (
 // failed takes a failure of the attempt under way, from the holder of its claim. Unlike a success, a failure of an
 // earlier attempt adds no information.
 func (t *turn) failed(e job.StepFailed) Verdict {
-	at, verdict := t.replyTo(e.Reply)
+	at, verdict := t.outcomeOf(e.Reply)
 	if verdict.Kind != Applied {
 		return verdict
 	}
 	failure := e.Error
 	failure.Message = limits.Clip(failure.Message)
+	a := t.activity(at)
 	if t.shared(at) {
 		// Its task was not claimed, so it may run more than once: one run cannot speak for the others.
 		failure.Applied = makegood.AppliedUnknown
+		a.Alone = false // Its process has lived through it.
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: e.StartedAt, Error: &failure})
 		return verdict
 	}
@@ -33,7 +35,6 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 	}
 	switch found.Finding {
 	case job.FoundReplied:
-		a := t.activity(at)
 		noteStart(a, found.Claim.StartedAt)
 		a.Alone = false
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: found.Claim.StartedAt, Error: &failure})

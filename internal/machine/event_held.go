@@ -14,6 +14,8 @@ func (t *turn) stepHeld(e job.StepHeld) Verdict {
 	switch {
 	case verdict.Kind != Applied:
 		return verdict
+	case t.activity(at).Inline != "":
+		return t.chainHeld(at, e)
 	case t.shared(at):
 		t.sharedHeld(at)
 		return verdict
@@ -33,6 +35,16 @@ func (t *turn) stepHeld(e job.StepHeld) Verdict {
 		t.sendAgain(at)
 	}
 	return verdict
+}
+
+// chainHeld takes the word of a process that it has not begun an inline attempt, nor those behind it in its chain. Only
+// the process that runs them knows.
+func (t *turn) chainHeld(at side, e job.StepHeld) Verdict {
+	if e.LockedBy != t.activity(at).Inline {
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is not run by %q", e.Attempt, e.Step, e.LockedBy)}
+	}
+	t.takeChainBack(at)
+	return Verdict{Kind: Applied}
 }
 
 // endLetGo ends an attempt of a job that stands still, after its agent has let go of the task.

@@ -32,7 +32,7 @@ func (t *turn) interrupt(at side, clean bool) {
 	if !ok || found.Finding == job.FoundHeld && found.Claim.Outside() {
 		return
 	}
-	if t.shared(at) {
+	if t.shared(at) && a.Inline == "" {
 		// It is never claimed: its item only says whether another process was given the task.
 		found = job.Found{}
 	}

@@ -35,6 +35,9 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	if !ok || t.activity(at).Attempt != e.Attempt {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", e.Attempt, e.Step)}
 	}
+	if t.ahead(at) {
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is ahead of the step before it in its chain", e.Attempt, e.Step)}
+	}
 	if !t.shared(at) && t.activity(at).Inline == "" {
 		found, known := t.ask(t.question(AskClose, at))
 		switch {

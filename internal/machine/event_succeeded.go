@@ -12,7 +12,7 @@ import (
 // succeeded takes a success of the attempt under way, or of the last one that ended in silence, while the newer one can
 // still be closed.
 func (t *turn) succeeded(e job.StepSucceeded) Verdict {
-	at, verdict := t.replyTo(e.Reply)
+	at, verdict := t.outcomeOf(e.Reply)
 	if verdict.Kind == Stale && at.step >= 0 {
 		if late, ok := t.lateSuccess(at.step, e); ok {
 			return late
@@ -122,7 +122,7 @@ func (t *turn) notReady(at side, why job.StepError) {
 // waiting takes an agent's answer that another party will complete the step. It ends the attempt, as a success does;
 // such an answer to an ended attempt is stale.
 func (t *turn) waiting(e job.StepWaiting) Verdict {
-	at, verdict := t.replyTo(e.Reply)
+	at, verdict := t.outcomeOf(e.Reply)
 	if verdict.Kind != Applied {
 		return verdict
 	}

@@ -96,7 +96,7 @@ func (t *turn) publishBy() time.Time {
 func (t *turn) nextLook(at side) time.Time {
 	a := t.activity(at)
 	if a.Inline != "" {
-		return a.At.Add(t.plan(at).timeout.Std())
+		return t.inlineEnd(at, a.At)
 	}
 	if p := t.plan(at); p.shared {
 		return a.At.Add(p.startBy.Std() + p.timeout.Std())

@@ -111,6 +111,14 @@ func (t *turn) replyTo(r job.Reply) (at side, v Verdict) {
 	return at, Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has replied", r.Attempt, r.Step)}
 }
 
+// outcomeOf is the fence of replies that say how an attempt ended. In a chain each counts after the one before it.
+func (t *turn) outcomeOf(r job.Reply) (at side, v Verdict) {
+	if at, v = t.replyTo(r); v.Kind == Applied && t.ahead(at) {
+		return at, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is ahead of the step before it in its chain", r.Attempt, r.Step)}
+	}
+	return at, v
+}
+
 // CompletionToken returns the completion token of a step in the job's round, in one direction. It names its purpose,
 // followed by an HMAC under the job's secret. Attempt tokens cannot be derived from it, nor it from them. It is empty
 // for a job that has no secret.

@@ -25,12 +25,34 @@ func (t *turn) openAttempt(at side) {
 		return
 	}
 	t.repeats(at)
+	t.dispatch(at)
+	t.openChain(at)
+}
+
+// dispatch lets an activity have the attempt that it was given a number for.
+func (t *turn) dispatch(at side) {
+	a := t.activity(at)
 	leaveOut(a, t.now)
 	a.State = job.Dispatched
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
 	a.Inline = t.lane(at)
 	a.LookAt = t.nextLook(at)
 	t.opened = append(t.opened, at)
+}
+
+// openChain opens the attempts as well that the process of an inline one may run behind it.
+func (t *turn) openChain(at side) {
+	if t.activity(at).Inline == "" {
+		return
+	}
+	for n := 1; n < limits.MaxChain; n++ {
+		next, ok := t.chained(at)
+		if !ok || !t.number(next) {
+			return
+		}
+		t.dispatch(next)
+		at = next
+	}
 }
 
 // transition counts an attempt, or the second sending of one. The job stops after too many, and it returns false.

@@ -114,23 +114,50 @@ func (t *turn) held(at side, claim job.Claim) {
 	}
 }
 
-// nobody ends an attempt that was never claimed: it uses up none of those granted. If it is wanted, it gets a
-// successor at once.
+// nobody ends an attempt that was never claimed. If it is wanted, it gets a successor at once.
 func (t *turn) nobody(at side) {
+	// It is over before the next is made, which may be one too many and stop the job.
+	if t.unbegun(at); t.activity(at).State == job.NotStarted && t.going() {
+		t.openAttempt(at)
+	}
+}
+
+// unbegun ends an attempt that was never begun: it uses up none of those granted. Its step is done if an answer was
+// given before. Else it can begin again, or is not wanted.
+func (t *turn) unbegun(at side) {
 	a := t.activity(at)
 	a.Tries--
-	if t.conclude(at) {
-		return
-	}
-	if !t.wanted(at) {
+	switch {
+	case t.conclude(at):
+	case t.wanted(at):
+		t.rest(a, job.NotStarted)
+	default:
 		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
 		t.rest(a, job.Withdrawn)
-		return
 	}
-	// It is over before the next is made, which may be one too many and stop the job.
+}
+
+// takeChainBack ends an attempt that its process has not begun, and those behind it in its chain.
+func (t *turn) takeChainBack(at side) {
+	for out := true; out; {
+		next, more := t.behind(at)
+		t.job.Transitions = max(0, t.job.Transitions-1)
+		t.unbegun(at)
+		at, out = next, more
+	}
+}
+
+// miss ends an attempt of a chain in silence before its turn has come. It may have run, and counts as begun. Its step
+// waits for its turn.
+func (t *turn) miss(at side) {
+	a := t.activity(at)
+	noteStart(a, a.At)
+	t.noteOf(at, job.Entry{Kind: makegood.EntryInterrupted, LockedBy: a.Inline, StartedAt: a.At})
+	a.Unknown = true
+	a.Tries--
 	t.rest(a, job.NotStarted)
-	if t.going() {
-		t.openAttempt(at)
+	if !t.wanted(at) {
+		a.State = job.Withdrawn
 	}
 }
 

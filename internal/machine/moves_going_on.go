@@ -94,9 +94,13 @@ func (t *turn) dueAttempt(at side) {
 	a := t.activity(at)
 	due := passed(a.LookAt, t.now)
 	switch {
+	case t.ahead(at):
+		if due {
+			t.miss(at)
+		}
 	case t.shared(at):
 		if due {
-			t.silence(at, job.Claim{}, noReply)
+			t.silence(at, inlineClaim(t.activity(at)), noReply)
 		}
 	case due && (!t.wanted(at) || !t.going()):
 		t.end(at)

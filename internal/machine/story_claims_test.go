@@ -195,9 +195,14 @@ func (s *story) attempt(a job.Activity, item store.ClaimItem) string {
 // runs are the inline attempts that the last save has opened.
 func (s *story) runs() string {
 	var out strings.Builder
-	for _, d := range machine.Inlined(s.job, s.lockedBy()) {
-		task := machine.TaskOf(s.w, s.job, d)
-		fmt.Fprintf(&out, "  -> run %s#%d key %s of %s here, complete by %s\n", task.Action, task.Attempt, task.Key, task.Agent, s.when(task.CompleteBy))
+	for _, chain := range machine.Inlined(s.w, s.job, s.lockedBy()) {
+		for i, d := range chain {
+			task, does := machine.TaskOf(s.w, s.job, d), "run"
+			if i > 0 {
+				does = "then"
+			}
+			fmt.Fprintf(&out, "  -> %s %s#%d key %s of %s here, complete by %s\n", does, task.Action, task.Attempt, task.Key, task.Agent, s.when(task.CompleteBy))
+		}
 	}
 	return out.String()
 }

@@ -90,19 +90,36 @@ func (x *world) lane() machine.Lane {
 	return l
 }
 
-// runInline runs the inline attempts that a save has opened, there and then: with an effect or without one.
+// runInline runs the inline attempts that a save has opened, there and then: with an effect or without one. A chain goes
+// on as long as its steps are done, and may end before any but the first.
 func (x *world) runInline(l machine.Lane) {
-	for _, d := range machine.Inlined(x.job, l.LockedBy) {
-		which := id(d.Step, d.Attempt)
-		if by := x.claimed[which]; by != "" || !slices.Contains(l.Agents, x.tasks[which].Agent) {
-			x.t.Fatalf("attempt %s is run inline by %s, and was by %q", which, l.LockedBy, by)
-		}
-		x.claimed[which] = l.LockedBy
-		x.idle[which] = rapid.Bool().Draw(x.t, "idle") || x.harmless[d.Step]
-		if !d.Undo && !x.idle[which] {
-			x.appliesTask(which)
+	for _, chain := range machine.Inlined(x.w, x.job, l.LockedBy) {
+		for i, d := range chain {
+			which := id(d.Step, d.Attempt)
+			if by := x.claimed[which]; by != "" || !slices.Contains(l.Agents, x.tasks[which].Agent) {
+				x.t.Fatalf("attempt %s is run inline by %s, and was by %q", which, l.LockedBy, by)
+			}
+			x.claimed[which] = l.LockedBy
+			if i > 0 && x.chainEnds(chain[i-1], d) {
+				x.said[which] = saysHeld
+				continue
+			}
+			x.idle[which] = rapid.Bool().Draw(x.t, "idle") || x.harmless[d.Step]
+			if !d.Undo && !x.idle[which] {
+				x.appliesTask(which)
+			}
 		}
 	}
+}
+
+// chainEnds: the process does not begin the second of two attempts of a chain.
+func (x *world) chainEnds(first, second job.Dispatch) bool {
+	before := id(first.Step, first.Attempt)
+	if x.said[before] == saysHeld || x.bad[machine.Want{Step: second.Step}] != "" || rapid.IntRange(0, 3).Draw(x.t, "chain ends") == 0 {
+		return true
+	}
+	x.replyOf(before, saysDone)
+	return x.said[before] != saysDone
 }
 
 // giveAway gives the task of an attempt that nobody claims to an agent outside, as often as that asks for it. Its item says so.
@@ -196,7 +213,7 @@ func (x *world) replyOf(which, says string) job.Event {
 		says = saysFailed // What has ended takes effect no more.
 	}
 	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
-	if task.Shared {
+	if task.Shared && !x.inline[which] {
 		r.LockedBy = ""
 	}
 	if !task.Shared && r.LockedBy == "" {
@@ -214,6 +231,8 @@ func (x *world) replyOf(which, says string) job.Event {
 			x.idle[which] = false
 		}
 		return job.StepSucceeded{Reply: r}
+	case saysHeld:
+		return job.StepHeld{Reply: r}
 	case saysWaiting:
 		e := job.StepWaiting{Reply: r}
 		if rapid.IntRange(0, 9).Draw(x.t, "deadline") > 0 {
@@ -228,10 +247,10 @@ func (x *world) replyOf(which, says string) job.Event {
 	return job.StepFailed{Reply: r, Error: failure}
 }
 
-// noteShared: a shared attempt may run as soon as it is out.
+// noteShared: a shared attempt may run as soon as it is out, but for an inline one (runInline).
 func (x *world) noteShared() {
 	for i, s := range x.job.Steps {
-		if x.w.Steps[i].Shared && s.Forward.State == job.Dispatched {
+		if x.w.Steps[i].Shared && s.Forward.State == job.Dispatched && s.Forward.Inline == "" {
 			x.appliesTask(id(s.Name, s.Forward.Attempt))
 		}
 	}

@@ -68,12 +68,31 @@ func (x *world) check(before job.Job) {
 	if failures > j.FailureCount || failures < j.FailureCount && len(x.definitions) == 0 {
 		x.t.Fatalf("the job counts %d failures, its steps %d", j.FailureCount, failures)
 	}
+	x.checkTurns()
 	x.checkRounds()
 	x.checkSettled(before)
 	x.checkKey()
 	x.checkExpected(before)
 	x.checkProgress()
 	x.checkChanges()
+}
+
+// checkTurns: whatever comes of a step comes after the steps that it needs. Only an attempt of a chain is out before.
+func (x *world) checkTurns() {
+	for i, s := range x.job.Steps {
+		def, f := x.w.Steps[i], s.Forward
+		if def.Any || def.Only != "" || x.job.Settled(f) != nil {
+			continue
+		}
+		for _, name := range domain.Before(x.w, def) {
+			need, _ := x.job.Step(name)
+			through := need.Forward.State == job.Done || need.Forward.State == job.Skipped
+			inChain := f.State == job.Dispatched && f.Inline != "" && def.Shared
+			if f.State != job.NotStarted && f.State != job.Withdrawn && !through && !inChain {
+				x.t.Fatalf("step %s is %q, and %s before it is %q", s.Name, f.State, name, need.Forward.State)
+			}
+		}
+	}
 }
 
 // checkRounds: no more rounds begin than the workflow says, and another follows only where the job is being undone.

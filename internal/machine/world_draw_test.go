@@ -14,6 +14,7 @@ import (
 func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 	n := rapid.IntRange(1, most).Draw(t, "steps")
 	w := makegood.Workflow{Name: "random"}
+	chain := rapid.IntRange(0, 3).Draw(t, "chain") == 0
 	for i := range n {
 		s := makegood.Step{Name: fmt.Sprintf("s%d", i), Agent: "a", Needs: []string{}}
 		for j := range i {
@@ -40,6 +41,10 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 			s.Undo = &makegood.Undo{None: true}
 		}
 		drawWaits(t, &s)
+		if chain && s.Agent == "a" && rapid.IntRange(0, 5).Draw(t, "in the chain") > 0 {
+			s.Shared, s.Inline, s.Heartbeat, s.Repeat, s.Waiting = true, true, 0, nil, nil
+			s.Needs = before(w.Steps)
+		}
 		w.Steps = append(w.Steps, s)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "jobTimeout") == 0 {
@@ -60,4 +65,12 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 		}
 	}
 	return domain.WithDefaults(w)
+}
+
+// before are the needs of a step that follows the last of others.
+func before(steps []makegood.Step) []string {
+	if len(steps) == 0 {
+		return []string{}
+	}
+	return []string{steps[len(steps)-1].Name}
 }

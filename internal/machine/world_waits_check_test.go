@@ -164,7 +164,7 @@ func (x *world) checkOutput(e job.StepCompleted, step string, undo bool, output 
 	}
 }
 
-// checkOrder: nothing begins before what it needs is done, and no undo before what follows has come to rest.
+// checkOrder: nothing begins before what it needs is done, but in a chain, and no undo before what follows has come to rest.
 func (x *world) checkOrder(step string, undo bool, was, is job.Activity) {
 	if is.Attempt <= was.Attempt {
 		return
@@ -172,6 +172,7 @@ func (x *world) checkOrder(step string, undo bool, was, is job.Activity) {
 	for _, other := range x.w.Steps {
 		s, _ := x.job.Step(other.Name)
 		switch {
+		case !undo && x.def(step).Shared && (is.Inline != "" && s.Forward.Inline == is.Inline || is.State == job.NotStarted):
 		case !undo && slices.Contains(x.def(step).Needs, other.Name) && s.Forward.State != job.Done && s.Forward.State != job.Skipped:
 			x.t.Fatalf("step %s begins, and %s, which it needs, is %q: %+v", step, other.Name, s.Forward.State, s.Forward)
 		case undo && (other.Name == step || slices.Contains(other.Needs, step)) && (s.Forward.State == job.Dispatched || s.Forward.State == job.Waiting):

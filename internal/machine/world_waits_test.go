@@ -19,6 +19,7 @@ const (
 	saysDone    = "done"
 	saysFailed  = "failed"
 	saysWaiting = "waiting"
+	saysHeld    = "held" // Of a chain: neither this nor those behind it were begun.
 )
 
 // choicesOf is what approvals of random workflows ask.

@@ -44,10 +44,10 @@ const (
 // errFull: an agent has no place for an inline attempt that was decided on; the decision is made again without it.
 var errFull = errors.New("no free place for an inline attempt")
 
-// inlined is an inline attempt that a save has opened, and its place.
+// inlined is an inline attempt that a save has opened, with those behind it in its chain, and the place of the first.
 type inlined struct {
-	dispatch job.Dispatch
-	leave    func()
+	chain []job.Dispatch
+	leave func()
 }
 
 // leave gives the places back of attempts that are not begun.
@@ -82,10 +82,10 @@ func (s *Scheduler) enter(m *moved, j job.Job) (full []string) {
 	if m.lane.LockedBy == "" {
 		return nil
 	}
-	for _, d := range machine.Inlined(j, m.lane.LockedBy) {
-		agent := machine.AgentOf(m.compiled.Workflow, d.Step, d.Undo)
-		if leave, ok := s.config.Lane.Enter(agent, d.Undo); ok {
-			m.inline = append(m.inline, inlined{d, leave})
+	for _, chain := range machine.Inlined(m.compiled.Workflow, j, m.lane.LockedBy) {
+		agent := machine.AgentOf(m.compiled.Workflow, chain[0].Step, chain[0].Undo)
+		if leave, ok := s.config.Lane.Enter(agent, chain[0].Undo); ok {
+			m.inline = append(m.inline, inlined{chain, leave})
 		} else {
 			full = append(full, agent)
 		}
@@ -109,7 +109,7 @@ func (s *Scheduler) isStored(ctx context.Context, id, birth, lockedBy string) bo
 type run struct {
 	job     string
 	account *spend.Account
-	replies chan job.Event
+	replies chan []job.Event
 	running int
 	// told is closed when people were told of the move that began the first of them.
 	told chan struct{}
@@ -124,25 +124,24 @@ func (s *Scheduler) beginInline(ctx context.Context, w *work) {
 	w.moved.inline = nil
 	if w.run == nil {
 		// Room for each side of each step: no attempt waits for a driver that has died.
-		w.run = &run{job: w.job, account: w.account, replies: make(chan job.Event, 2*len(w.moved.job.Steps)), told: make(chan struct{})}
+		w.run = &run{job: w.job, account: w.account, replies: make(chan []job.Event, 2*len(w.moved.job.Steps)), told: make(chan struct{})}
 	}
 	for _, a := range opened {
-		task, err := s.ownTask(spend.With(ctx, w.account), w.moved, a.dispatch)
+		task, err := s.ownTask(spend.With(ctx, w.account), w.moved, a.chain[0])
 		if err != nil {
 			a.leave()
-			w.follows(s.notBegun(w.moved, a.dispatch, err))
+			if len(a.chain) > 1 {
+				w.follows(chainEnds(w.moved, a.chain[1]))
+			}
+			w.follows(s.notBegun(w.moved, a.chain[0], err))
 			continue
 		}
 		w.run.running++
-		r, lockedBy, since := w.run, w.moved.lockedBy, w.moved.since
+		r, c := w.run, s.newChain(ctx, w, a)
 		s.crew.Go(func() {
-			var reply job.Event
 			// Deferred: an agent that ends its goroutine must not leave its job waiting.
-			defer func() {
-				a.leave()
-				r.replies <- reply
-			}()
-			reply = s.config.Lane.Run(spend.With(ctx, r.account), task, lockedBy, since)
+			defer func() { r.replies <- c.ended() }()
+			c.run(task)
 		})
 	}
 }
@@ -254,11 +253,9 @@ func ended(c chan struct{}) bool {
 
 // gather waits for a reply, and a little longer for others of the job.
 func (r *run) gather() (replies []job.Event) {
-	note := func(reply job.Event) {
+	note := func(of []job.Event) {
 		r.running--
-		if reply != nil {
-			replies = append(replies, reply)
-		}
+		replies = append(replies, of...)
 	}
 	note(<-r.replies)
 	if r.running == 0 {
@@ -268,8 +265,8 @@ func (r *run) gather() (replies []job.Event) {
 	defer patience.Stop()
 	for r.running > 0 {
 		select {
-		case reply := <-r.replies:
-			note(reply)
+		case of := <-r.replies:
+			note(of)
 		case <-patience.C:
 			return replies
 		}

@@ -127,32 +127,49 @@ func TestNotingWhatWasToldBeginsNoInlineAttempt(t *testing.T) {
 	}
 }
 
-// A place is given back wherever a move ends before its attempts begin.
+// A place is given back wherever a move ends before its attempts begin, and wherever a chain ends.
 func TestAPlaceIsGivenBackWhereverAMoveEnds(t *testing.T) {
 	for name, effect := range map[string]faultstore.Effect{
 		"refused": faultstore.FailBefore, "unknown": faultstore.FailAfter,
 	} {
 		for _, op := range []string{"Create", "Save", "PutPayload", "Load", "Payload"} {
-			t.Run(name+" "+op, func(t *testing.T) {
-				w := newWorld(t)
-				l := &lane{agents: []string{"a"}, places: 10}
-				w.use(func(c *scheduler.Config) { c.Lane = l })
-				c := w.define("name: two\nsteps: [{name: first, agent: a, inline: true}, {name: second, agent: a, inline: true}]")
-				n := 0
-				w.strike = func(of, _ string) faultstore.Effect {
-					if of != op || n > 2 {
-						return faultstore.None
-					}
-					n++
-					return effect
-				}
-				large, _ := json.Marshal(strings.Repeat("x", 100_000))
-				_, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: large})
-				if err != nil && !errors.Is(err, faultstore.ErrInjected) {
-					t.Log(err)
-				}
-				l.checkEmpty(t)
-			})
+			for _, fields := range []string{"inline: true", "inline: true, exclusive: false"} {
+				t.Run(strings.Join([]string{name, op, fields}, " "), func(t *testing.T) { checkPlaces(t, op, fields, effect) })
+			}
 		}
 	}
+}
+
+// checkPlaces plays a job of two steps, the first calls of which for op have an effect, and finds places that are lost.
+func checkPlaces(t *testing.T, op, fields string, effect faultstore.Effect) {
+	w := newWorld(t)
+	l := &lane{agents: []string{"a"}, places: 10}
+	w.use(func(c *scheduler.Config) { c.Lane = l })
+	c := w.define(fmt.Sprintf("name: two\nsteps: [{name: first, agent: a, %[1]s}, {name: second, agent: a, %[1]s}]", fields))
+	n := 0
+	w.strike = func(of, _ string) faultstore.Effect {
+		if of != op || n > 2 {
+			return faultstore.None
+		}
+		n++
+		return effect
+	}
+	large, _ := json.Marshal(strings.Repeat("x", 100_000))
+	_, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: large})
+	if err != nil && !errors.Is(err, faultstore.ErrInjected) {
+		t.Log(err)
+	}
+	l.checkEmpty(t)
+}
+
+// A chain gives each place back before it takes the next: one is enough for all of its steps.
+func TestAChainTakesOnePlaceAtATime(t *testing.T) {
+	w := newWorld(t)
+	l := &lane{agents: []string{"a"}, places: 1}
+	w.use(func(c *scheduler.Config) { c.Lane = l })
+	w.submit(w.define("name: three\nsteps: [{name: one, agent: a, inline: true, exclusive: false}, {name: two, agent: a, inline: true, exclusive: false}, {name: three, agent: a, inline: true, exclusive: false}]"), "j")
+	if got := w.job("j"); got.ProcessState != makegood.JobProcessed || got.Rev != 2 {
+		t.Errorf("got %s after %d saves, want Processed after its birth and one save", got.ProcessState, got.Rev)
+	}
+	l.checkEmpty(t)
 }

@@ -275,11 +275,17 @@ func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event
 	switch {
 	case s.config.Held == nil:
 		return nil, nil
-	case loaded.HeldBy != "" || slices.ContainsFunc(events, func(e job.Event) bool { _, let := e.(job.StepHeld); return let }):
+	case loaded.HeldBy != "" || slices.ContainsFunc(events, letGo):
 		return s.config.Held.Surely(ctx)
 	default:
 		return s.config.Held.Now(ctx)
 	}
+}
+
+// letGo reports whether an agent has let its task go because it is paused. The process of a chain names itself.
+func letGo(e job.Event) bool {
+	held, is := e.(job.StepHeld)
+	return is && held.LockedBy == ""
 }
 
 // save stores a change and updates its job to the stored one. After an error no inline attempt of it begins.

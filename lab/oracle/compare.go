@@ -191,7 +191,7 @@ func (j *Job) dues() (all []time.Time) {
 			case side.Phase == Resting && !side.At.IsZero():
 				all = append(all, side.At)
 			case side.Phase == Out && side.Inline:
-				all = append(all, side.SentAt.Add(side.timeout()))
+				all = append(all, side.SentAt.Add(side.begins+side.timeout()))
 			case side.Phase == Out && !side.Claimed && !side.def.Shared:
 				all = append(all, ResendAt(side))
 			}

@@ -27,7 +27,7 @@ func (j *Job) Succeeded(step string, attempt int, began, now time.Time) {
 	if late {
 		side = j.lateSide(s, attempt)
 	}
-	if side == nil {
+	if side == nil || j.early(side) {
 		return
 	}
 	j.tell(func() {
@@ -72,7 +72,7 @@ func (j *Job) heeded() {
 // Failed: an agent's reply.
 func (j *Job) Failed(step string, attempt int, failure job.StepError, began, now time.Time) {
 	side := j.step(step).side(attempt)
-	if side == nil || side.Phase != Out {
+	if side == nil || side.Phase != Out || j.early(side) {
 		return
 	}
 	j.tell(func() {
@@ -166,7 +166,7 @@ func (j *Job) unclaimed(side *Side, now time.Time) {
 // Refused: its task can never be sent. That is a final failure of an attempt that did not start.
 func (j *Job) Refused(step string, attempt int, now time.Time) {
 	side := j.step(step).side(attempt)
-	if side == nil || side.Phase != Out {
+	if side == nil || side.Phase != Out || j.early(side) {
 		return
 	}
 	j.tell(func() {
@@ -292,20 +292,6 @@ func (j *Job) due(s *Step, side *Side, now time.Time) {
 		side.Resent++
 		j.send(s, side)
 	}
-}
-
-// inlineDue: an attempt that runs in the process which decided on it is silent unless it has replied by the end of its
-// timeout. No question is asked about it.
-func (j *Job) inlineDue(side *Side, now time.Time) {
-	until := side.SentAt.Add(side.timeout())
-	if now.Before(until) {
-		return
-	}
-	f := Finding{Began: side.SentAt, Until: until, InCompany: true}
-	if side.def.Shared {
-		f = Finding{Until: until}
-	}
-	j.silence(side, f, now)
 }
 
 func (j *Job) found(s *Step, side *Side, now time.Time, all []Finding) {

@@ -28,7 +28,7 @@ func (r *Referee) opened(j job.Job) {
 				continue
 			}
 			r.undoes[attemptName{s.Name, a.Attempt}] = undo
-			if r.def(s.Name).Shared {
+			if r.def(s.Name).Shared && a.Inline == "" {
 				r.Took(s.Name, a.Attempt, 0)
 			}
 		}
@@ -159,6 +159,7 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	if !forgotten && !m.was.StartedAt.IsZero() && !m.is.StartedAt.Equal(m.was.StartedAt) {
 		r.wrong("%s started at %v, and now at %v", m.step, m.was.StartedAt, m.is.StartedAt)
 	}
+	r.missed(before, m)
 	r.spared(m, j.Incarnation > before.Incarnation)
 	if m.is.FailureCount < m.was.FailureCount {
 		r.wrong("%s had failed %d times, and now %d", m.step, m.was.FailureCount, m.is.FailureCount)
@@ -178,6 +179,21 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	if wanted && m.is.State == job.Failed && m.was.State != job.Failed && !r.usedUp(m, now) {
 		r.wrong("%s is given up after %d of %d attempts", m.step, len(r.tally(m.step, m.undo).claimed), retryOf(r.def(m.step), m.undo).Attempts)
 	}
+}
+
+// missed: an attempt of a chain that is over before the step before it is done does not count, whether it ran or not.
+func (r *Referee) missed(before job.Job, m move) {
+	def := r.def(m.step)
+	over := m.was.State == job.Dispatched && m.was.Inline != "" && (m.is.State != job.Dispatched || m.is.Attempt != m.was.Attempt)
+	if m.undo || !def.Shared || !over || m.is.State == job.Done || m.is.FailureCount != m.was.FailureCount || len(def.Needs) != 1 {
+		return
+	}
+	if need, _ := before.Step(def.Needs[0]); need.Forward.State == job.Done || need.Forward.State == job.Skipped {
+		return
+	}
+	t := r.tally(m.step, m.undo)
+	delete(t.ran, m.was.Attempt)
+	delete(t.claimed, m.was.Attempt)
 }
 
 // spared: an attempt that fell silent in company is not counted, and no other. One that the death of the engine cut off counts for

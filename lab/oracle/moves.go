@@ -96,12 +96,13 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 		return
 	}
 	side.SentAt, side.Resent = now, 0
-	if side.def.Inline && j.here && !side.Alone && (j.until.IsZero() || !now.Add(side.timeout()).After(j.until)) {
-		// It begins there and then, beside whatever else runs there.
-		side.Inline, side.InCompany, side.BeganAt, side.opened = true, true, now, j.decision
-		side.Claimed = !side.def.Shared
+	if j.runsHere(side, now, 0) {
+		j.inline(side, now)
 	}
 	j.send(s, side)
+	if side.Inline && !side.undo {
+		j.chain(s, now)
+	}
 }
 
 // send notes that a task goes out. An undo is told what is known of its step.

@@ -42,8 +42,9 @@ type Side struct {
 	Unknown, Claimed bool
 	// Inline: the process that decided runs the one that is out itself.
 	Inline bool
-	// opened numbers the decision by which it was made.
+	// opened numbers the decision by which it was made, and begins is how long after that it begins at the latest.
 	opened int
+	begins time.Duration
 	// Alone: its attempts are to run with nothing beside them, since one fell silent in company, or a few were cut off.
 	Alone bool
 	// Silent is the last attempt that began and fell silent: its success is still good, if it comes.

@@ -180,10 +180,12 @@ func (x *world) inline(task makegood.Task) (job.Claim, bool) {
 
 func (x *world) replyOf(task makegood.Task) (job.Reply, bool) {
 	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
+	claim, inline := x.inline(task)
 	if task.Shared {
+		r.LockedBy = claim.LockedBy
 		return r, true
 	}
-	if claim, inline := x.inline(task); inline {
+	if inline {
 		r.LockedBy, r.StartedAt = claim.LockedBy, claim.StartedAt
 		return r, true
 	}
@@ -205,6 +207,14 @@ func (x *world) reply(how string) {
 	}
 	task := rapid.SampledFrom(held).Draw(x.t, "replies")
 	r, _ := x.replyOf(task)
+	if _, inline := x.inline(task); inline && oneIn(x.t, 4, "not begun") {
+		e := job.StepHeld{Reply: r}
+		v, _ := x.decide(e)
+		x.want.NotBegun(r.Step, r.Attempt, x.now)
+		x.heard(e, v)
+		x.judge("not begun", e, e)
+		return
+	}
 	var e job.Event = job.StepSucceeded{Reply: r}
 	switch how {
 	case waits:

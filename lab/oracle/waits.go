@@ -46,7 +46,7 @@ func (w Word) same(other Word) bool {
 // Waits: an agent's reply, that somebody or something else will complete the step until then; no time: until far ahead.
 func (j *Job) Waits(step string, attempt int, until, began, now time.Time) {
 	side := j.step(step).side(attempt)
-	if side == nil || side.Phase != Out {
+	if side == nil || side.Phase != Out || j.early(side) {
 		return
 	}
 	j.tell(func() {
@@ -189,7 +189,7 @@ func (j *Job) hears(side *Side, w Word) Answer {
 		return Granted
 	case !w.Holds && w.Early && (underWay || side.Phase == Idle):
 		return Granted
-	case !w.Holds || !underWay:
+	case !w.Holds || !underWay || j.early(side):
 		return Refused
 	case side.Phase == Resting && w.Failure != nil:
 		if _, again := triedAgain(side, w.Failure.Kind, w.Failure.Retryable); again {

@@ -88,7 +88,7 @@ func drawRetry(t *rapid.T) makegood.Retry {
 
 func drawWorkflow(t *rapid.T) makegood.Workflow {
 	w := makegood.Workflow{Name: "drawn"}
-	undoes, chain := !oneIn(t, 4, "no undo"), oneIn(t, 3, "chain")
+	undoes, chain, inline := !oneIn(t, 4, "no undo"), oneIn(t, 3, "chain"), oneIn(t, 4, "chain of inline steps")
 	for i := range rapid.IntRange(1, 5).Draw(t, "steps") {
 		s := makegood.Step{Name: fmt.Sprintf("s%d", i), Agent: "a", Needs: []string{}, Retry: drawRetry(t)}
 		for n := range i {
@@ -115,6 +115,12 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 			s.Undo = &makegood.Undo{None: true}
 		}
 		drawWaits(t, &s)
+		if inline && s.Agent == "a" && !oneIn(t, 6, "out of the chain") {
+			s.Inline, s.Shared, s.Repeat, s.Waiting, s.Needs = true, true, nil, nil, []string{}
+			if i > 0 {
+				s.Needs = []string{w.Steps[i-1].Name}
+			}
+		}
 		w.Steps = append(w.Steps, s)
 	}
 	drawGoto(t, w.Steps)
@@ -185,9 +191,11 @@ func newWorld(t *rapid.T, seen *layers.Seen) *world {
 			Waits: map[string]oracle.Lasting{},
 		},
 	}
-	for _, s := range x.w.Steps {
+	for i, s := range x.w.Steps {
 		x.order.Waits[s.Name] = x.drawLasting()
-		x.order.Skips[s.Name] = oneIn(t, 6, "skip")
+		if x.order.Skips[s.Name] = oneIn(t, 6, "skip"); x.order.Skips[s.Name] {
+			x.w.Steps[i].When = "${ false }"
+		}
 		x.order.ReadyAfter[s.Name] = rapid.IntRange(1, 4).Draw(t, "ready after")
 		// Which of several that could begin at one moment is first to fail is promised nowhere.
 		x.order.Broken[s.Name] = isChain(x.w) && oneIn(t, 20, "broken")
@@ -377,8 +385,10 @@ func (x *world) carryOut(e job.Event, due []oracle.Sent, isNew bool) (closings [
 		x.tasks[which] = task
 	}
 	if isNew {
-		for _, d := range machine.Inlined(x.job, fmt.Sprintf("s:%d", x.decisions)) {
-			take(d, true)
+		for _, chain := range machine.Inlined(x.w, x.job, fmt.Sprintf("s:%d", x.decisions)) {
+			for _, d := range chain {
+				take(d, true)
+			}
 		}
 	}
 	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
