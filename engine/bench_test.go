@@ -33,6 +33,12 @@ func BenchmarkInlineThreeSteps(b *testing.B) {
 	measure(b, 3, func() { throughAll(b, eng, b.N, 0) })
 }
 
+// BenchmarkChainThreeSteps is the same with steps in a chain.
+func BenchmarkChainThreeSteps(b *testing.B) {
+	eng := idle(b, 3, ", inline: true, exclusive: false")
+	measure(b, 3, func() { throughAll(b, eng, b.N, 0) })
+}
+
 // throughAll submits n jobs, numbered from first on, 64 at a time, and waits for each.
 func throughAll(tb testing.TB, eng *engine.Engine, n, first int) {
 	numbers := make(chan int)
@@ -58,6 +64,11 @@ func BenchmarkTenInARow(b *testing.B) { inARow(b, idle(b, 10, "")) }
 
 // BenchmarkInlineTenInARow is the same with inline steps.
 func BenchmarkInlineTenInARow(b *testing.B) { inARow(b, idle(b, 10, ", inline: true")) }
+
+// BenchmarkChainTenInARow is the same with steps in a chain.
+func BenchmarkChainTenInARow(b *testing.B) {
+	inARow(b, idle(b, 10, ", inline: true, exclusive: false"))
+}
 
 func inARow(b *testing.B, eng *engine.Engine) {
 	measure(b, 10, func() {

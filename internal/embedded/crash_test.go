@@ -69,6 +69,23 @@ func inline(yaml string) string {
 	return strings.ReplaceAll(yaml, "startBy: 1m", "inline: true, startBy: 1m")
 }
 
+// chainYAML has a chain of four steps between two that go through the queues.
+const chainYAML = `
+name: chain
+steps:
+  - {name: reserve, agent: inventory, startBy: 1m, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: release}}
+  - {name: charge, agent: payments, inline: true, exclusive: false, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: refund}}
+  - {name: invoice, agent: payments, inline: true, exclusive: false, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: annul}}
+  - {name: pick, agent: inventory, inline: true, exclusive: false, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: putback}}
+  - {name: label, agent: inventory, inline: true, exclusive: false, timeout: 10s, retry: {attempts: 2, backoff: 10ms, max: 1s}, undo: {action: peel}}
+  - {name: ship, agent: shipping, startBy: 1m, timeout: 10s, retry: {attempts: 2, backoff: 10ms, max: 1s}, undo: {action: recall}}
+`
+
+// chained is a workflow with steps that follow one another in a chain.
+func chained(yaml string) string {
+	return strings.ReplaceAll(yaml, "startBy: 1m", "inline: true, exclusive: false, startBy: 1m")
+}
+
 // goldens are the jobs whose calls are struck one by one.
 func goldens() map[string]golden {
 	return map[string]golden{
@@ -80,6 +97,11 @@ func goldens() map[string]golden {
 		"an inline order that is undone":             {yaml: inline(orderYAML), input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
 		"two inline branches and their join":         {yaml: inline(joinYAML), input: `{}`, want: makegood.JobProcessed},
 		"an inline order that is cancelled":          {yaml: inline(orderYAML), input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
+		"a chain that is processed":                  {yaml: chainYAML, input: `{"sku":"a"}`, want: makegood.JobProcessed},
+		"a chain with a step that fails":             {yaml: chainYAML, input: `{"sku":"a"}`, unanswered: "label", want: makegood.JobUndone},
+		"a chain that is undone":                     {yaml: chainYAML, input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
+		"a chain that is cancelled":                  {yaml: chainYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
+		"an order in a chain from its birth":         {yaml: chained(orderYAML), input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
 		"an order that is cancelled":                 {yaml: orderYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
 	}
 }
