@@ -171,7 +171,10 @@ func (m *model) answer(s *state, i, n, code uint8, fault bool) {
 	next := *s
 	next.become(i, n, runReplied)
 	next.replies[i][n] = code
-	m.add(action{kind: doReply, step: i, n: n, to: code, fault: fault}, next, "")
+	ways, broken := m.goOn(next, i, code)
+	for _, way := range ways {
+		m.add(action{kind: doReply, step: i, n: n, to: code, fault: fault}, way, broken)
+	}
 }
 
 // heartbeat extends the claim, as the contract of store.Claims says, where that changes anything that still counts.

@@ -101,6 +101,9 @@ func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found 
 // claimable returns what the slot holds when the agent that got a task claims it.
 func (m *model) claimable(s *state, i, n uint8) (next store.ClaimItem, ok bool) {
 	task := s.tasks[i][n]
+	if m.w.Steps[i].Shared {
+		return next, false // Nobody claims it, and in these models nobody takes it from a queue.
+	}
 	it := s.items[i][m.slot(int(i), task&taskUndo != 0)]
 	claim := job.Claim{
 		Attempt: int(n), LockedBy: lockedBy(n), StartedAt: base, CompleteBy: base.Add(time.Duration(m.timeout(int(i))) * time.Millisecond),

@@ -22,13 +22,14 @@ type shape struct {
 	anyOf           bool              // the last step begins by any of the others
 	expect          makegood.Duration // of the job
 	inline          bool              // the Schedulers run all steps themselves
+	chained         bool              // they run them in a chain
 }
 
 func (s shape) workflow() makegood.Workflow {
 	w := makegood.Workflow{Name: "model", Timeout: s.timeout, Expect: s.expect}
 	for i := range s.steps {
 		step := makegood.Step{Name: stepName(i), Agent: "a", StartBy: 2 * tick, Timeout: tick, Retry: makegood.Retry{Attempts: s.attempts, Backoff: tick, Max: tick}}
-		step.Inline = s.inline
+		step.Inline, step.Shared = s.inline || s.chained, s.chained
 		if s.parallel {
 			step.Needs = []string{}
 		}
@@ -80,12 +81,12 @@ const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
 func Small() []Config {
-	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallWorlds(), smallSettlements(), smallExpected())
+	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallChains(), smallWorlds(), smallSettlements(), smallExpected())
 }
 
 // Large are those that only make modelcheck checks.
 func Large() []Config {
-	return slices.Concat(largeJobs(), largeInline(), largeExpected(), largeWorlds(), largeSettlements())
+	return slices.Concat(largeJobs(), largeInline(), largeChains(), largeExpected(), largeWorlds(), largeSettlements())
 }
 
 func verbs(v ...makegood.Verb) []makegood.Verb { return v }
@@ -201,12 +202,39 @@ func smallInline() []Config {
 	}
 }
 
+// smallChains are jobs of two steps in a chain. An attempt of them that goes through a queue is never taken: it falls silent.
+func smallChains() []Config {
+	return []Config{
+		{
+			Name: "a chain, two Schedulers", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, chained: true}.workflow(),
+			Fails: true,
+		},
+		{
+			Name: "a chain, restarts", Workflow: shape{steps: 2, attempts: 1, undo: 2, chained: true}.workflow(), Restarts: 1, Single: true,
+		},
+	}
+}
+
 // largeInline is two steps side by side: one may open, and the other stop the job, in one batch.
 func largeInline() []Config {
 	return []Config{{
 		Name: "inline, side by side, in batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, parallel: true, stop: true, inline: true}.workflow(),
 		Final: true, Folds: true, Single: true,
 	}}
+}
+
+// largeChains are jobs of two steps in a chain whose replies come in one batch, or that are cancelled.
+func largeChains() []Config {
+	return []Config{
+		{
+			Name: "a chain, in batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, chained: true}.workflow(),
+			Final: true, Folds: true, Single: true,
+		},
+		{
+			Name: "a chain, cancelled", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, chained: true}.workflow(),
+			Verbs: verbs(makegood.VerbCancel), Single: true,
+		},
+	}
 }
 
 // smallExpected are small jobs that are expected within a time, of which some are late.

@@ -37,6 +37,9 @@ func (m *model) steps(s *state) string {
 				started++
 			}
 		}
+		if m.w.Steps[i].Shared {
+			started = st.attempt // By being made: nobody claims it.
+		}
 		switch {
 		case forward && undo:
 			return fmt.Sprintf("s%d goes both ways at once", i)

@@ -117,6 +117,8 @@ func mutants() []proof.Bug {
 		{"the time of a wait ends nothing", "machine/moves_waiting.go", "\tif passed(a.Wait.Deadline, t.now) {\n\t\tt.waitOver(at)", "\tif passed(a.Wait.Deadline, t.now) && a.Attempt > 9 {\n\t\tt.waitOver(at)"},
 		{"what waited when the job turned round is not undone", movesActivity, "\ta.Unknown = a.Unknown || !t.waitsByItself(at)\n", ""},
 		{"an answer closes nothing", eventCompleted, "t.question(AskClose, at)", "t.question(AskLook, at)"},
+		{"a chain that was interrupted counts as not begun, but for its first step", eventInterrupted, "\ta.Unknown = true\n", "\ta.Unknown = a.Unknown || !t.ahead(at)\n"},
+		{"a chain whose process has died counts as not begun, but for its first step", movesClosing, "\ta.Unknown = true\n\ta.Tries--\n\tt.rest", "\ta.Tries--\n\tt.rest"},
 		{"a settlement closes nothing", eventSettled, "case t.activity(at).State == job.Dispatched:\n\t\treturn", "case t.activity(at).Attempt > 9:\n\t\treturn"},
 		{
 			"what is held is settled over", eventSettled, "\tswitch found.Finding {\n\tcase job.FoundHeld:",

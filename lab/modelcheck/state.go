@@ -173,7 +173,8 @@ const (
 	runHanded         // somebody outside will complete the step
 	runReplied
 	runDead
-	runLife = 7 // the bits of the above
+	runChained     // its process begins it when the one before it in its chain has succeeded
+	runLife    = 7 // the bits of the above
 )
 
 // How an attempt was closed, beside its life.
@@ -190,6 +191,7 @@ const (
 	replyFinal           // final; not applied
 	replyUnknown         // may be tried again; perhaps applied
 	replyWaiting         // somebody outside completes the step
+	replyHeld            // its process has not begun it
 )
 
 // A task as sent: taskSent, perhaps taskUndo, the round in its key times taskRound, and its age times taskAge.
@@ -407,7 +409,7 @@ func (e event) String() string {
 	}
 }
 
-var replyNames = [...]string{"none", "succeeded", "failed, not applied", "failed for good, not applied", "failed, perhaps applied", "it waits"}
+var replyNames = [...]string{"none", "succeeded", "failed, not applied", "failed for good, not applied", "failed, perhaps applied", "it waits", "not begun"}
 
 // before sorts Schedulers, for it does not matter which of them is which.
 func (x *actor) before(y *actor) bool {

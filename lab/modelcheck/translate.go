@@ -81,6 +81,9 @@ func whenOf(at time.Time) when {
 		return far
 	case ticks >= 1000:
 		return minute
+	case ticks > limits.ChainTime.Milliseconds()/2 && ticks < 2*limits.ChainTime.Milliseconds():
+		// The end of an attempt in a chain. The chain takes one tick.
+		return when(ticks-limits.ChainTime.Milliseconds()) + 1
 	case ticks > 100 || ticks < -100:
 		panic(fmt.Sprintf("modelcheck: a time %d ticks from now", ticks))
 	default:
@@ -245,6 +248,10 @@ func (m *model) causeOf(text string) event {
 		e = m.causeOf(strings.TrimPrefix(text, "refused:"))
 		e.kind = evRefused
 		return e
+	case strings.HasPrefix(text, "held:"):
+		e = m.causeOf(strings.TrimPrefix(text, "held:"))
+		e.code = replyHeld
+		return e
 	case strings.HasPrefix(text, "completed:"):
 		e, _ = m.wordOf(text)
 		return e
@@ -309,6 +316,9 @@ func (m *model) reply(e event) job.Event {
 	}
 	if e.code == replyWaiting {
 		return job.StepWaiting{Reply: r, Deadline: base.Add(waitFor.Std())}
+	}
+	if e.code == replyHeld {
+		return job.StepHeld{Reply: r}
 	}
 	failure := job.StepError{Message: "no", Retryable: e.code != replyFinal, Applied: makegood.AppliedNo}
 	failure.RetryAfter = m.w.Steps[e.step].Retry.Max
@@ -459,7 +469,9 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 	case job.Dispatched:
 		if a.Cause != "" {
 			c.cause = m.causeOf(a.Cause)
-			c.cause.code = 0
+			if c.cause.code != replyHeld {
+				c.cause.code = 0
+			}
 		}
 		c.look = whenOf(a.LookAt)
 		if at := a.At.Sub(base).Milliseconds(); at >= -100 && !c.inline {

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/lab/oracle"
@@ -159,7 +160,13 @@ func (c change) due() (due time.Time, what string) {
 				// A minute ahead by the clock of whoever asked for it.
 				sooner(a.LookAt, "the closing of "+s.Name)
 			case a.State == job.Dispatched && a.Inline != "":
-				sooner(a.At.Add(p.silence), "the end of "+s.Name)
+				silence := p.silence
+				if _, chained := c.chained[on(j.ID, s.Name, a.Attempt)]; chained {
+					silence += limits.ChainTime
+				} else if _, ahead := c.ahead(s, undo); ahead {
+					silence += limits.ChainTime
+				}
+				sooner(a.At.Add(silence), "the end of "+s.Name)
 			case a.State == job.Dispatched && def.Shared:
 				sooner(a.At.Add(p.startBy+p.silence), "the end of "+s.Name)
 			case a.State == job.Dispatched:
@@ -192,6 +199,9 @@ func (c change) step(n int) {
 	c.attempts(s, was, def)
 	if s.Forward.State == job.Dispatched && s.Forward.Attempt != was.Forward.Attempt {
 		for _, need := range def.Needs {
+			if _, ahead := c.ahead(s, false); ahead {
+				continue // Its process begins it in its turn.
+			}
 			if state, _ := c.after.Step(need); state.Forward.State != job.Done && state.Forward.State != job.Skipped {
 				c.wrong("I7: %s begins before %s, which is %q", s.Name, need, state.Forward.State)
 			}

@@ -26,8 +26,9 @@ type account struct {
 	round           int
 	body            body
 	applied, undone bool
-	// input is what the step was asked with when it was done.
-	input string
+	// input is what the step was asked with when it was done. chained: that was in a chain; it may be asked with another.
+	input   string
+	chained bool
 	// left: a person has said that it is to stand.
 	left bool
 }
@@ -77,10 +78,12 @@ func (w *world) apply(l *life, task makegood.Task) error {
 	case task.Attempt <= w.barred[key]:
 		w.note(l.name, "remote refuses "+key+", which a person has stopped")
 		return agent.Final(agent.NotApplied(errors.New("stopped by hand")))
-	case a.applied && a.input != "" && a.input != string(task.Input):
+	case a.applied && a.input != "" && a.input != string(task.Input) && !a.chained:
 		w.violate(task.Job, "I6: %s is asked for with %s, and was done with %s", task.Key, task.Input, a.input)
 	default:
 		a.applied, a.input = true, string(task.Input)
+		_, chained := w.chained[on(task.Job, task.Step, task.Attempt)]
+		a.chained = a.chained || chained
 	}
 	w.note(l.name, "remote applies "+task.Key)
 	return nil

@@ -108,6 +108,11 @@ func bugs() []proof.Bug {
 		{"inline attempts run though their save failed", "scheduler/move.go", "unclear(err) && s.isStored(ctx, change.Job.ID, change.Job.Birth, m.lockedBy) {", "unclear(err) {"},
 		{"what the save that opens it stops is run inline all the same", "machine/moves_job.go", "t.unsaved(a) {\n\t\ta.Tries--", "t.unsaved(a) && a.Tries < 0 {\n\t\ta.Tries--"},
 		{"an inline attempt that runs counts as never begun", "machine/facts_inline.go", "\tcase t.unsaved(a):\n", "\tcase ask.Kind == AskClose && ask.LockedBy == \"\":\n"},
+		{"a chain goes on after a failure", "scheduler/chain.go", "if !ok || len(success", "if ok && len(success"},
+		{"a chain goes on when its time is over", "scheduler/chain.go", "limits.ChainTime-time.Since(c.began)", "time.Hour-time.Since(c.began)"},
+		{"a chain says of what it has begun that it has not", "scheduler/chain.go", "chainEnds(c.moved, c.attempts[c.begun])", "chainEnds(c.moved, c.attempts[c.begun-1])"},
+		{"a chain that was interrupted counts as not begun, but for its first step", "machine/event_interrupted.go", "\ta.Unknown = true\n", "\ta.Unknown = a.Unknown || !t.ahead(at)\n"},
+		{"a chain whose process has died counts as not begun, but for its first step", "machine/moves_closing.go", "\ta.Unknown = true\n\ta.Tries--\n\tt.rest", "\ta.Tries--\n\tt.rest"},
 		{"what was done is undone over the new input", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former > 1000 {"},
 	})
 }

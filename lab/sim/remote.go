@@ -40,8 +40,12 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	a.w.mu.Lock()
 	bad := a.w.faults.first(name, RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor)
 	liar := a.w.faults.strikes(AgentLies, name)
+	takes := between(r, time.Millisecond, 200*time.Millisecond)
+	if a.w.inChain(task) {
+		takes /= 10
+	}
 	a.w.mu.Unlock()
-	if err := wait(ctx, between(r, time.Millisecond, 200*time.Millisecond)); err != nil {
+	if err := wait(ctx, takes); err != nil {
 		return nil, err
 	}
 	a.alive()

@@ -144,10 +144,14 @@ type world struct {
 	notDone     map[string]bool
 	definitions map[string]makegood.Workflow
 	runs        map[string]int
-	// inline are the attempts that ran in the process which opened them.
-	inline map[string]bool
-	told   map[string]int
-	acked  map[string]bool
+	// inline are the attempts that ran in the process which opened them. chained are those of a chain, each with the one
+	// before it, and succeeded those with a success that their process knows.
+	inline, succeeded map[string]bool
+	chained           map[string]string
+	// beganAt is when an inline attempt began that is the first of a chain.
+	beganAt map[string]time.Time
+	told    map[string]int
+	acked   map[string]bool
 	// lives counts the processes of a name. Of attempts, opened are the last ones that could be claimed,
 	// claimed those that were (written says when), started how many of each job, leases until when each claim may reply.
 	lives   map[string]int
@@ -215,7 +219,7 @@ func Run(o Options) Result {
 	embedded := oneIn(c.of("embedded"), 5)
 	w := &world{
 		chance: c, layer: o.Seen, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
-		hash: 14695981039346656037, ledger: map[string]*account{}, unclaimed: map[string]map[string]int{}, accounts: map[string][]*account{}, bodies: map[string]body{}, barred: map[string]int{}, listed: map[string]bool{}, notDone: map[string]bool{}, definitions: map[string]makegood.Workflow{}, runs: map[string]int{}, inline: map[string]bool{}, told: map[string]int{},
+		hash: 14695981039346656037, ledger: map[string]*account{}, unclaimed: map[string]map[string]int{}, accounts: map[string][]*account{}, bodies: map[string]body{}, barred: map[string]int{}, listed: map[string]bool{}, notDone: map[string]bool{}, definitions: map[string]makegood.Workflow{}, runs: map[string]int{}, inline: map[string]bool{}, succeeded: map[string]bool{}, chained: map[string]string{}, beganAt: map[string]time.Time{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
