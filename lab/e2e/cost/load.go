@@ -24,6 +24,8 @@ type load struct {
 	slow bool
 	// inline: the Scheduler's function runs the agent itself, and jobs are submitted by message.
 	inline bool
+	// chained: those steps run in a chain.
+	chained bool
 	// timeout, if set, is that of each step.
 	timeout makegood.Duration
 }
@@ -44,12 +46,15 @@ func loads() []load {
 		{name: "1 inline step, unbatched", steps: 1, output: inlineOutput, inline: true},
 		{name: "5 inline steps, unbatched", steps: 5, output: inlineOutput, inline: true},
 		{name: "20 inline steps, unbatched", steps: 20, output: inlineOutput, inline: true},
+		{name: "5 steps in a chain, unbatched", steps: 5, output: inlineOutput, inline: true, chained: true},
+		{name: "20 steps in a chain, unbatched", steps: 20, output: inlineOutput, inline: true, chained: true},
 		{name: "1 step, batched", steps: 1, batched: true, output: inlineOutput},
 		{name: "5 steps, batched", steps: 5, batched: true, output: inlineOutput},
 		{name: "20 steps, batched", steps: 20, batched: true, output: inlineOutput},
 		{name: "5 steps, batched, outputs of 1 KB", steps: 5, batched: true, output: largeOutput},
 		{name: "5 slow steps, batched", steps: 5, batched: true, output: inlineOutput, slow: true},
 		{name: "5 inline steps, batched", steps: 5, batched: true, output: inlineOutput, inline: true},
+		{name: "5 steps in a chain, batched", steps: 5, batched: true, output: inlineOutput, inline: true, chained: true},
 	}
 }
 
@@ -96,6 +101,9 @@ func (l load) workflow() []byte {
 	}
 	if l.inline {
 		timeout += ", inline: true"
+	}
+	if l.chained {
+		timeout += ", exclusive: false"
 	}
 	for i := range l.steps {
 		fmt.Fprintf(&text, "  - {name: step_%03d, agent: %s, action: work%s}\n", i+1, agentName, timeout)
