@@ -102,7 +102,7 @@ func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found 
 func (m *model) claimable(s *state, i, n uint8) (next store.ClaimItem, ok bool) {
 	task := s.tasks[i][n]
 	if m.w.Steps[i].Shared {
-		return next, false // Nobody claims it, and in these models nobody takes it from a queue.
+		return next, false // It needs no claim, and no agent of these models takes it from a queue.
 	}
 	it := s.items[i][m.slot(int(i), task&taskUndo != 0)]
 	claim := job.Claim{

@@ -202,7 +202,7 @@ func smallInline() []Config {
 	}
 }
 
-// smallChains are jobs of two steps in a chain. An attempt of them that goes through a queue is never taken: it falls silent.
+// smallChains are jobs of two steps in a chain. An attempt that goes through a queue is never taken: it falls silent.
 func smallChains() []Config {
 	return []Config{
 		{
@@ -223,7 +223,7 @@ func largeInline() []Config {
 	}}
 }
 
-// largeChains are jobs of two steps in a chain whose replies come in one batch, or that are cancelled.
+// largeChains are jobs of two steps in a chain, with their replies in one batch, or with a cancel.
 func largeChains() []Config {
 	return []Config{
 		{

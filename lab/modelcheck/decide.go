@@ -272,7 +272,7 @@ func (m *model) strangers(j record) string {
 	for i := range m.w.Steps {
 		a, _ := j.steps[i].out()
 		if a == nil || a.inline && a.look <= 0 || m.w.Steps[i].Shared {
-			continue // After its time any reply shows that it is silent. A shared one has no holder but by its token.
+			continue // After its time any reply shows that it is silent. A shared one is replied to by its token alone.
 		}
 		name, n := stepName(i), int(a.attempt)
 		reply := func(attempt, token int, by string) job.Reply {

@@ -45,7 +45,7 @@ func (m *model) inlined(s *state, before *record) string {
 func (s *state) endInline(i uint8, was *activity, before *record) string {
 	run := &s.runs[i][was.attempt]
 	if *run&runLife == runChained {
-		*run = *run&^runLife | runDead // Its process begins no attempt whose time is over.
+		*run = *run&^runLife | runDead // Its process begins no attempt after its end.
 	}
 	if life := *run & runLife; life < runClaimed || life > runHanded {
 		return ""
@@ -80,8 +80,8 @@ func (m *model) ahead(s *state, i int) bool {
 	return false
 }
 
-// goOn is how a chain may go on when an attempt of it has replied: its process begins the one behind it, or says that it
-// has not. Without one behind it there is one way: the state as it is.
+// goOn is how a chain may go on when one attempt has replied: the process begins the next one, or says that it has not.
+// Without a next one there is one way: the state as it is.
 func (m *model) goOn(s state, i, code uint8) (ways []state, broken string) {
 	for k := range m.w.Steps {
 		for n, run := range s.runs[k] {

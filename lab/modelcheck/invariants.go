@@ -38,7 +38,7 @@ func (m *model) steps(s *state) string {
 			}
 		}
 		if m.w.Steps[i].Shared {
-			started = st.attempt // By being made: nobody claims it.
+			started = st.attempt // By being made: it needs no claim.
 		}
 		switch {
 		case forward && undo:

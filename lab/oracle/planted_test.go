@@ -47,7 +47,7 @@ func bugs() []proof.Bug {
 		{"what is behind it in its chain has begun", movesClosing, "at, out = next, more", "at, out = next, more && t.activity(at).Attempt < 0"},
 		{"a reply counts before the step before it in its chain is done", "machine/facts_tokens.go", "v.Kind == Applied && t.ahead(at)", "v.Kind == Newer && t.ahead(at)"},
 		{"a silence ahead of its turn uses up an attempt", movesClosing, "\ta.Tries--\n\tt.rest", "\tt.rest"},
-		{"a chain goes on to a step with a condition", "machine/facts_inline.go", "s.When != \"\" || s.Any", "s.Any"},
+		{"a chain goes on to a step with a condition", "machine/facts_chains.go", "s.When != \"\" || s.Any", "s.Any"},
 		{"a step that is made again ahead of its turn", "machine/moves_going_on.go", "\t\t\tt.miss(at)\n", "\t\t\tt.silence(at, inlineClaim(t.activity(at)), noReply)\n"},
 		{"a failure that is told does not end running alone", "machine/event_failed.go", "\t\ta.Alone = false\n", ""},
 		{"a step that waits runs alone when it is tried again", eventSucceeded, "\ta.Alone = false\n\tt.beginWait(", "\tt.beginWait("},

@@ -253,8 +253,14 @@ func (c change) replay(s *stream, one makegood.Change) {
 	s.state.sides[side] = sideIs{one.To, one.Attempt}
 }
 
-// beginsAfter: whoever hears of a step that begins has heard before that what it needs has ended.
+// beginsAfter: whoever hears of a step that begins has heard before that what it needs has ended, but in a chain, which
+// one save opens.
 func (c change) beginsAfter(s *stream, one makegood.Change) {
+	of, _ := c.after.Step(one.Step)
+	_, chained := c.chained[on(c.after.ID, one.Step, one.Attempt)]
+	if _, ahead := c.ahead(of, false); chained || ahead && of.Forward.Attempt == one.Attempt {
+		return
+	}
 	i := slices.IndexFunc(c.w.Steps, func(d makegood.Step) bool { return d.Name == one.Step })
 	for _, need := range c.w.Steps[i].Needs {
 		if is := s.state.sides[sideOf{need, false}].state; is != string(job.Done) && is != string(job.Skipped) {
