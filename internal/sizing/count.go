@@ -10,6 +10,8 @@ import (
 const (
 	Queue  = "queue"
 	Inline = "inline"
+	// Chain: they are inline, and follow one another without a save in between.
+	Chain = "chain"
 )
 
 // Count is the usage of AWS by one job of a load, its submission included, as make cost counts it.

@@ -16,7 +16,7 @@ import (
 func sizedLoads() []load {
 	var all []load
 	for _, batched := range []bool{false, true} {
-		for _, way := range []load{{}, {inline: true}} {
+		for _, way := range []load{{}, {inline: true}, {inline: true, chained: true}} {
 			way.batched, way.output = batched, inlineOutput
 			for _, way.steps = range []int{1, 5, 20, 100} {
 				all = append(all, way)

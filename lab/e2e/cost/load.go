@@ -63,10 +63,14 @@ func loads() []load {
 
 // way is how the steps of a load get to their agent, as the calculator names it.
 func (l load) way() string {
-	if l.inline {
+	switch {
+	case l.chained:
+		return sizing.Chain
+	case l.inline:
 		return sizing.Inline
+	default:
+		return sizing.Queue
 	}
-	return sizing.Queue
 }
 
 // shards is how many shards the index has: one where a sweep is to tell of the whole batch in one request.
