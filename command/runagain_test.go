@@ -107,7 +107,7 @@ func TestARunThatReadsIsStopped(t *testing.T) {
 	ended := runBeside(ctx, w, input, args...)
 	<-w.began
 	stop()
-	if code, said := ended(); code != codeFailed || !strings.HasSuffix(said, "stopped\nThe input was not read to its end: no line was submitted.\n") {
+	if code, said := ended(); code != codeFailed || !strings.HasSuffix(said, "stopped\nThe input was not read to its end: no line was submitted\n") {
 		t.Errorf("got code %d, %q; want %d", code, said, codeFailed)
 	}
 }

@@ -25,7 +25,7 @@ func stopped(err error, s batch.Summary, o runOptions) error {
 		why = ": " + err.Error()
 	}
 	if s.Jobs == 0 {
-		return fmt.Errorf("stopped%s\nThe input was not read to its end: no line was submitted.", why)
+		return fmt.Errorf("stopped%s\nThe input was not read to its end: no line was submitted", why)
 	}
 	next := "No job was kept; with --data FOLDER a run can be gone on with."
 	if o.data != "" {
