@@ -44,13 +44,14 @@ onFailure: undo
 steps:
   - {name: reserve, agent: inventory, inline: true, timeout: 2s, with: &line {order: "${ .job.id }", amount: 3}, undo: {action: release}}
   - {name: charge, agent: payments, inline: true, timeout: 2s, with: *line, undo: {action: refund}}
-  - {name: ship, agent: shipping, inline: true, timeout: 2s, with: {order: "${ .job.id }", amount: "${ .input.amount }"}, undo: {action: cancel}}
+  - {name: ship, agent: shipping, inline: true, timeout: 2s, with: {order: "${ .job.id }", amount: "${ .input.amount }"}, undo: {action: cancel, with: *line}}
 `
 
 // linkedScheduler is a Scheduler's function that links the agents of an order.
 func linkedScheduler() {
 	client := &http.Client{Transport: deadly{http.DefaultTransport}}
-	onlambda.Scheduler(fstest.MapFS{"linked.yaml": {Data: []byte(linkedOrder)}}, order.Agents(os.Getenv("MAKEGOOD_SHOP"), client)...)
+	chained := strings.NewReplacer("name: linked", "name: chained", "inline: true", "inline: true, exclusive: false").Replace(linkedOrder)
+	onlambda.Scheduler(fstest.MapFS{"linked.yaml": {Data: []byte(linkedOrder)}, "chained.yaml": {Data: []byte(chained)}}, order.Agents(os.Getenv("MAKEGOOD_SHOP"), client)...)
 }
 
 // deadly kills its process in the middle of the attempt that the id of a job names: before its request, as in
@@ -77,13 +78,20 @@ func (d deadly) RoundTrip(r *http.Request) (*http.Response, error) {
 // Orders of inline steps come by message, and the Scheduler's function is killed in the middle of a step or of an undo,
 // before and after its effect. Every order ends as it should, and the shop has each effect once, or undone. Without a
 // kill no task is sent at all.
-func TestInlineStepsInTheSchedulersFunctionUnderKills(t *testing.T) {
+func TestInlineStepsInTheSchedulersFunctionUnderKills(t *testing.T) { killLinked(t, "linked") }
+
+// The same with the steps in a chain: a kill leaves all of them with an unknown outcome, and so does a failure the step
+// that failed. Such a step may reach the shop twice in an attempt that went by a queue: it is not exclusive.
+func TestChainsInTheSchedulersFunctionUnderKills(t *testing.T) { killLinked(t, "chained") }
+
+// killLinked plays orders of a workflow with linked agents.
+func killLinked(t *testing.T, workflow string) {
 	w := open(t, options{})
 	w.link()
 	ends := map[string]makegood.ProcessState{}
 	submit := func(id string, end makegood.ProcessState) {
 		ends[id] = end
-		w.message(id, end == makegood.JobUndone)
+		w.message(workflow, id, end == makegood.JobUndone)
 	}
 	for i := range 5 {
 		submit(fmt.Sprint("quiet-", i), makegood.JobProcessed)
@@ -113,7 +121,9 @@ func TestInlineStepsInTheSchedulersFunctionUnderKills(t *testing.T) {
 	w.endAs(ends)
 	t.Logf("%d orders, %d kills\n%s", len(ends), kills, w.said())
 	for _, v := range services.Check(w.shop.Ledger(), ends) {
-		t.Error(v)
+		if workflow != "chained" || !strings.Contains(v, "reached the shop") {
+			t.Error(v)
+		}
 	}
 }
 
@@ -143,13 +153,13 @@ func (w *world) link() {
 }
 
 // message submits an order by a message. The shop refuses the shipment of one that is refused.
-func (w *world) message(id string, refused bool) {
+func (w *world) message(workflow, id string, refused bool) {
 	w.t.Helper()
 	amount := 3
 	if refused {
 		amount = -1
 	}
-	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "linked", ID: id, Input: json.RawMessage(fmt.Sprintf(`{"amount":%d}`, amount))})
+	body, err := wire.EncodeSubmit(wire.Submit{Workflow: workflow, ID: id, Input: json.RawMessage(fmt.Sprintf(`{"amount":%d}`, amount))})
 	if err != nil {
 		w.t.Fatal(err)
 	}
