@@ -294,3 +294,27 @@ func TestRepliesOfAChainThatCannotBeSavedGoByTheQueue(t *testing.T) {
 		})
 	}
 }
+
+// A step that has given its output is not silent because the one behind it takes longer than itself may.
+func TestAQuickStepOfAChainIsNotSilentBeforeTheSlowOneBehindIt(t *testing.T) {
+	for name, timeout := range map[string]string{"of a longer timeout": "20s", "of the same timeout": "5s"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				takes := func(d time.Duration) work {
+					return func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+						time.Sleep(d)
+						return ok(ctx, task)
+					}
+				}
+				r := troupe{script: map[string]work{"one": takes(40 * time.Millisecond), "two": takes(5*time.Second - time.Millisecond)}}
+				n, j := saves(t, &r, chainOf(`
+  - {name: one, agent: a, timeout: 5s, retry: {attempts: 1}}
+  - {name: two, agent: a, timeout: `+timeout+`, retry: {attempts: 1}}
+`), embedded.Config{}, makegood.JobProcessed)
+				if n != 1 || r.order() != "one two" || j.FailureCount != 0 {
+					t.Errorf("got %d saves, the steps %s and %d failures, want one save, each step once and none", n, r.order(), j.FailureCount)
+				}
+			})
+		})
+	}
+}

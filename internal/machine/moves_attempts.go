@@ -26,7 +26,7 @@ func (t *turn) openAttempt(at side) {
 	}
 	t.repeats(at)
 	t.dispatch(at)
-	t.openChain(at)
+	t.openChain(at, limits.MaxChain-1)
 }
 
 // dispatch lets an activity have the attempt that it was given a number for.
@@ -40,19 +40,19 @@ func (t *turn) dispatch(at side) {
 	t.opened = append(t.opened, at)
 }
 
-// openChain opens the attempts as well that the process of an inline one may run behind it.
-func (t *turn) openChain(at side) {
-	if t.activity(at).Inline == "" {
+// openChain opens up to n attempts as well that the process of an inline one may run behind it. The reply of that one is
+// saved with theirs, so it is not over before they are.
+func (t *turn) openChain(at side, n int) {
+	if t.activity(at).Inline == "" || n == 0 {
 		return
 	}
-	for n := 1; n < limits.MaxChain; n++ {
-		next, ok := t.chained(at)
-		if !ok || !t.number(next) {
-			return
-		}
-		t.dispatch(next)
-		at = next
+	next, ok := t.chained(at)
+	if !ok || !t.number(next) {
+		return
 	}
+	t.dispatch(next)
+	t.openChain(next, n-1)
+	t.activity(at).LookAt = later(t.activity(at).LookAt, t.activity(next).LookAt)
 }
 
 // transition counts an attempt, or the second sending of one. The job stops after too many, and it returns false.

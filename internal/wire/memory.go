@@ -4,11 +4,16 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
+
+// maxRememberedBytes is how long a message is at most that is remembered. Those that are never asked for stay: so many
+// of the longest that a queue takes would be gigabytes.
+const maxRememberedBytes = 8 << 10
 
 // maxRemembered is how many messages a Memory remembers at least, where so many are on their way, and half of the most.
 const maxRemembered = 4096
@@ -64,6 +69,9 @@ func (m *Memory) DecodeIncoming(body string) (Incoming, error) {
 }
 
 func (m *Memory) keep(body string, what any) {
+	if len(body) > maxRememberedBytes || strings.Contains(body, `\uff`) {
+		return // Where a character was written as an escape (refusedRaw), the reader gets other bytes than the writer had.
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.recent) >= maxRemembered {

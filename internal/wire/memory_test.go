@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +70,44 @@ func TestAMemoryIsBounded(t *testing.T) {
 	}
 	if got, err := m.DecodeTask(first); err != nil || got.Job != "job-0" {
 		t.Errorf("a forgotten task: got %+v, %v, want that of job-0", got, err)
+	}
+}
+
+// A long message is not remembered: thousands that are never read would take gigabytes.
+func TestAMemoryRemembersNoLongMessage(t *testing.T) {
+	m := wire.NewMemory(true)
+	task := remembered(1)
+	task.Input = json.RawMessage(`"` + strings.Repeat("x", 100_000) + `"`)
+	body, err := m.EncodeTask(task)
+	if err != nil || m.Len() != 0 {
+		t.Errorf("remembered: got %d messages, %v, want none", m.Len(), err)
+	}
+	if got, err := m.DecodeTask(body); err != nil || !reflect.DeepEqual(got, task) {
+		t.Errorf("a long task: got one of %d bytes, %v, want what was written", len(got.Input), err)
+	}
+}
+
+// A character that no queue takes is an escape in the message, remembered or not.
+func TestACharacterThatNoQueueTakesIsReadTheSameEachTime(t *testing.T) {
+	m := wire.NewMemory(true)
+	task := remembered(1)
+	task.Input = json.RawMessage("\"\uFFFE\"")
+	said := job.StepSucceeded{Reply: job.Reply{Step: "pay", Attempt: 1}, Output: wire.Inline(task.Input)}
+	asked, err := m.EncodeTask(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replied, err := m.EncodeReply("job-1", said, job.Spent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := m.DecodeTask(asked); err != nil || string(got.Input) != `"\ufffe"` {
+			t.Errorf("task: got the input %s, %v, want an escape", got.Input, err)
+		}
+		in, err := m.DecodeIncoming(replied)
+		if got := in.Event.(job.StepSucceeded).Output; err != nil || string(got.Inline) != `"\ufffe"` {
+			t.Errorf("reply: got the output %s, %v, want an escape", got.Inline, err)
+		}
 	}
 }

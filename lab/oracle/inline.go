@@ -27,6 +27,8 @@ func (j *Job) inline(side *Side, now time.Time) {
 
 // chain makes attempts of the steps behind one that runs here, as long as its success alone decides about that.
 func (j *Job) chain(s *Step, now time.Time) {
+	line := []*Side{&s.Forward}
+	defer func() { endTogether(line) }()
 	for range longestChain - 1 {
 		next := j.onlyFollower(s)
 		if next == nil || !chainable(s) || !chainable(next) || next.Forward.Phase != Idle || !j.runsHere(&next.Forward, now, chainTime) {
@@ -44,7 +46,15 @@ func (j *Job) chain(s *Step, now time.Time) {
 		j.inline(side, now)
 		side.begins = chainTime
 		j.send(next, side)
+		line = append(line, side)
 		s = next
+	}
+}
+
+// endTogether: the reply of each is heard with those of all behind it, so it has their time as well.
+func endTogether(line []*Side) {
+	for i := len(line) - 2; i >= 0; i-- {
+		line[i].begins = max(line[i].begins, line[i+1].begins+line[i+1].timeout()-line[i].timeout())
 	}
 }
 
@@ -96,7 +106,7 @@ func (j *Job) NotBegun(step string, attempt int, now time.Time) {
 }
 
 // inlineDue: an attempt that runs in the process which decided on it is silent unless it has replied by the end of its
-// timeout. No question is asked about it. One that is early may have run, and is made again in its turn.
+// timeout, or of those behind it in its chain. No question is asked about it. One that is early may have run, and is made again in its turn.
 func (j *Job) inlineDue(side *Side, now time.Time) {
 	until := side.SentAt.Add(side.begins + side.timeout())
 	switch {

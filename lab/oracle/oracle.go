@@ -42,7 +42,8 @@ type Side struct {
 	Unknown, Claimed bool
 	// Inline: the process that decided runs the one that is out itself.
 	Inline bool
-	// opened numbers the decision by which it was made, and begins is how long after that it begins at the latest.
+	// opened numbers the decision by which it was made, and begins is how long after that its timeout
+	// begins at the latest, as far as its silence goes.
 	opened int
 	begins time.Duration
 	// Alone: its attempts are to run with nothing beside them, since one fell silent in company, or a few were cut off.

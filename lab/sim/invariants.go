@@ -160,13 +160,7 @@ func (c change) due() (due time.Time, what string) {
 				// A minute ahead by the clock of whoever asked for it.
 				sooner(a.LookAt, "the closing of "+s.Name)
 			case a.State == job.Dispatched && a.Inline != "":
-				silence := p.silence
-				if _, chained := c.chained[on(j.ID, s.Name, a.Attempt)]; chained {
-					silence += limits.ChainTime
-				} else if _, ahead := c.ahead(s, undo); ahead {
-					silence += limits.ChainTime
-				}
-				sooner(a.At.Add(silence), "the end of "+s.Name)
+				sooner(a.At.Add(c.silenceInline(def, p.silence, undo)), "the end of "+s.Name)
 			case a.State == job.Dispatched && def.Shared:
 				sooner(a.At.Add(p.startBy+p.silence), "the end of "+s.Name)
 			case a.State == job.Dispatched:
@@ -175,6 +169,20 @@ func (c change) due() (due time.Time, what string) {
 		}
 	}
 	return due, what
+}
+
+// silenceInline is how long an inline attempt may be silent at most. In a chain that is as long as those behind it may
+// be, which are inline and not exclusive.
+func (c change) silenceInline(def makegood.Step, silence time.Duration, undo bool) time.Duration {
+	if undo || !def.Shared {
+		return silence
+	}
+	for _, other := range c.w.Steps {
+		if other.Inline && other.Shared && other.Name != def.Name {
+			silence = max(silence, planOf(def, false).silence, planOf(other, false).silence+limits.ChainTime)
+		}
+	}
+	return max(silence, planOf(def, false).silence+limits.ChainTime)
 }
 
 // step: I5, I7 and what a reply may change (I4).
