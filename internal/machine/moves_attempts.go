@@ -40,8 +40,8 @@ func (t *turn) dispatch(at side) {
 	t.opened = append(t.opened, at)
 }
 
-// openChain opens up to n attempts as well that the process of an inline one may run behind it. The reply of that one is
-// saved with theirs, so it is not over before they are.
+// openChain opens up to n attempts as well that the process of an inline one may run behind it. The reply of that one
+// is saved with theirs, so it is not over before they are.
 func (t *turn) openChain(at side, n int) {
 	if t.activity(at).Inline == "" || n == 0 {
 		return

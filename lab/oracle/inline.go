@@ -106,7 +106,8 @@ func (j *Job) NotBegun(step string, attempt int, now time.Time) {
 }
 
 // inlineDue: an attempt that runs in the process which decided on it is silent unless it has replied by the end of its
-// timeout, or of those behind it in its chain. No question is asked about it. One that is early may have run, and is made again in its turn.
+// timeout, or of those behind it in its chain. No question is asked about it. One that is early may have run, and is
+// made again in its turn.
 func (j *Job) inlineDue(side *Side, now time.Time) {
 	until := side.SentAt.Add(side.begins + side.timeout())
 	switch {

@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 104_392
+	maxProductLines = 104_400
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -40,8 +40,8 @@ var packageLines = map[string]excess{
 	"internal/store/storetest":   {4757, "a test for every rule of the port"},
 	"internal/workflowfile":      {5195, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
 	"lab/modelcheck":             {3774, "small models of everything that a job can do"},
-	"lab/oracle":                 {2772, "the docs told a second time, which shares nothing with the core"},
-	"lab/sim":                    {6186, "a world with every fault"},
+	"lab/oracle":                 {2784, "the docs told a second time, which shares nothing with the core"},
+	"lab/sim":                    {6194, "a world with every fault"},
 }
 
 var ourImports = map[string]excess{
