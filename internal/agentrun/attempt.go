@@ -282,13 +282,14 @@ func (a *attempt) work() (worked result, returned bool) {
 		return result{err: agent.NotApplied(errNotBegun)}, true
 	}
 	done := make(chan result, 1)
-	// Only this goroutine may outlive the batch: an agent that ignores its context cannot be stopped.
-	a.crew.Go(func() {
+	// Only this goroutine may outlive the batch: an agent that ignores its context cannot be stopped. No other work gets
+	// it afterwards: an agent may have locked its thread.
+	go func() {
 		worked := result{err: errExited}
 		// Deferred, so that it is sent after runtime.Goexit too.
 		defer func() { done <- worked }()
 		worked = a.spill(a.call())
-	})
+	}()
 	told, stuck := a.batch.Done(), (<-chan time.Time)(nil)
 	for {
 		patience := time.NewTimer(time.Until(a.lease.lastWord()))
