@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,9 +16,6 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/queue"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
 // chainOf is a workflow whose steps of agent a are a chain.
@@ -173,8 +169,8 @@ func TestAChainEndsWhereAnAgentHasNoPlace(t *testing.T) {
 	})
 }
 
-// An engine that is told to stop within a chain keeps what was done, and knows what it has not begun. Only the step that
-// ran is interrupted.
+// An engine that is told to stop within a chain saves the results of the steps that are done. It saves the steps behind
+// the running one as not begun, and interrupts only the running step.
 func TestAChainIsCutOffByTheEndOfItsEngine(t *testing.T) {
 	steps := []string{"one", "two", "three"}
 	for cut, at := range steps {
@@ -210,8 +206,8 @@ func TestAChainIsCutOffByTheEndOfItsEngine(t *testing.T) {
 	}
 }
 
-// A chain that an agent breaks off by a panic, or by ending its goroutine, keeps what was done before, and gives every
-// place back.
+// An agent breaks a chain off by a panic, or by ending its goroutine. The chain saves the results of the steps before
+// that one, and gives all places of its agents back.
 func TestAChainWhoseAgentBreaksOff(t *testing.T) {
 	for name, breaks := range map[string]work{
 		"by a panic":               func(context.Context, makegood.Task) (json.RawMessage, error) { panic("nil map") },
@@ -250,31 +246,8 @@ func TestRepliesOfAChainThatCannotBeSavedGoByTheQueue(t *testing.T) {
 	for name, sends := range map[string]bool{"by the queue": true, "nor sent": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var broken atomic.Bool
-				r := troupe{script: map[string]work{"three": func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
-					if task.Attempt == 1 {
-						broken.Store(true)
-						time.AfterFunc(3*time.Second, func() { broken.Store(false) })
-					}
-					return ok(ctx, task)
-				}}}
-				m := newMeter()
-				config := m.config(embedded.Config{Agents: r.agents("a")})
-				config.WrapStore = func(inner store.Store) store.Store {
-					return faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
-						if c.Op == "Save" && broken.Load() {
-							return faultstore.Fault{Effect: faultstore.FailBefore}
-						}
-						return faultstore.Fault{}
-					})
-				}
-				m.tap.refuse = func(name string, _ queue.Message) error {
-					if name == "events" && broken.Load() && !sends {
-						return errors.New("the queue is full")
-					}
-					return nil
-				}
-				w := open(t, config)
+				var r troupe
+				w := openBroken(t, &r, "three", sends)
 				w.patience = time.Hour
 				c := w.define(chainOf("  - {name: one, agent: a, timeout: 20s, undo: none}\n  - {name: two, agent: a, timeout: 20s, undo: none}\n  - {name: three, agent: a, timeout: 20s}\n"))
 				synctest.Wait()

@@ -139,7 +139,8 @@ type Config struct {
 	WrapQueues func(Queues) Queues
 }
 
-// comparesMessages: each message is read, too, where the engine remembers what it says. The tests of this package do.
+// comparesMessages makes the engine read each message that it remembers as well, and compare the two. The tests of this
+// package set it.
 var comparesMessages = false
 
 // Engine is a running Makegood. Make it with Open, let it Run, and Close it.

@@ -130,7 +130,7 @@ func TestAJobThatHasEndedTakesNoMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkHeap is what is on the heap after so many jobs that have ended.
+// BenchmarkHeap measures the live heap of an engine after a number of jobs have ended.
 func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		c := newCrowd(b)

@@ -215,36 +215,44 @@ func TestAPauseOfAnAgentHoldsInlineStepsUp(t *testing.T) {
 	})
 }
 
+// openBroken opens an engine whose saves fail for three seconds after the first attempt of a step, and so do its messages to
+// the events queue, unless it sends them.
+func openBroken(t *testing.T, r *troupe, step string, sends bool) *world {
+	t.Helper()
+	var broken atomic.Bool
+	r.script = map[string]work{"one": func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+		if task.Attempt == 1 {
+			broken.Store(true)
+			time.AfterFunc(3*time.Second, func() { broken.Store(false) })
+		}
+		return ok(ctx, task)
+	}}
+	m := newMeter()
+	config := m.config(embedded.Config{Agents: r.agents("a")})
+	config.WrapStore = func(inner store.Store) store.Store {
+		return faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+			if c.Op == "Save" && broken.Load() {
+				return faultstore.Fault{Effect: faultstore.FailBefore}
+			}
+			return faultstore.Fault{}
+		})
+	}
+	m.tap.refuse = func(name string, _ queue.Message) error {
+		if name == "events" && broken.Load() && !sends {
+			return errors.New("the queue is full")
+		}
+		return nil
+	}
+	return open(t, config)
+}
+
 // A reply that cannot be saved at once goes by the events queue, and counts: its attempt is not made again.
 func TestAnInlineReplyThatCannotBeSavedCounts(t *testing.T) {
 	for name, sends := range map[string]bool{"by the queue": true, "nor sent": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var broken atomic.Bool
-				r := troupe{script: map[string]work{"one": func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
-					if task.Attempt == 1 {
-						broken.Store(true)
-						time.AfterFunc(3*time.Second, func() { broken.Store(false) })
-					}
-					return ok(ctx, task)
-				}}}
-				m := newMeter()
-				config := m.config(embedded.Config{Agents: r.agents("a")})
-				config.WrapStore = func(inner store.Store) store.Store {
-					return faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
-						if c.Op == "Save" && broken.Load() {
-							return faultstore.Fault{Effect: faultstore.FailBefore}
-						}
-						return faultstore.Fault{}
-					})
-				}
-				m.tap.refuse = func(name string, _ queue.Message) error {
-					if name == "events" && broken.Load() && !sends {
-						return errors.New("the queue is full")
-					}
-					return nil
-				}
-				w := open(t, config)
+				var r troupe
+				w := openBroken(t, &r, "one", sends)
 				c := w.define("name: order\nsteps: [{name: one, agent: a, inline: true, timeout: 20s, undo: none}, {name: two, agent: a, inline: true}]")
 				synctest.Wait()
 				w.submit(c, "j", `{}`)

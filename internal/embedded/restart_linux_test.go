@@ -104,8 +104,8 @@ func bytesRead(t *testing.T) (n int) {
 	return n
 }
 
-// A job that was under way is the first to be taken up, though its id is the last: others wait for a time. These do not
-// fill the queue, where the replies of the first come behind what is there.
+// A restart takes up the job that was under way before the jobs that wait for a time, though its id is the last. The events
+// of the waiting jobs do not fill the queue, so the replies of the first job do not stand behind them.
 func TestARestartBeginsWithWhatWasUnderWay(t *testing.T) {
 	const waiting, most = 3000, 320
 	dir, p := leaveOne(t, false, waiting), &deep{}

@@ -114,7 +114,7 @@ func (t *turn) held(at side, claim job.Claim) {
 	}
 }
 
-// nobody ends an attempt that was never claimed. If it is wanted, it gets a successor at once.
+// nobody ends an attempt without a claim. If the activity is wanted, it gets the next attempt at once.
 func (t *turn) nobody(at side) {
 	// It is over before the next is made, which may be one too many and stop the job.
 	if t.unbegun(at); t.activity(at).State == job.NotStarted && t.going() {

@@ -164,7 +164,8 @@ func (x *world) checkOutput(e job.StepCompleted, step string, undo bool, output 
 	}
 }
 
-// checkOrder: nothing begins before what it needs is done, but in a chain, and no undo before what follows has come to rest.
+// checkOrder: a step begins after the steps that it needs are done, except in a chain, and an undo after the undos of the
+// steps that follow have come to rest.
 func (x *world) checkOrder(step string, undo bool, was, is job.Activity) {
 	if is.Attempt <= was.Attempt {
 		return

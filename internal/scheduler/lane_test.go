@@ -140,7 +140,8 @@ func TestAPlaceIsGivenBackWhereverAMoveEnds(t *testing.T) {
 	}
 }
 
-// checkPlaces plays a job of two steps, the first calls of which for op have an effect, and finds places that are lost.
+// checkPlaces plays a job of two steps with a fault in the first calls of one operation, and finds places of agents that
+// were not given back.
 func checkPlaces(t *testing.T, op, fields string, effect faultstore.Effect) {
 	w := newWorld(t)
 	l := &lane{agents: []string{"a"}, places: 10}
