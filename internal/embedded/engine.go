@@ -139,8 +139,7 @@ type Config struct {
 	WrapQueues func(Queues) Queues
 }
 
-// comparesMessages makes the engine read each message that it remembers as well, and compare the two. The tests of this
-// package set it.
+// comparesMessages makes the engine read each remembered message as well, and compare. Tests of this package set it.
 var comparesMessages = false
 
 // Engine is a running Makegood. Make it with Open, let it Run, and Close it.
