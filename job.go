@@ -164,6 +164,8 @@ const (
 	KindNotReady = "not_ready"
 	// KindDispatch: the task could not be sent, and never can be.
 	KindDispatch = "dispatch"
+	// KindChild: the job that does the step has ended otherwise than Processed, so no effect of it stands.
+	KindChild = "child"
 )
 
 // AtEnd reports whether the job cannot move on by itself: it is finished, or in Error.

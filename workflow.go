@@ -117,6 +117,11 @@ const (
 	AgentApproval = "approval"
 )
 
+// AgentWorkflow is the built-in agent of a step that is done by a job of its own, its child: the action of the step is
+// the name of the child's workflow, its with is the child's input, and its output that of the last step of the child
+// that was done. The undo of the step is the undo of the child, unless it says undo: none.
+const AgentWorkflow = "workflow"
+
 // Undo is the compensation of a step. Fields left out are those of its step, except Action. Timeout and Heartbeat are
 // one thing here: an undo with either takes neither from its step.
 type Undo struct {

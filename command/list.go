@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/plain"
@@ -148,7 +149,7 @@ func search(cmd *cobra.Command, read reads, wanted api.Filter, free []string, li
 	if len(free) == 0 {
 		return readList(read, wanted, limit)
 	}
-	if len(free) == 1 && wanted.IDPrefix == "" && makegood.CheckJobID(free[0]) == nil {
+	if len(free) == 1 && wanted.IDPrefix == "" && domain.CheckJobID(free[0]) == nil {
 		byID := wanted
 		byID.IDPrefix = free[0]
 		found, more, scanned, err = readList(read, byID, limit)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const (
@@ -83,7 +84,7 @@ type gathered struct {
 }
 
 func (g *gathered) add(id string, state makegood.ProcessState) error {
-	if err := makegood.CheckJobID(id); err != nil {
+	if err := domain.CheckJobID(id); err != nil {
 		return err
 	}
 	if g.seen[id] {

@@ -27,7 +27,7 @@ func Check(handlers []agent.Handler) error {
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)
-		case name == makegood.HTTPAgent || domain.WaitsByItself(name):
+		case name == makegood.HTTPAgent || !domain.GetsTasks(name):
 			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
 		case seen[name]:
 			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/sealed"
@@ -117,7 +118,7 @@ func (r *Reader) shown(ctx context.Context, j job.Job, show func(job.Job, map[st
 
 // load reads a job, also one that a newer release wrote. It answers for an invalid id without a read of the store.
 func (r *Reader) load(ctx context.Context, id string) (job.Job, error) {
-	if makegood.CheckJobID(id) != nil {
+	if domain.CheckJobID(id) != nil {
 		return job.Job{}, api.ErrNotFound
 	}
 	j, err := r.reading.Store.Load(ctx, id)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -99,7 +100,7 @@ func (s *Service) said(ctx context.Context, x saying, j job.Job, v machine.Verdi
 
 // place checks the address of a step.
 func place(id string, at api.StepRef) (job.Place, error) {
-	if makegood.CheckJobID(id) != nil {
+	if domain.CheckJobID(id) != nil {
 		return job.Place{}, api.ErrNotFound // No job can have it.
 	}
 	if err := limits.StepName.Check(at.Step); err != nil {

@@ -101,7 +101,7 @@ const maxDefinition = 128
 func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.Requested, error) {
 	asked := job.Requested{Verb: r.Verb, Reason: r.Reason, StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: s.by(ctx)}
 	switch {
-	case makegood.CheckJobID(id) != nil:
+	case domain.CheckJobID(id) != nil:
 		return asked, api.ErrNotFound
 	case !slices.Contains(domain.Verbs(), r.Verb):
 		return asked, invalid("there is no verb %.40q; there are %v", r.Verb, domain.Verbs())
@@ -149,7 +149,7 @@ func (s *Service) failed(ctx context.Context, id string, err error) error {
 // Offers returns, for each verb, its effect on the job in its present state, or the reason why it would be refused. It
 // changes no state. Errors: api.ErrNotFound, api.ErrDamaged, api.ErrNewer.
 func (s *Service) Offers(ctx context.Context, id string) (makegood.Offers, error) {
-	if makegood.CheckJobID(id) != nil {
+	if domain.CheckJobID(id) != nil {
 		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, api.ErrNotFound)
 	}
 	offers, err := s.parts.Scheduler.Offers(ctx, id)
@@ -191,7 +191,7 @@ func (s *Service) sentInputs(ctx context.Context, id, step string) (makegood.Sen
 // Wake has the Scheduler look at a job that an audit found: it does the work that is due and repairs the index entry.
 // Wake returns the job as stored then, without payloads; a job in order stays as it is.
 func (s *Service) Wake(ctx context.Context, id string) (makegood.Job, error) {
-	if makegood.CheckJobID(id) != nil {
+	if domain.CheckJobID(id) != nil {
 		return makegood.Job{}, fmt.Errorf("wake job %s: %w", id, api.ErrNotFound)
 	}
 	j, verdict, err := s.parts.Scheduler.Wake(ctx, id)

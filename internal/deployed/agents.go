@@ -69,7 +69,7 @@ func (o *operator) asks(ctx context.Context) (map[string][]string, error) {
 			return nil, fmt.Errorf("definition %s of workflow %s: %w", hash, name, err)
 		}
 		for _, agent := range c.Agents() {
-			if !domain.WaitsByItself(agent) {
+			if domain.GetsTasks(agent) {
 				by[agent] = append(by[agent], name)
 			}
 		}

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -49,6 +50,12 @@ func ScheduleDefaults(s makegood.Schedule) makegood.Schedule {
 
 // WithDefaults returns w with its empty fields filled in. It does not change w itself.
 func WithDefaults(w makegood.Workflow) makegood.Workflow {
+	w.Steps = slices.Clone(w.Steps)
+	for i := range w.Steps {
+		if s := &w.Steps[i]; s.Agent == makegood.AgentWorkflow && s.Undo == nil {
+			s.Undo = &makegood.Undo{Action: s.Action}
+		}
+	}
 	if w.OnFailure.Action == "" {
 		w.OnFailure.Action = makegood.FailureStop
 		if HasUndo(w) {
@@ -58,7 +65,6 @@ func WithDefaults(w makegood.Workflow) makegood.Workflow {
 	if w.OnFailure.Action == makegood.FailureRestart {
 		w.OnFailure.Wait = or(w.OnFailure.Wait, DefaultRestartWait)
 	}
-	steps := make([]makegood.Step, len(w.Steps))
 	for i, s := range w.Steps {
 		if s.Needs == nil {
 			s.Needs = []string{}
@@ -66,9 +72,8 @@ func WithDefaults(w makegood.Workflow) makegood.Workflow {
 				s.Needs = []string{w.Steps[i-1].Name}
 			}
 		}
-		steps[i] = stepDefaults(s)
+		w.Steps[i] = stepDefaults(s)
 	}
-	w.Steps = steps
 	return w
 }
 
@@ -78,8 +83,9 @@ func stepDefaults(s makegood.Step) makegood.Step {
 	s.StartBy = or(s.StartBy, DefaultStartBy)
 	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
 	standard, undoing := makegood.Retry{For: DefaultRetryFor}, makegood.Retry{For: DefaultUndoRetryFor}
-	if WaitsByItself(s.Agent) {
-		standard = makegood.Retry{Attempts: 1} // A question without an answer is not asked again, unless the workflow says so.
+	if !GetsTasks(s.Agent) {
+		// A question without an answer is not asked again, unless the workflow says so. A job of its own has retries itself.
+		standard = makegood.Retry{Attempts: 1}
 	}
 	if bounded(s.Retry) {
 		undoing = s.Retry
@@ -99,11 +105,11 @@ func stepDefaults(s makegood.Step) makegood.Step {
 	}
 	u := *s.Undo
 	u.Agent = or(u.Agent, s.Agent)
-	if u.With == nil {
+	if u.With == nil && u.Agent != makegood.AgentWorkflow {
 		u.With = s.With
 	}
 	u.StartBy = or(u.StartBy, s.StartBy)
-	inherits := s.Heartbeat == 0 || u.Agent != makegood.HTTPAgent && !WaitsByItself(u.Agent) // these do not heartbeat
+	inherits := s.Heartbeat == 0 || u.Agent != makegood.HTTPAgent && GetsTasks(u.Agent) // these do not heartbeat
 	if u.Timeout == 0 && u.Heartbeat == 0 && inherits {
 		u.Timeout, u.Heartbeat = s.Timeout, s.Heartbeat
 	}

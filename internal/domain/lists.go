@@ -16,7 +16,7 @@ func HoldKinds() []makegood.HoldKind {
 func CheckHold(k makegood.HoldKind, name string) error {
 	switch k {
 	case makegood.HoldAgent:
-		if WaitsByItself(name) {
+		if !GetsTasks(name) {
 			return fmt.Errorf("agent %s cannot be paused: no task is ever sent to it; pause the workflow", name)
 		}
 		return limits.AgentName.Check(name)

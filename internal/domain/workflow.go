@@ -78,6 +78,9 @@ func WaitsByItself(agent string) bool {
 	return agent == makegood.AgentWait || agent == makegood.AgentApproval
 }
 
+// GetsTasks reports whether an agent is sent tasks: the steps of the others wait, or are done by a job of their own.
+func GetsTasks(agent string) bool { return !WaitsByItself(agent) && agent != makegood.AgentWorkflow }
+
 // HasUndo reports whether any step can be undone.
 func HasUndo(w makegood.Workflow) bool {
 	for _, s := range w.Steps {

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -78,8 +79,8 @@ func (a *handlers) attemptOf(r *http.Request) (agentdoor.Attempt, error) {
 // checkHolder reports the missing parts of a Holder.
 func checkHolder(h agentdoor.Holder) error {
 	switch {
-	case makegood.CheckJobID(h.Job) != nil:
-		return bad("job %v", makegood.CheckJobID(h.Job))
+	case domain.CheckJobID(h.Job) != nil:
+		return bad("job %v", domain.CheckJobID(h.Job))
 	case h.Step == "" || h.Attempt < 1 || h.Token == "":
 		return bad("it must name job, step, attempt and token, and lockedBy, unless the step says exclusive: false")
 	}

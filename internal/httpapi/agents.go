@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -162,8 +163,8 @@ func (a *handlers) heartbeat(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	switch {
-	case makegood.CheckJobID(h.Job) != nil:
-		return answer{}, bad("job %v", makegood.CheckJobID(h.Job))
+	case domain.CheckJobID(h.Job) != nil:
+		return answer{}, bad("job %v", domain.CheckJobID(h.Job))
 	case h.Step == "" || h.Attempt < 1 || h.Token == "" || h.LockedBy == "":
 		return answer{}, bad("a heartbeat must name job, step, attempt, token and lockedBy")
 	case len(h.Progress) > makegood.MaxProgressBytes:

@@ -35,6 +35,12 @@ type Publish struct {
 	Confirm bool
 }
 
+// TellParent: the job has ended, and is a child: its parent is to look at it.
+type TellParent struct {
+	Parent string
+	ChildEnded
+}
+
 // AlertAgent: the tasks of this agent are not claimed. One alert an agent is enough for many jobs.
 type AlertAgent struct{ Agent string }
 
@@ -56,4 +62,5 @@ func (Dispatch) isCommand()     {}
 func (CloseAttempt) isCommand() {}
 func (Announce) isCommand()     {}
 func (Publish) isCommand()      {}
+func (TellParent) isCommand()   {}
 func (AlertAgent) isCommand()   {}

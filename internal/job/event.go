@@ -131,6 +131,12 @@ type DispatchRefused struct {
 // is still the one stored, and has passed.
 type DeadlinePassed struct{ Key time.Time }
 
+// ChildEnded: the child of this attempt has ended, or may have. It is a hint: it has the child looked at.
+type ChildEnded struct {
+	Step    string
+	Attempt int
+}
+
 // Interrupted: the embedded engine was started again as its Incarnation-th run; attempts that an earlier run dispatched
 // are over, and may have started. Clean: the run that the job knows did not die, it was told to stop.
 type Interrupted struct {
@@ -187,6 +193,7 @@ func (NotAsked) isEvent()        {}
 func (AttemptClosed) isEvent()   {}
 func (DispatchRefused) isEvent() {}
 func (DeadlinePassed) isEvent()  {}
+func (ChildEnded) isEvent()      {}
 func (Interrupted) isEvent()     {}
 func (Told) isEvent()            {}
 func (NotHeard) isEvent()        {}
@@ -273,6 +280,9 @@ func (e DispatchRefused) Cause() string { return fmt.Sprintf("refused:%s#%d", e.
 
 // Cause is due:KEY in Unix milliseconds.
 func (e DeadlinePassed) Cause() string { return fmt.Sprintf("due:%d", e.Key.UnixMilli()) }
+
+// Cause is child:STEP#ATTEMPT.
+func (e ChildEnded) Cause() string { return fmt.Sprintf("child:%s#%d", e.Step, e.Attempt) }
 
 // Cause is run:INCARNATION.
 func (e Interrupted) Cause() string { return fmt.Sprintf("run:%d", e.Incarnation) }

@@ -1,5 +1,7 @@
 package job
 
+import "github.com/makegood-dev/makegood"
+
 // Finding is the result of a look at an attempt's claim, or of its closing.
 type Finding string
 
@@ -18,10 +20,25 @@ const (
 	FoundReplied Finding = "replied"
 	// FoundOver: the claim is of a newer attempt. It was not touched.
 	FoundOver Finding = "over"
+	// FoundEnded: the child that does the attempt has ended. Of an undo: the child is undone.
+	FoundEnded Finding = "ended"
 )
 
-// Found is a finding, with the claim that was found, if there was one.
+// Found is a finding, with the claim that was found, if there was one. Child is set with FoundEnded alone.
+//
+// Of an attempt that a child does, the child stands where the claim of another would: FoundOpen says that it was not
+// begun, or not yet asked to undo itself, FoundHeld that it is under way, and FoundNobody that it never can begin.
 type Found struct {
 	Finding Finding
 	Claim   Claim
+	Child   *ChildEnd
+}
+
+// ChildEnd is how a child has ended. It is never changed.
+type ChildEnd struct {
+	// State is Processed, Undone or Cancelled; empty: the child is not stored any more.
+	State makegood.ProcessState
+	// Output is that of the last of its steps, in their order, that was done; Reason is the reason of its end.
+	Output Payload
+	Reason string
 }

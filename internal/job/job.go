@@ -147,6 +147,8 @@ const (
 	LevelRedefined = 3
 	// LevelInline: an attempt of it was inline. A release without them would send its task as well.
 	LevelInline = 4
+	// LevelChildren: a step of it is done by a job of its own. A release without them would send a task for it.
+	LevelChildren = 5
 )
 
 // MaxUntold is how many unconfirmed announcements a job keeps. Beyond it the oldest are given up, those that are for

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -111,7 +111,7 @@ func placeSaid(scheme int, says string) (id string, p Place, ok bool) {
 	if generations > 0 {
 		p.Generation, wrong = strconv.Atoi(fields[4])
 	}
-	if err != nil || wrong != nil || p.Round < 1 || makegood.CheckJobID(fields[0]) != nil || limits.StepName.Check(p.Step) != nil {
+	if err != nil || wrong != nil || p.Round < 1 || domain.CheckJobID(fields[0]) != nil || limits.StepName.Check(p.Step) != nil {
 		return "", p, false
 	}
 	return fields[0], p, p.Says(fields[0]) == says

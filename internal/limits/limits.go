@@ -92,6 +92,10 @@ const (
 	MaxTell = 24 * time.Hour
 	// MaxTellAgain is the longest pause between two tries to notify a listener.
 	MaxTellAgain = time.Hour
+	// ChildLook is how long after its beginning a child is looked at that has not said that it has ended. The waits double,
+	// up to MaxChildLook.
+	ChildLook    = time.Minute
+	MaxChildLook = time.Hour
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
 	// MaxPublish is how long the publication of the remaining changes of a job that is at its end is tried.

@@ -17,9 +17,14 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 	// Jobs that wait need no save at a start, and they may be many.
 	verdict := Verdict{Kind: Duplicate, Reason: "no attempt was under way"}
 	for i := range t.job.Steps {
-		if at, ok := t.out(i); ok {
+		at, ok := t.out(i)
+		switch {
+		case !ok:
+		case !t.isChild(at):
 			verdict = Verdict{Kind: Applied}
 			t.interrupt(at, e.Clean)
+		case t.lookAtChild(at): // It has not died: but the run may have died before it was begun, or heard of.
+			verdict = Verdict{Kind: Applied}
 		}
 	}
 	if verdict.Kind == Applied {

@@ -66,6 +66,9 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 	case GoesOn:
 		t.goOn()
 	case NewRound:
+		if c, child := domain.ChildOf(t.job.ID); child {
+			return Verdict{Kind: Refused, Reason: fmt.Sprintf("it has ended, and is the work of step %s of job %s: begin that again", c.Step, c.Parent)}
+		}
 		if left := t.notUndone(); left != "" && e.Verb == makegood.VerbRedo {
 			return Verdict{Kind: Refused, Reason: "it is Undone" + left + ": that would be done once more; resubmit starts it again all the same"}
 		}

@@ -38,7 +38,7 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	if t.ahead(at) {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is ahead of the step before it in its chain", e.Attempt, e.Step)}
 	}
-	if !t.shared(at) && t.activity(at).Inline == "" {
+	if undoOfChild := t.isChild(at) && at.undo; !t.shared(at) && t.activity(at).Inline == "" && !undoOfChild {
 		found, known := t.ask(t.question(AskClose, at))
 		switch {
 		case !known:
@@ -49,7 +49,11 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 			return t.learn(at, found)
 		}
 	}
-	why := &job.StepError{Message: limits.Clip("the task cannot be sent: " + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
+	if t.isChild(at) && at.undo {
+		t.irreversible(at, e.Reason)
+		return Verdict{Kind: Applied}
+	}
+	why := &job.StepError{Message: limits.Clip(t.cannot(at) + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
 	t.noteOf(at, job.Entry{Kind: makegood.EntryRefused, Error: why})
 	if t.conclude(at) {
 		return Verdict{Kind: Applied}
@@ -59,4 +63,12 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	a.Error = why
 	t.giveUp(at, a.Error.Message)
 	return Verdict{Kind: Applied}
+}
+
+// cannot begins the reason of an attempt that can never be begun.
+func (t *turn) cannot(at side) string {
+	if t.isChild(at) {
+		return "its job cannot begin: "
+	}
+	return "the task cannot be sent: "
 }

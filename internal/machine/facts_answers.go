@@ -64,6 +64,8 @@ func (t *turn) closedTo(at side, e job.StepCompleted) string {
 		return fmt.Sprintf("another answer%s is kept for when %s waits", by(a, e), name)
 	case a.State == job.Waiting:
 		return ""
+	case t.isChild(at):
+		return name + " is done by a job of its own, and takes no answer"
 	case e.Token != "" && t.ahead(at):
 		return name + " is ahead of the step before it in its chain; give the answer when that is done"
 	case e.Token != "" && (a.State == job.Dispatched || a.State == job.Backoff):

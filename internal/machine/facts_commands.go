@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -25,6 +26,9 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 	if key, ok := remind(j, event, now); ok {
 		commands = append(commands, job.Remind{Key: key})
 	}
+	if c, child := domain.ChildOf(j.ID); child && j.ProcessState.Finished() && !IsTelling(event) {
+		commands = append(commands, job.TellParent{Parent: c.Parent, ChildEnded: job.ChildEnded{Step: c.Step, Attempt: c.Attempt}})
+	}
 	for i := range j.Steps {
 		s := &j.Steps[i] // By index: a step is large.
 		if ask, ok := askOf(j, s, cause); ok {
@@ -40,7 +44,7 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})
 		case wanted(j, undo) && !a.Held():
 			commands = append(commands, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
-			if a.Resent >= alertFrom {
+			if a.Resent >= alertFrom && agentOf(w.Steps[i], undo) != makegood.AgentWorkflow {
 				commands = append(commands, job.AlertAgent{Agent: agentOf(w.Steps[i], undo)})
 			}
 		}
@@ -203,6 +207,9 @@ func repetition(a job.Activity) string {
 func AgentOf(w makegood.Workflow, step string, undo bool) string {
 	return agentOf(mustStep(w, step), undo)
 }
+
+// ActionOf returns the action of a step: of a step that a job of its own does, the name of its workflow.
+func ActionOf(w makegood.Workflow, step string) string { return mustStep(w, step).Action }
 
 // ClosingEnds returns the end that is set for an unwanted attempt, if its claim ends no later than that: as long from
 // now as it may be silent.

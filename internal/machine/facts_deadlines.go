@@ -98,6 +98,9 @@ func (t *turn) nextLook(at side) time.Time {
 	if a.Inline != "" {
 		return t.inlineEnd(at, a.At)
 	}
+	if t.isChild(at) {
+		return t.childLook(at)
+	}
 	if p := t.plan(at); p.shared {
 		return a.At.Add(p.startBy.Std() + p.timeout.Std())
 	}
@@ -114,7 +117,7 @@ func (t *turn) nextLook(at side) time.Time {
 func (t *turn) lookedAtEarly(at side) bool {
 	a := t.activity(at)
 	waits := a.LookAt.Sub(a.At)
-	if a.Closing || a.Inline != "" || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
+	if a.Closing || a.Inline != "" || t.isChild(at) || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
 		return false
 	}
 	return slices.Contains(t.waits(at), waits)
@@ -132,9 +135,12 @@ func (t *turn) waits(at side) []time.Duration {
 	return all
 }
 
-// startBy returns when an unclaimed attempt is sent again.
+// startBy returns when an unclaimed attempt is sent again. A child that is not there when it is looked at is begun.
 func (t *turn) startBy(at side) time.Time {
 	a := t.activity(at)
+	if t.isChild(at) {
+		return a.At
+	}
 	return a.At.Add(wait(t.plan(at).startBy, a.Resent).Std())
 }
 
@@ -144,9 +150,19 @@ func wait(startBy makegood.Duration, resent int) makegood.Duration {
 	return doubled(startBy, resent, makegood.Duration(limits.MaxStartBy))
 }
 
+// childLook is when the child of an attempt is looked at next, should it not say before that it has ended: at doubling
+// intervals.
+func (t *turn) childLook(at side) time.Time {
+	age := t.now.Sub(t.activity(at).Opened())
+	return t.now.Add(min(max(age, limits.ChildLook), limits.MaxChildLook))
+}
+
 // lives is when an attempt that is claimed is looked at next: at its CompleteBy; one that was extended before, at
 // doubling intervals, up to ten of its heartbeats.
 func (t *turn) lives(at side, claim job.Claim) time.Time {
+	if t.isChild(at) {
+		return t.childLook(at)
+	}
 	p := t.plan(at)
 	silence := p.silence()
 	if !claim.CompleteBy.After(claim.StartedAt.Add(silence)) {
@@ -192,7 +208,7 @@ func (t *turn) lie(at side, found job.Found) bool {
 // Out returns the asks that look at every attempt of a job that is out and can be claimed in an item of its own.
 func Out(w makegood.Workflow, j job.Job) (asks []Ask) {
 	for i := range j.Steps { // By index: a step is large.
-		if a, undo, ok := dispatched(&j.Steps[i]); ok && !w.Steps[i].Shared && a.Inline == "" {
+		if a, undo, ok := dispatched(&j.Steps[i]); ok && !w.Steps[i].Shared && a.Inline == "" && agentOf(w.Steps[i], undo) != makegood.AgentWorkflow {
 			asks = append(asks, Ask{Kind: AskLook, Step: j.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
 		}
 	}

@@ -36,6 +36,8 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 		return t.skippedAlready(at)
 	case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:
 		return fmt.Sprintf("attempt %d of step %s is under way still; its undo can be settled when that has ended", t.job.Steps[at.step].Forward.Attempt, t.name(at))
+	case a.State == job.Dispatched && t.isChild(at):
+		return fmt.Sprintf("%s is done by job %s, which is under way: cancel or undo that first", name, t.childOf(at))
 	case a.Held():
 		return name + " was completed" + by(a, job.StepCompleted{}) + ", which counts when its attempt has ended"
 	case a.State == job.Dispatched && t.shared(at):

@@ -91,6 +91,17 @@ func (t *turn) waitsByItself(at side) bool {
 	return domain.WaitsByItself(agentOf(t.w.Steps[at.step], at.undo))
 }
 
+// isChild reports whether the attempts of a side are done by a job of their own.
+func (t *turn) isChild(at side) bool {
+	return agentOf(t.w.Steps[at.step], at.undo) == makegood.AgentWorkflow
+}
+
+// childOf is the id of the child of a side. An undo is of the child of the last attempt of its step.
+func (t *turn) childOf(at side) string {
+	s := &t.job.Steps[at.step]
+	return domain.ChildID(t.job.ID, t.job.Birth, s.Name, s.Forward.Attempt)
+}
+
 func (t *turn) indexOf(step string) (int, bool) {
 	for i := range t.job.Steps {
 		if t.job.Steps[i].Name == step {

@@ -183,6 +183,9 @@ func asksOf(s makegood.Step, undo bool) asks {
 func (t *turn) needs() int {
 	level := 0
 	for i, s := range t.w.Steps {
+		if s.Agent == makegood.AgentWorkflow {
+			return job.LevelChildren
+		}
 		if needsWaits(s) {
 			level = max(level, job.LevelWaits)
 		}

@@ -98,6 +98,8 @@ func (t *turn) apply(event job.Event) Verdict {
 		return t.dispatchRefused(e)
 	case job.DeadlinePassed:
 		return t.deadlinePassed(e)
+	case job.ChildEnded:
+		return t.childEnds(e)
 	case job.Interrupted:
 		return t.interrupted(e)
 	case job.Told:

@@ -29,8 +29,10 @@ func (t *turn) look(at side) {
 	found, known := t.ask(t.question(AskLook, at))
 	switch {
 	case !known:
-	case found.Finding == job.FoundHeld && !t.lie(at, found) && t.now.Before(found.Claim.CompleteBy):
+	case found.Finding == job.FoundHeld && (t.isChild(at) || !t.lie(at, found) && t.now.Before(found.Claim.CompleteBy)):
 		t.held(at, found.Claim)
+	case found.Finding == job.FoundEnded:
+		t.childEnded(at, *found.Child)
 	case found.Finding == job.FoundOpen && t.holds(at, a.Opened()):
 		// Its end is asked for with all that is out.
 	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(limits.MaxUnclaimed), t.now):
@@ -96,6 +98,8 @@ func (t *turn) learn(at side, found job.Found) Verdict {
 		t.silence(at, found.Claim, noReply)
 	case job.FoundHeld:
 		t.held(at, found.Claim)
+	case job.FoundEnded:
+		t.childEnded(at, *found.Child)
 	default:
 		panic(fmt.Sprintf("machine: closing an attempt found %q", found.Finding))
 	}
@@ -108,7 +112,7 @@ func (t *turn) held(at side, claim job.Claim) {
 	a := t.activity(at)
 	a.Closing, a.Cause = false, ""
 	a.LookAt = t.lives(at, claim)
-	if !t.wanted(at) {
+	if !t.wanted(at) && !t.isChild(at) {
 		// Its end is set: the events that wait for it need not wait for a later look.
 		a.LookAt = claim.CompleteBy
 	}

@@ -162,7 +162,7 @@ func readChoice(values url.Values) (c choice, err error) {
 // selected are the jobs that were selected one by one, each once.
 func selected(ids []string) ([]string, error) {
 	for _, id := range ids {
-		if err := makegood.CheckJobID(id); err != nil {
+		if err := domain.CheckJobID(id); err != nil {
 			return nil, &api.InvalidError{Message: fmt.Sprintf("job %v", err)}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
@@ -79,7 +80,7 @@ type section struct {
 // jobs loads the list of jobs: without a search, those that need a person first; with one, its results.
 func (p *Page) jobs(r *http.Request) (any, error) {
 	now, ctx := p.Now().UTC(), r.Context()
-	if id := strings.TrimSpace(r.URL.Query().Get("q")); makegood.CheckJobID(id) == nil {
+	if id := strings.TrimSpace(r.URL.Query().Get("q")); domain.CheckJobID(id) == nil {
 		_, err := p.Jobs.Look(ctx, id)
 		if err == nil {
 			return goTo("jobs/" + id), nil
@@ -128,7 +129,7 @@ func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
 // foundByWords returns the results for free words: for one word the jobs with that id prefix; for several, or if no id
 // matches, the jobs with all words in their reason.
 func (p *Page) foundByWords(ctx context.Context, s search, now time.Time) ([]section, error) {
-	if makegood.CheckJobID(s.Free[0]) == nil && len(s.Free) == 1 && s.Filter.IDPrefix == "" {
+	if domain.CheckJobID(s.Free[0]) == nil && len(s.Free) == 1 && s.Filter.IDPrefix == "" {
 		sections, err := p.found(ctx, s.by("id-prefix"), now)
 		if err != nil || len(sections[0].Rows) > 0 {
 			return sections, err

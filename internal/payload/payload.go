@@ -25,6 +25,7 @@ import (
 	"io"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -59,7 +60,7 @@ type Place struct {
 
 // Check returns the mistake in a place; nil: none. A valid place can be part of a file name, and of a key.
 func (p Place) Check() error {
-	if err := makegood.CheckJobID(p.Job); err != nil {
+	if err := domain.CheckJobID(p.Job); err != nil {
 		return fmt.Errorf("the job's id %w", err)
 	}
 	if p.By == "" {

@@ -178,7 +178,7 @@ func wrong(f api.Filter) string {
 	if err := limits.CheckLabels(f.Labels); err != nil {
 		return err.Error()
 	}
-	if err := makegood.CheckJobID(f.IDPrefix + "0"); err != nil && f.IDPrefix != "" {
+	if err := domain.CheckJobID(f.IDPrefix + "0"); err != nil && f.IDPrefix != "" {
 		return fmt.Sprintf("id-prefix: %.40q begins no job's id: want [A-Za-z0-9._:-]{1,%d}", f.IDPrefix, makegood.MaxJobIDBytes-1)
 	}
 	return contradicts(f)

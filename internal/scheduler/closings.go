@@ -118,6 +118,9 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 
 // ask asks as of now: for a decision, its moment.
 func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.Ask, now time.Time) (job.Found, error) {
+	if isChild(m.compiled.Workflow, ask.Step, ask.Undo) {
+		return s.askChild(ctx, m, j, ask)
+	}
 	slot, until := slotOf(m.compiled.Workflow, j, ask.Step, ask.Undo)
 	switch ask.Kind {
 	case machine.AskLook:

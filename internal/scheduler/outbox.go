@@ -76,6 +76,8 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 			w.unwanted = append(w.unwanted, c)
 		case job.Ask:
 			w.asks = append(w.asks, c)
+		case job.TellParent:
+			w.fail(s.tellParent(out, w, c))
 		case job.Announce:
 			w.notices = append(w.notices, c.Announcement)
 		case job.Publish:
@@ -102,6 +104,10 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 	for _, d := range tasks {
 		if slices.Contains(w.sent, d) {
 			continue // The next message is derived under its event's cause, and that of its tasks again.
+		}
+		if isChild(w.moved.compiled.Workflow, d.Step, d.Undo) {
+			w.births = append(w.births, d)
+			continue
 		}
 		name, message, err := s.message(ctx, w.moved, d)
 		if reason := never(err); reason != "" {

@@ -94,11 +94,13 @@ type Submission struct {
 	Labels map[string]string
 	// Traceparent is the span under which the job is submitted: see makegood.Submission. Empty: it has its own trace.
 	Traceparent string
+	// child: a step of another job has the id made, and not a person.
+	child bool
 }
 
 // check refuses a submission that could never succeed, and returns the input in its canonical form.
 func (sub Submission) check(replies []string, now time.Time) (input []byte, err error) {
-	if err := makegood.CheckJobID(sub.ID); err != nil {
+	if err := makegood.CheckJobID(sub.ID); err != nil && !sub.child {
 		return nil, fmt.Errorf("%w: the id %w", ErrInvalid, err)
 	}
 	if ahead := sub.StartAt.Sub(now); ahead > makegood.MaxStartDelay {
@@ -174,7 +176,10 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err := compiled.CheckAsked(s.config.Asked); err != nil {
 		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	if err := fits(compiled, sub.ID, input); err != nil {
+	if err := s.checkChildren(ctx, compiled, sub.ID); err != nil {
+		return submitted{}, err
+	}
+	if err := fits(compiled, sub.ID, input); err != nil && !sub.never() {
 		return s.unless(ctx, sub.ID, contentHash(compiled.Workflow.Name, input), err)
 	}
 	if err := s.keepLarge(ctx, sub.ID, "input", input); errors.Is(err, ErrInvalid) {

@@ -33,6 +33,8 @@ type work struct {
 	// unwanted are the attempts that are to be closed, and sent those with tasks that are out.
 	unwanted []job.CloseAttempt
 	sent     []job.Dispatch
+	// births are the attempts that children do, which are to be begun.
+	births []job.Dispatch
 	// notices are the announcements of the job as it was moved last, and alerts are the agents that claim no tasks.
 	notices []job.Announcement
 	// asks are the people to tell that a step waits for them.
@@ -138,6 +140,7 @@ func (s *Scheduler) round(ctx context.Context, list []*work) {
 	}
 	s.send(ctx, &out)
 	for _, w := range list {
+		s.beginChildren(ctx, w)
 		s.beginInline(ctx, w)
 	}
 }

@@ -129,7 +129,7 @@ func (w *Watch) waitSpan(h job.Happened, a wait) span {
 		parent: w.context(h.After, RoundSpan(h.Before, h.Before.Round)), from: h.At, to: h.At,
 		attributes: append(a.attributes(), keyRound.Int(h.Before.Round), keyAttempt.Int(a.number), keyOutcome.String(string(a.outcome)), keyWaited.Float64(elapsed(a.began, h.At))),
 	}
-	if !domain.WaitsByItself(a.agent) {
+	if domain.GetsTasks(a.agent) {
 		made.links = []trace.SpanContext{w.context(h.After, AttemptSpan(h.After, a.step, a.number))}
 	}
 	if a.outcome == Failed {

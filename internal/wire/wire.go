@@ -46,6 +46,7 @@ const (
 	typeStepCompleted  = "StepCompleted"
 	typeWaitExtended   = "WaitExtended"
 	typeDeadlinePassed = "DeadlinePassed"
+	typeChildEnded     = "ChildEnded"
 	typeScheduleDue    = "ScheduleDue"
 	typeHoldsDue       = "HoldsDue"
 )
@@ -224,9 +225,9 @@ func DecodeTask(body string) (makegood.Task, error) {
 	switch {
 	case m.Job == "" || m.Step == "" || m.Agent == "" || m.Action == "" || m.Key == "" || m.ReplyTo == "":
 		return makegood.Task{}, poison("a task must name job, step, agent, action, key and replyTo")
-	case makegood.CheckJobID(m.Job) != nil:
+	case domain.CheckJobID(m.Job) != nil:
 		// No reply could name it.
-		return makegood.Task{}, poison("the job's id %v", makegood.CheckJobID(m.Job))
+		return makegood.Task{}, poison("the job's id %v", domain.CheckJobID(m.Job))
 	case m.Attempt < 1 || m.Round < 1:
 		return makegood.Task{}, poison("attempt %d, round %d: both count from 1", m.Attempt, m.Round)
 	case m.TimeoutMs < 1 || m.TimeoutMs > limits.MaxTimeout.Milliseconds():
@@ -316,6 +317,8 @@ func encodeEvent(id string, e job.Event, spent json.RawMessage) (string, error) 
 		m.Type, m.Completion, m.Deadline = typeWaitExtended, e.Token, e.Until
 	case job.DeadlinePassed:
 		m.Type, m.Key = typeDeadlinePassed, e.Key
+	case job.ChildEnded:
+		m.Type, m.Step, m.Attempt = typeChildEnded, e.Step, e.Attempt
 	default:
 		panic(fmt.Sprintf("wire: %T does not cross a queue", e))
 	}
@@ -333,7 +336,7 @@ func DecodeEvent(body string) (id string, e job.Event, err error) {
 }
 
 func decodeEvent(body string) (m event, id string, e job.Event, err error) {
-	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended, typeDeadlinePassed); err != nil {
+	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended, typeDeadlinePassed, typeChildEnded); err != nil {
 		return m, "", nil, err
 	}
 	id, e, err = eventOf(m)
@@ -353,6 +356,8 @@ func eventOf(m event) (id string, e job.Event, err error) {
 		return m.Job, job.Submitted{}, nil
 	case typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld:
 		return decodeReply(m)
+	case typeChildEnded:
+		return m.Job, job.ChildEnded{Step: m.Step, Attempt: m.Attempt}, nil
 	case typeDeadlinePassed:
 		return m.Job, job.DeadlinePassed{Key: domain.Instant(m.Key)}, nil
 	default:

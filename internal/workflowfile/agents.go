@@ -106,10 +106,10 @@ func (c *Compiled) Agents() []string {
 
 // asked are the agents of a step that get tasks: of itself, and of its undo.
 func asked(s makegood.Step) (names []string) {
-	if !domain.WaitsByItself(s.Agent) {
+	if domain.GetsTasks(s.Agent) {
 		names = append(names, s.Agent)
 	}
-	if domain.CanUndo(s) && !domain.WaitsByItself(s.Undo.Agent) {
+	if domain.CanUndo(s) && domain.GetsTasks(s.Undo.Agent) {
 		names = append(names, s.Undo.Agent)
 	}
 	return names
@@ -132,14 +132,14 @@ func (c *check) linked(w makegood.Workflow) {
 }
 
 func (c *check) knownAgent(path, agent string) {
-	if c.agents != nil && agent != "" && !domain.WaitsByItself(agent) && !c.said(path) && !slices.Contains(c.agents, agent) {
+	if c.agents != nil && agent != "" && domain.GetsTasks(agent) && !c.said(path) && !slices.Contains(c.agents, agent) {
 		c.add(path, "no agent %q%s", agent, suggest(agent, c.nameable()))
 	}
 }
 
 // nameable are the agents that a step may name: the known ones, and those that are sent no tasks.
 func (c *check) nameable() []string {
-	names := append(slices.Clone(c.agents), makegood.AgentApproval, makegood.AgentWait)
+	names := append(slices.Clone(c.agents), makegood.AgentApproval, makegood.AgentWait, makegood.AgentWorkflow)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -43,7 +43,7 @@ func (r reader) checkDefaults(path string, d defaults) {
 // apply writes defaults into a step. A step that waits by itself has no task and no retry; one with a heartbeat takes
 // its time from that.
 func (d defaults) apply(s *makegood.Step) {
-	if domain.WaitsByItself(s.Agent) {
+	if !domain.GetsTasks(s.Agent) {
 		return
 	}
 	s.StartBy = cmp.Or(s.StartBy, d.startBy)

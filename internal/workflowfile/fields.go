@@ -101,7 +101,8 @@ func stepKind(i int, s *makegood.Step) kind {
 	return object("a step", "step",
 		row("name", nameOf(&s.Name, limits.StepName).and(func(r rules, path string) { r.unique(path, s.Name, i) }),
 			"Unique in the workflow.").must(),
-		row("agent", nameOf(&s.Agent, limits.AgentName), "The agent that gets the task; http is built in.").must(),
+		row("agent", nameOf(&s.Agent, limits.AgentName).and(of(s, rules.child)),
+			"The agent that gets the task. Built in are http, wait, approval, and workflow: the step is done by a job of its own, of the workflow that action names.").must(),
 		// A valid name of a step is a valid name of an action, and an invalid one has its error already.
 		row("action", nameOf(&s.Action, limits.ActionName).unless(s.Action == s.Name),
 			"What the agent is asked to do. Default: the step's name."),
@@ -116,7 +117,7 @@ func stepKind(i int, s *makegood.Step) kind {
 		row("heartbeat", heartbeat(&s.Heartbeat, lasts),
 			"How long the agent may be silent while it works. At most %v. Default: the timeout."),
 		row("inline", into(&s.Inline, reader.boolean).as(typed("boolean")).
-			refuse(s.Inline && domain.WaitsByItself(s.Agent), "no task is sent to the agent %s: a step that waits by itself cannot be inline", s.Agent).
+			refuse(s.Inline && !domain.GetsTasks(s.Agent), "no task is sent to the agent %s, so its step cannot be inline", s.Agent).
 			refuse(s.Inline && (s.Heartbeat > 0 || domain.CanUndo(*s) && s.Undo.Heartbeat > 0),
 				"a step with a heartbeat takes long, and cannot be inline: leave one of the two out"),
 			"Run the step, and its undo, in the process that decides, where its agent is linked in. An attempt that falls silent is undone as any other."),
@@ -128,7 +129,7 @@ func stepKind(i int, s *makegood.Step) kind {
 		row("onAnswer", into(&s.OnAnswer, reader.onAnswer).as(answersSchema).and(of(s, rules.onAnswer)),
 			"Of agent approval: where an answer leads, each one of its choices. An answer that is not here lets the job go on."),
 		row("repeat", optional(&s.Repeat, repeatKind).
-			refuse(s.Repeat != nil && domain.WaitsByItself(s.Agent), "a step of agent %s waits by itself, and is not repeated", s.Agent),
+			refuse(s.Repeat != nil && !domain.GetsTasks(s.Agent), "no task is sent to the agent %s, so its step is not repeated", s.Agent),
 			"Do the step again until it is ready."),
 		row("undo", into(&s.Undo, reader.undo).as(wordOr("none", func() kind { return undoKind(&makegood.Undo{}, s) })).and(of(s, rules.undo)),
 			"How the step is undone. none: it is knowingly irreversible."),

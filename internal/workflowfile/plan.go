@@ -62,7 +62,7 @@ func (c compiler) request(path, agent string, with json.RawMessage) *request {
 	}
 	r.with = c.template(path, decodeWith(with))
 	n := r.with.secrets()
-	if n > 0 && domain.WaitsByItself(agent) {
+	if n > 0 && !domain.GetsTasks(agent) {
 		c.add(path, "no task is sent to agent %s, so a secret cannot be put in", agent)
 	}
 	if n > limits.MaxTaskSecrets {

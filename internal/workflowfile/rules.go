@@ -120,7 +120,7 @@ func (r rules) heartbeat(path string, l lasting) {
 	case l.heartbeat == 0:
 	case l.agent == makegood.HTTPAgent:
 		r.add(path, "the agent http makes one request, and does not heartbeat")
-	case domain.WaitsByItself(l.agent):
+	case !domain.GetsTasks(l.agent):
 		r.add(path, "no task is sent to the agent %s, so there are no heartbeats", l.agent)
 	case l.shared:
 		r.add(path, "an attempt that is not exclusive is not claimed, so a heartbeat could move no claim")
@@ -186,6 +186,8 @@ func (r rules) undo(path string, s makegood.Step) {
 		if domain.HasUndo(r.workflow) && r.followed[s.Name] && !domain.WaitsByItself(s.Agent) {
 			r.add(path, "step %q has no undo, and others follow it: say how it is undone, or undo: none", s.Name)
 		}
+	case u.Agent == makegood.AgentWorkflow && s.Agent != u.Agent:
+		r.add(path+".agent", "only a step of agent workflow is undone by it: its undo is that of its own job")
 	case u.None:
 		if !reflect.DeepEqual(*u, makegood.Undo{None: true}) {
 			r.add(path, "an undo is none or says how, not both")

@@ -198,15 +198,19 @@ func (c *check) idleTimes(w makegood.Workflow) {
 		return
 	}
 	for i, s := range w.Steps {
-		if !domain.WaitsByItself(s.Agent) {
+		if domain.GetsTasks(s.Agent) {
 			continue
+		}
+		instead := "for in with says how long it waits"
+		if s.Agent == makegood.AgentWorkflow {
+			instead = "give its workflow a timeout"
 		}
 		for _, of := range []struct {
 			name string
 			is   makegood.Duration
 		}{{"timeout", s.Timeout}, {"startBy", s.StartBy}, {"heartbeat", s.Heartbeat}} {
 			if of.is != 0 {
-				c.doubt(fmt.Sprintf("steps[%d].%s", i, of.name), "%s does not hold for agent %s, which works on no task: for in with says how long it waits", of.name, s.Agent)
+				c.doubt(fmt.Sprintf("steps[%d].%s", i, of.name), "%s does not hold for agent %s, which works on no task: %s", of.name, s.Agent, instead)
 			}
 		}
 	}

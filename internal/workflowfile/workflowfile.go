@@ -38,7 +38,7 @@ var ErrNewer = errors.New("definition of a newer release")
 // knownLevel is the highest level of definition that this release knows. A definition that needs more than its fields
 // to be understood, such as a new value or kind, names a higher level as needs. One without such needs names none, so
 // that its hash stays the same.
-const knownLevel = 1
+const knownLevel = 2
 
 // The features of each level.
 const (
@@ -48,6 +48,8 @@ const (
 	levelWaits = 1
 	// levelRounds: rounds that begin by themselves, by onFailure: restart.
 	levelRounds = 1
+	// levelChildren: steps that are done by a job of their own.
+	levelChildren = 2
 )
 
 // Compiled is a workflow that can be run. It is never changed and may be used by many goroutines.

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
 )
@@ -64,7 +65,7 @@ func folderOf(job string) string { return strings.ToLower(names.EncodeToString([
 // jobOf is the inverse of folderOf.
 func jobOf(folder string) (job string, is bool) {
 	id, err := names.DecodeString(strings.ToUpper(folder))
-	return string(id), err == nil && makegood.CheckJobID(string(id)) == nil
+	return string(id), err == nil && domain.CheckJobID(string(id)) == nil
 }
 
 // Store keeps payloads in a folder.

@@ -1,0 +1,71 @@
+package domain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// The id of a child says which job began it, and for what: PARENT~STEP~ATTEMPT~BIRTH. No id that people give holds a ~.
+// The birth is that of the parent, so a child is never taken for one of an earlier job of the same id; the attempt is
+// new in each round, and each time the step is done again.
+const betweenChild = "~"
+
+// birthBytes is how much of the nonce of a parent stands in the ids of its children.
+const birthBytes = 8
+
+// MaxNesting is how many jobs may stand above a child.
+const MaxNesting = 3
+
+// ChildID is the id of the child of an attempt. parent and birth are those of the job that has the step.
+func ChildID(parent, birth, step string, attempt int) string {
+	return strings.Join([]string{parent, step, strconv.Itoa(attempt), birth[:min(birthBytes, len(birth))]}, betweenChild)
+}
+
+// A Child is what the id of a child says.
+type Child struct {
+	Parent, Step string
+	Attempt      int
+}
+
+// ChildOf reads the id of a child. ok is false of the id of a job that has no parent.
+func ChildOf(id string) (c Child, ok bool) {
+	parts := strings.Split(id, betweenChild)
+	n := len(parts)
+	if n < 4 {
+		return Child{}, false
+	}
+	attempt, err := strconv.Atoi(parts[n-2])
+	if err != nil {
+		return Child{}, false
+	}
+	return Child{Parent: strings.Join(parts[:n-3], betweenChild), Step: parts[n-3], Attempt: attempt}, true
+}
+
+// Nesting is how many jobs stand above the one of an id.
+func Nesting(id string) int { return strings.Count(id, betweenChild) / 3 }
+
+// CheckJobID refuses a text that is the id of no job: neither one that people give, nor that of a child.
+func CheckJobID(id string) error {
+	if makegood.CheckJobID(strings.ReplaceAll(id, betweenChild, "-")) == nil {
+		return nil
+	}
+	return makegood.CheckJobID(id)
+}
+
+// RoomForChildren refuses an id of a job that leaves no room for the ids of its children.
+func RoomForChildren(id string, w makegood.Workflow) error {
+	const birth, attempts = "00000000", 999_999
+	for _, s := range w.Steps {
+		if s.Agent != makegood.AgentWorkflow {
+			continue
+		}
+		if over := len(ChildID(id, birth, s.Name, attempts)) - makegood.MaxJobIDBytes; over > 0 {
+			return fmt.Errorf("has %d bytes, and step %s of workflow %s is a job of its own, whose id begins with it: the limit is %d",
+				len(id), s.Name, w.Name, len(id)-over)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// childEnds looks at the child of an attempt that is said to have ended.
+func (t *turn) childEnds(e job.ChildEnded) Verdict {
+	i, ok := t.indexOf(e.Step)
+	if !ok {
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", e.Step)}
+	}
+	at, ok := t.out(i)
+	if !ok || !t.isChild(at) || t.job.Steps[i].Forward.Attempt != e.Attempt {
+		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("no attempt of step %s waits for that child", e.Step)}
+	}
+	if !t.lookAtChild(at) {
+		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the child of step %s goes on", e.Step)}
+	}
+	return Verdict{Kind: Applied}
+}
+
+// lookAtChild looks at the child of an attempt that is out, and reports whether that may have changed the job: nothing
+// changes while the child goes on.
+func (t *turn) lookAtChild(at side) bool {
+	if found, known := t.ask(t.question(AskLook, at)); known && found.Finding == job.FoundHeld {
+		return false
+	}
+	t.look(at)
+	return true
+}

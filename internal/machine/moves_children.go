@@ -1,0 +1,52 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// The attempt of a step of agent workflow is a job of its own, a child. The child stands where the claim item of another
+// attempt stands: to send the task is to put the child there if it is absent, to close the attempt is to put one there
+// that never begins, or to cancel the one that is there. So an attempt that is not wanted cannot be begun behind the
+// closing, and what comes before it is undone only when its child has ended. The undo of the step is that of the child.
+
+// childEnded ends the attempt of a side as its child has ended. Of a child that was undone or cancelled no effect
+// stands, but for those that its reason names.
+func (t *turn) childEnded(at side, end job.ChildEnd) {
+	a := t.activity(at)
+	noteStart(a, a.Opened())
+	switch {
+	case at.undo && end.State != "":
+		t.done(at, job.Payload{})
+	case end.State == makegood.JobProcessed:
+		t.done(at, end.Output)
+	default:
+		failure := job.StepError{Message: limits.Clip(t.childFailed(at, end)), Kind: makegood.KindChild, Applied: makegood.AppliedNo}
+		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, StartedAt: a.Opened(), Error: &failure})
+	}
+}
+
+// irreversible ends the undo of a step with a child that cannot be undone.
+func (t *turn) irreversible(at side, why string) {
+	a := t.activity(at)
+	a.Error = &job.StepError{Message: limits.Clip(fmt.Sprintf("its job %s cannot be undone: %s", t.childOf(at), why)), Kind: makegood.KindChild, Applied: makegood.AppliedNo}
+	t.noteOf(at, job.Entry{Kind: makegood.EntryRefused, Error: a.Error})
+	t.rest(a, job.Irreversible)
+	a.FinishedAt = t.now
+}
+
+// childFailed says how the child of a side has failed.
+func (t *turn) childFailed(at side, end job.ChildEnd) string {
+	id := t.childOf(at)
+	switch {
+	case end.State == "":
+		return fmt.Sprintf("its job %s is not stored any more, so it cannot be undone", id)
+	case end.Reason == "":
+		return fmt.Sprintf("its job %s is %s", id, end.State)
+	default:
+		return fmt.Sprintf("its job %s is %s: %s", id, end.State, end.Reason)
+	}
+}

@@ -1,0 +1,259 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// unborn is the input of a job that stands where a child was to be, and never begins.
+const unborn = `{"makegood":"the attempt of the parent was closed before this job began"}`
+
+// never reports whether the submission is of a child that never begins. Its input fits no workflow.
+func (sub Submission) never() bool { return sub.child && string(sub.Input) == unborn }
+
+// checkChildren refuses a job with steps that are done by jobs of workflows which are not there, or whose id leaves no
+// room for theirs.
+func (s *Scheduler) checkChildren(ctx context.Context, c *workflowfile.Compiled, id string) error {
+	names := c.Children()
+	if len(names) == 0 {
+		return nil
+	}
+	if err := c.CheckRoom(id); err != nil {
+		return fmt.Errorf("%w: the id of job %s %w", ErrInvalid, id, err)
+	}
+	for _, name := range names {
+		if _, err := s.current(ctx, name); err != nil {
+			return fmt.Errorf("a step of workflow %s: %w", c.Workflow.Name, err)
+		}
+	}
+	return nil
+}
+
+// isChild reports whether a job of its own does the attempts of a step, or of its undo.
+func isChild(w makegood.Workflow, step string, undo bool) bool {
+	return machine.AgentOf(w, step, undo) == makegood.AgentWorkflow
+}
+
+// childOf is the id of the child of the last attempt of a step.
+func childOf(j job.Job, step string) string {
+	s, _ := j.Step(step)
+	return domain.ChildID(j.ID, j.Birth, step, s.Forward.Attempt)
+}
+
+// beginChildren begins the children of a job that are due, side by side.
+func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
+	births := w.births
+	w.births = nil
+	ended := make([]string, len(births))
+	errs := unanswered(len(births))
+	s.crew.Each(len(births), maxClosings, func(i int) { ended[i], errs[i] = s.begin(ctx, w.moved, births[i]) })
+	for i, d := range births {
+		switch reason := never(errs[i]) + ended[i]; {
+		case reason != "":
+			w.follows(refused(d, reason))
+		case errs[i] != nil:
+			w.fail(fmt.Errorf("begin the job of step %s of job %s: %w", d.Step, w.job, errs[i]))
+		default:
+			w.isSent(d)
+		}
+	}
+}
+
+// begin puts the child of an attempt there if it is absent, and works off what that makes due; for an undo it has the
+// child undone. never says why that can never be; empty: it is done, or is tried again.
+func (s *Scheduler) begin(ctx context.Context, m *moved, d job.Dispatch) (never string, err error) {
+	if d.Undo {
+		return s.undoChild(ctx, m.job, d.Step)
+	}
+	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step})
+	if err != nil {
+		return "", err
+	}
+	return s.submitChild(ctx, m, d, input.Value)
+}
+
+func (s *Scheduler) submitChild(ctx context.Context, m *moved, d job.Dispatch, input json.RawMessage) (never string, err error) {
+	j := m.job
+	sub := Submission{
+		ID: childOf(j, d.Step), Input: input, Tenant: j.Tenant, Labels: j.Labels,
+		Traceparent: s.config.Watch.Traceparent(j, d), child: true,
+	}
+	if n := domain.Nesting(sub.ID); n > domain.MaxNesting {
+		return fmt.Sprintf("%d jobs stand above it, the limit is %d", n, domain.MaxNesting), nil
+	}
+	_, _, err = s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, d.Step), sub)
+	if err != nil && hopeless(err) {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
+// undoChild has the child of a step undone.
+func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (never string, err error) {
+	_, v, err := s.Request(ctx, childOf(j, step), s.askOfChild(j, makegood.VerbUndo))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return "", nil // The look after it says so.
+	case err != nil:
+		return "", err
+	case v.Kind == machine.Refused:
+		return v.Reason, nil
+	default:
+		return "", nil
+	}
+}
+
+// askOfChild is what a parent asks of its child. It has no name: whether it is granted says the state of the child.
+func (s *Scheduler) askOfChild(j job.Job, verb makegood.Verb) job.Requested {
+	return job.Requested{Verb: verb, By: limits.Clip("job " + j.ID), Reason: limits.Clip(fmt.Sprintf("job %s is %s: %s", j.ID, j.ProcessState, j.Reason))}
+}
+
+// askChild answers a question about the attempt of a child. A closing that is repeated has the same answer.
+func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machine.Ask) (job.Found, error) {
+	child, err := s.config.Jobs.Load(ctx, childOf(j, ask.Step))
+	switch {
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged):
+		return job.Found{Finding: job.FoundHeld}, nil // It is in front of a person, or a newer release goes on with it.
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return job.Found{}, fmt.Errorf("load job %s: %w", childOf(j, ask.Step), err)
+	case ask.Undo:
+		return s.askUndo(ctx, m, child, ask)
+	case err != nil && ask.Kind == machine.AskLook:
+		return job.Found{Finding: job.FoundOpen}, nil
+	case err != nil:
+		return job.Found{Finding: job.FoundNobody}, s.neverBegin(ctx, m, j, ask)
+	case child.InputHash == unbornHash(child.Workflow):
+		return job.Found{Finding: job.FoundNobody}, s.cancelChild(ctx, j, &child)
+	}
+	if ask.Mark && !child.ProcessState.Finished() {
+		if err := s.cancelChild(ctx, j, &child); err != nil {
+			return job.Found{}, err
+		}
+	}
+	return s.foundChild(ctx, m, child, ask)
+}
+
+// askUndo answers of the undo of a child; one that is not stored any more has no state.
+func (s *Scheduler) askUndo(ctx context.Context, m *moved, child job.Job, ask machine.Ask) (job.Found, error) {
+	forward := child.Desired == makegood.JobProcessed || child.AnotherRound
+	switch {
+	case child.ProcessState == "":
+		return job.Found{Finding: job.FoundEnded, Child: new(job.ChildEnd)}, nil
+	case forward && ask.Kind == machine.AskLook:
+		return job.Found{Finding: job.FoundOpen}, nil
+	case forward:
+		return job.Found{Finding: job.FoundHeld}, nil // It may be asked to undo itself at any time.
+	default:
+		return s.foundChild(ctx, m, child, ask)
+	}
+}
+
+func (s *Scheduler) foundChild(ctx context.Context, m *moved, child job.Job, ask machine.Ask) (job.Found, error) {
+	if !child.ProcessState.Finished() {
+		return job.Found{Finding: job.FoundHeld}, nil
+	}
+	end := &job.ChildEnd{State: child.ProcessState, Reason: child.Reason}
+	for i := range slices.Backward(child.Steps) {
+		a := &child.Steps[i].Forward
+		if a.State != job.Done || ask.Undo {
+			continue
+		}
+		output, err := s.outputOfChild(ctx, child.ID, a.Output)
+		if err != nil {
+			return job.Found{}, err
+		}
+		end.Output = m.keepOutput(ask.Step, ask.Attempt, output)
+		break
+	}
+	return job.Found{Finding: job.FoundEnded, Child: end}, nil
+}
+
+func (s *Scheduler) outputOfChild(ctx context.Context, id string, output job.Payload) (json.RawMessage, error) {
+	if output.Ref == "" {
+		return output.Inline, nil
+	}
+	value, err := s.config.Payloads.Payload(ctx, id, output.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of job %s: %w", output.Ref, id, err)
+	}
+	return value, nil
+}
+
+// keepOutput is the output of a child as its parent keeps it.
+func (m *moved) keepOutput(step string, attempt int, output json.RawMessage) job.Payload {
+	if len(output) <= limits.MaxInlineBytes {
+		return job.Payload{Inline: output, Bytes: len(output)}
+	}
+	m.known.mu.Lock() // Questions are asked side by side.
+	defer m.known.mu.Unlock()
+	return m.values.keep(m.values.outputKey(step, attempt, output), output)
+}
+
+// cancelChild has a child cancelled that has not ended, and brings it up to date.
+func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, child *job.Job) error {
+	if child.ProcessState.Finished() {
+		return nil
+	}
+	now, _, err := s.Request(ctx, child.ID, s.askOfChild(j, makegood.VerbCancel))
+	if err != nil {
+		return fmt.Errorf("cancel job %s: %w", child.ID, err)
+	}
+	*child = now
+	return nil
+}
+
+// neverBegin puts a job where the child of an attempt was to be, and cancels it: whoever comes later to begin the child
+// finds it there. Its start is far ahead until then, so it begins nothing.
+func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
+	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay), child: true}
+	child, _, err := s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, ask.Step), sub)
+	switch mismatch := (*MismatchError)(nil); {
+	case errors.As(err, &mismatch):
+		return store.ErrConflict // It has begun meanwhile.
+	case errors.Is(err, ErrInvalid):
+		return nil // It has no workflow, and cannot begin.
+	case err != nil:
+		return err
+	default:
+		return s.cancelChild(ctx, j, &child)
+	}
+}
+
+func unbornHash(workflow string) string { return contentHash(workflow, []byte(unborn)) }
+
+// hint is the news for a parent that its child has ended.
+type hint struct {
+	work    *work
+	parent  string
+	message queue.Message
+}
+
+func (s *Scheduler) tellParent(out *outbox, w *work, c job.TellParent) error {
+	body, err := wire.EncodeEvent(c.Parent, c.ChildEnded)
+	if err != nil {
+		return err
+	}
+	out.put(s.config.Events, hint{w, c.Parent, queue.Message{Body: body, Group: c.Parent}})
+	return nil
+}
+
+func (h hint) content() queue.Message { return h.message }
+
+func (h hint) sent(_ context.Context, _ *Scheduler, err error) {
+	if err != nil {
+		h.work.fail(fmt.Errorf("tell job %s that its child has ended: %w", h.parent, err))
+	}
+}
