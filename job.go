@@ -12,6 +12,8 @@ type Job struct {
 	Workflow string `json:"workflow"`
 	// Definition is the hash of the definition that the job keeps.
 	Definition string `json:"definition"`
+	// Parent is the job with the step that this job does; empty: it was submitted.
+	Parent string `json:"parent"`
 	// Round counts the runs from the start; the first is 1.
 	Round int `json:"round"`
 	// ProcessState is the present state; Desired the wanted end: Processed, Undone or Cancelled.

@@ -133,10 +133,17 @@ func Inlined(w makegood.Workflow, j job.Job, lockedBy string) (opened [][]job.Di
 	return opened
 }
 
-// ClaimInline returns the claim of the inline attempt of a step that is out. ok is false if it has none.
-func ClaimInline(s *job.StepState) (claim job.Claim, ok bool) {
-	a, _, out := dispatched(s)
-	if !out || a.Inline == "" {
+// ClaimWithin returns the claim of the attempt of a step that is out, where it needs no item: an inline attempt has its
+// claim in the job, and the holder of one that is done by a child is that job. ok is false for any other.
+func ClaimWithin(w makegood.Workflow, j job.Job, step int) (claim job.Claim, ok bool) {
+	a, undo, out := dispatched(&j.Steps[step])
+	switch {
+	case !out:
+		return job.Claim{}, false
+	case agentOf(w.Steps[step], undo) == makegood.AgentWorkflow:
+		t := turn{job: j}
+		return job.Claim{Attempt: a.Attempt, LockedBy: "job " + t.childOf(side{step, undo}), StartedAt: a.Opened()}, true
+	case a.Inline == "":
 		return job.Claim{}, false
 	}
 	claim = inlineClaim(a)

@@ -8,11 +8,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// The attempt of a step of agent workflow is a job of its own, a child. The child stands where the claim item of another
-// attempt stands: to send the task is to put the child there if it is absent, to close the attempt is to put one there
-// that never begins, or to cancel the one that is there. So an attempt that is not wanted cannot be begun behind the
-// closing, and what comes before it is undone only when its child has ended. The undo of the step is that of the child.
-
 // childEnded ends the attempt of a side as its child has ended. Of a child that was undone or cancelled no effect
 // stands, but for those that its reason names.
 func (t *turn) childEnded(at side, end job.ChildEnd) {
@@ -23,6 +18,9 @@ func (t *turn) childEnded(at side, end job.ChildEnd) {
 		t.done(at, job.Payload{})
 	case end.State == makegood.JobProcessed:
 		t.done(at, end.Output)
+	case !at.undo && !t.wanted(at):
+		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
+		t.rest(a, job.Withdrawn)
 	default:
 		failure := job.StepError{Message: limits.Clip(t.childFailed(at, end)), Kind: makegood.KindChild, Applied: makegood.AppliedNo}
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, StartedAt: a.Opened(), Error: &failure})

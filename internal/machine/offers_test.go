@@ -65,8 +65,8 @@ func (x *world) claims() map[string]job.Claim {
 			held[a.Step] = found.Claim
 		}
 	}
-	for _, s := range x.job.Steps {
-		if claim, inline := machine.ClaimInline(&s); inline {
+	for i, s := range x.job.Steps {
+		if claim, is := machine.ClaimWithin(x.of(x.job), x.job, i); is {
 			held[s.Name] = claim
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -14,6 +15,9 @@ import (
 
 // answer does what package store says of looking at a claim item, and of closing it.
 func (s *story) answer(ask machine.Ask) job.Found {
+	if machine.AgentOf(s.w, ask.Step, ask.Undo) == makegood.AgentWorkflow {
+		return s.answerChild(ask)
+	}
 	name, until := s.slotOf(ask.Step, ask.Undo), s.activityOf(ask.Step, ask.Undo).ClaimUntil()
 	found := job.Found{Finding: job.FoundSilent}
 	by := ""
@@ -212,6 +216,9 @@ func (s *story) lockedBy() string { return fmt.Sprintf("%s:%d", s.lane.LockedBy,
 
 // send writes a task. Whenever it is sent, it can be claimed until the same moment, and brings the same token.
 func (s *story) send(d job.Dispatch) string {
+	if machine.AgentOf(s.w, d.Step, d.Undo) == makegood.AgentWorkflow {
+		return s.begin(d)
+	}
 	task := machine.TaskOf(s.w, s.job, d)
 	id := fmt.Sprintf("%s#%d", d.Step, d.Attempt)
 	if first, ok := s.tasks[id]; ok && (!first.ClaimUntil.Equal(task.ClaimUntil) || first.Token != task.Token) {

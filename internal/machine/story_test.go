@@ -63,6 +63,7 @@ func play(t *testing.T, text string, seen *layers.Seen) string {
 	s := &story{
 		t: t, seen: seen, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{},
+		children: map[string]machine.ChildSeen{}, ends: map[string]job.ChildEnd{},
 	}
 	s.now = s.start
 	var out strings.Builder
@@ -115,6 +116,9 @@ type story struct {
 	// items are the claim items by agent and step, tasks what was sent first of each attempt.
 	items map[string]store.ClaimItem
 	tasks map[string]makegood.Task
+	// children are the children by their ids, ends how those that have ended did.
+	children map[string]machine.ChildSeen
+	ends     map[string]job.ChildEnd
 	// closings are those that were derived last, answers what the core was told that it asked for.
 	closings []job.CloseAttempt
 	answers  []string
@@ -241,6 +245,8 @@ func (s *story) do(line string) string {
 		return s.expire(a)
 	case "close":
 		return s.close(a)
+	case "child":
+		s.child(a)
 	case "again":
 		return s.deliver(s.last)
 	case "fail", "settle":
@@ -319,6 +325,9 @@ func (s *story) event(verb string, a args) job.Event {
 			key = time.Time{}
 		}
 		return job.DeadlinePassed{Key: key}
+	case "ended":
+		state, _ := s.job.Step(a.words[1])
+		return job.ChildEnded{Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Forward.Attempt)))}
 	case "interrupted":
 		if !a.has("late") {
 			s.run++
@@ -380,7 +389,7 @@ func (s *story) reply(a args) job.Reply {
 
 func (s *story) submit(a args) string {
 	s.w = domain.WithDefaults(s.w)
-	submission := machine.Submission{ID: "j", Definition: "d", Birth: "b", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
+	submission := machine.Submission{ID: a.or("id", "j"), Definition: "d", Birth: "b", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
 	if at, ok := a.values["startAt"]; ok {
 		submission.StartAt = s.start.Add(s.duration(at).Std())
 	}
@@ -477,6 +486,8 @@ func (s *story) commands(events ...job.Event) string {
 				fmt.Fprintf(&out, ": %s", strings.Join(q.Choices, " or "))
 			}
 			fmt.Fprintf(&out, ", until %s\n", s.when(q.Deadline))
+		case job.TellParent:
+			fmt.Fprintf(&out, "  -> tell job %s that the child of %s#%d has ended\n", c.Parent, c.Step, c.Attempt)
 		case job.Publish:
 			out.WriteString(s.publish(c))
 		case job.Remind:

@@ -121,64 +121,63 @@ func (s *Scheduler) askOfChild(j job.Job, verb makegood.Verb) job.Requested {
 	return job.Requested{Verb: verb, By: limits.Clip("job " + j.ID), Reason: limits.Clip(fmt.Sprintf("job %s is %s: %s", j.ID, j.ProcessState, j.Reason))}
 }
 
-// askChild answers a question about the attempt of a child. A closing that is repeated has the same answer.
+// askChild answers a question about the attempt of a child. One that is a newer release's, or damaged, is under way: a
+// person has it before them, or that release goes on with it.
 func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machine.Ask) (job.Found, error) {
-	child, err := s.config.Jobs.Load(ctx, childOf(j, ask.Step))
+	id := childOf(j, ask.Step)
+	child, err := s.config.Jobs.Load(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged):
-		return job.Found{Finding: job.FoundHeld}, nil // It is in front of a person, or a newer release goes on with it.
+		return job.Found{Finding: job.FoundHeld}, nil
 	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return job.Found{}, fmt.Errorf("load job %s: %w", childOf(j, ask.Step), err)
-	case ask.Undo:
-		return s.askUndo(ctx, m, child, ask)
-	case err != nil && ask.Kind == machine.AskLook:
-		return job.Found{Finding: job.FoundOpen}, nil
-	case err != nil:
-		return job.Found{Finding: job.FoundNobody}, s.neverBegin(ctx, m, j, ask)
-	case child.InputHash == unbornHash(child.Workflow):
-		return job.Found{Finding: job.FoundNobody}, s.cancelChild(ctx, j, &child)
+		return job.Found{}, fmt.Errorf("load job %s: %w", id, err)
 	}
-	if ask.Mark && !child.ProcessState.Finished() {
-		if err := s.cancelChild(ctx, j, &child); err != nil {
+	finding, act := seen(child).Answer(ask)
+	switch act {
+	case machine.NeverBegin:
+		return job.Found{Finding: finding}, s.neverBegin(ctx, m, j, ask)
+	case machine.CancelChild:
+		if child, err = s.cancelChild(ctx, j, id); err != nil {
 			return job.Found{}, err
 		}
+		if finding == job.FoundHeld && child.ProcessState.Finished() {
+			finding = job.FoundEnded
+		}
 	}
-	return s.foundChild(ctx, m, child, ask)
+	if finding != job.FoundEnded {
+		return job.Found{Finding: finding}, nil
+	}
+	end, err := s.endOfChild(ctx, m, child, ask)
+	return job.Found{Finding: finding, Child: end}, err
 }
 
-// askUndo answers of the undo of a child; one that is not stored any more has no state.
-func (s *Scheduler) askUndo(ctx context.Context, m *moved, child job.Job, ask machine.Ask) (job.Found, error) {
-	forward := child.Desired == makegood.JobProcessed || child.AnotherRound
-	switch {
-	case child.ProcessState == "":
-		return job.Found{Finding: job.FoundEnded, Child: new(job.ChildEnd)}, nil
-	case forward && ask.Kind == machine.AskLook:
-		return job.Found{Finding: job.FoundOpen}, nil
-	case forward:
-		return job.Found{Finding: job.FoundHeld}, nil // It may be asked to undo itself at any time.
-	default:
-		return s.foundChild(ctx, m, child, ask)
+// seen is what is seen of a child; the zero job is none.
+func seen(child job.Job) machine.ChildSeen {
+	return machine.ChildSeen{
+		State: child.ProcessState, Never: child.InputHash == contentHash(child.Workflow, []byte(unborn)),
+		Back: child.Desired != makegood.JobProcessed && !child.AnotherRound,
 	}
 }
 
-func (s *Scheduler) foundChild(ctx context.Context, m *moved, child job.Job, ask machine.Ask) (job.Found, error) {
-	if !child.ProcessState.Finished() {
-		return job.Found{Finding: job.FoundHeld}, nil
-	}
+// endOfChild says how a child has ended. Its output is that of the last of its steps that was done.
+func (s *Scheduler) endOfChild(ctx context.Context, m *moved, child job.Job, ask machine.Ask) (*job.ChildEnd, error) {
 	end := &job.ChildEnd{State: child.ProcessState, Reason: child.Reason}
+	if ask.Undo {
+		return end, nil
+	}
 	for i := range slices.Backward(child.Steps) {
 		a := &child.Steps[i].Forward
-		if a.State != job.Done || ask.Undo {
+		if a.State != job.Done {
 			continue
 		}
 		output, err := s.outputOfChild(ctx, child.ID, a.Output)
 		if err != nil {
-			return job.Found{}, err
+			return nil, err
 		}
 		end.Output = m.keepOutput(ask.Step, ask.Attempt, output)
 		break
 	}
-	return job.Found{Finding: job.FoundEnded, Child: end}, nil
+	return end, nil
 }
 
 func (s *Scheduler) outputOfChild(ctx context.Context, id string, output job.Payload) (json.RawMessage, error) {
@@ -202,17 +201,13 @@ func (m *moved) keepOutput(step string, attempt int, output json.RawMessage) job
 	return m.values.keep(m.values.outputKey(step, attempt, output), output)
 }
 
-// cancelChild has a child cancelled that has not ended, and brings it up to date.
-func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, child *job.Job) error {
-	if child.ProcessState.Finished() {
-		return nil
-	}
-	now, _, err := s.Request(ctx, child.ID, s.askOfChild(j, makegood.VerbCancel))
+// cancelChild has a child cancelled, and returns it as it is then.
+func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.Job, error) {
+	child, _, err := s.Request(ctx, id, s.askOfChild(j, makegood.VerbCancel))
 	if err != nil {
-		return fmt.Errorf("cancel job %s: %w", child.ID, err)
+		return job.Job{}, fmt.Errorf("cancel job %s: %w", id, err)
 	}
-	*child = now
-	return nil
+	return child, nil
 }
 
 // neverBegin puts a job where the child of an attempt was to be, and cancels it: whoever comes later to begin the child
@@ -227,12 +222,10 @@ func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask mac
 		return nil // It has no workflow, and cannot begin.
 	case err != nil:
 		return err
-	default:
-		return s.cancelChild(ctx, j, &child)
 	}
+	_, err = s.cancelChild(ctx, j, child.ID)
+	return err
 }
-
-func unbornHash(workflow string) string { return contentHash(workflow, []byte(unborn)) }
 
 // hint is the news for a parent that its child has ended.
 type hint struct {

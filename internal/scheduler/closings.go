@@ -214,7 +214,7 @@ func Held(ctx context.Context, closings Looker, w makegood.Workflow, j job.Job, 
 		}
 	}
 	for i := range j.Steps { // By index: a step is large.
-		if claim, inline := machine.ClaimInline(&j.Steps[i]); inline {
+		if claim, is := machine.ClaimWithin(w, j, i); is {
 			held[j.Steps[i].Name] = claim
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/protocol"
@@ -37,6 +38,9 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		Spent:   Spent(j.Spent),
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
 		Steps: make([]makegood.JobStep, len(j.Steps)),
+	}
+	if child, ok := domain.ChildOf(j.ID); ok {
+		v.Parent = child.Parent
 	}
 	if j.Desired == makegood.JobProcessed && !j.ProcessState.Finished() {
 		v.Deadline = moment(j.Deadline)

@@ -1,0 +1,200 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/engine"
+)
+
+// orders are a workflow with steps that are done by jobs of another, and that one.
+var orders = fstest.MapFS{
+	"order.yaml": {Data: []byte(`
+name: order
+steps:
+  - {name: charge, agent: shop, undo: {action: refund}}
+  - {name: reserve, agent: workflow, action: reserve-line, with: {sku: "${ .input.sku }", amount: "${ .steps.charge.output }"}}
+  - {name: ship, agent: shop, with: "${ .steps.reserve.output }", retry: {attempts: 1}, undo: none}
+`)},
+	"reserve-line.yaml": {Data: []byte(`
+name: reserve-line
+steps:
+  - {name: pick, agent: shop, undo: {action: put_back}}
+  - {name: label, agent: shop, undo: none}
+`)},
+}
+
+// shop notes what it was asked for, in the order in which that was done.
+type shop struct {
+	mu    sync.Mutex
+	calls []string
+	// before is called before each action.
+	before func(ctx context.Context, action string) error
+}
+
+func (s *shop) agent() agent.Handler {
+	do := func(action string) func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return func(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
+			if s.before != nil {
+				if err := s.before(ctx, action); err != nil {
+					return nil, err
+				}
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.calls = append(s.calls, action)
+			return json.Marshal(map[string]any{action: input})
+		}
+	}
+	undo := func(action string) func(context.Context, json.RawMessage, *json.RawMessage) error {
+		return func(ctx context.Context, input json.RawMessage, _ *json.RawMessage) error {
+			_, err := do(action)(ctx, input)
+			return err
+		}
+	}
+	return agent.New("shop", agent.Do("charge", do("charge")).Undo("refund", undo("refund")), agent.Do("pick", do("pick")).Undo("put_back", undo("put_back")),
+		agent.Do("label", do("label")), agent.Do("ship", do("ship")))
+}
+
+func (s *shop) did() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.calls, " ")
+}
+
+func openOrders(t *testing.T, s *shop) *engine.Engine {
+	t.Helper()
+	eng, err := engine.Open(t.Context(), engine.Options{Workflows: orders, Agents: []agent.Handler{s.agent()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- eng.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, eng.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return eng
+}
+
+func submitOrder(t *testing.T, eng *engine.Engine) {
+	t.Helper()
+	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "o", Input: json.RawMessage(`{"sku":"tea"}`)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func waitFor(t *testing.T, eng *engine.Engine, id string) makegood.Job {
+	t.Helper()
+	j, err := eng.Wait(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// childOf is the job that does the one step of a job that is done by another.
+func childOf(t *testing.T, eng *engine.Engine, id string) makegood.Job {
+	t.Helper()
+	for listed, err := range eng.List(t.Context(), api.Filter{IDPrefix: id + "~"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := eng.Get(t.Context(), listed.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	t.Fatalf("job %s has no child", id)
+	return makegood.Job{}
+}
+
+func TestAStepIsDoneByAJobOfItsOwn(t *testing.T) {
+	s := new(shop)
+	eng := openOrders(t, s)
+	submitOrder(t, eng)
+	j := waitFor(t, eng, "o")
+	if want := "charge pick label ship"; j.ProcessState != makegood.JobProcessed || s.did() != want {
+		t.Fatalf("got %s after %s: %s, want %s", j.ProcessState, s.did(), j.Reason, want)
+	}
+	child := childOf(t, eng, "o")
+	if child.Workflow != "reserve-line" || child.ProcessState != makegood.JobProcessed || child.Parent != "o" {
+		t.Errorf("the child is a job of %s, %s, of %q", child.Workflow, child.ProcessState, child.Parent)
+	}
+	if got, want := string(j.Steps[1].Output), string(child.Steps[1].Output); got != want || got == "" {
+		t.Errorf("the output of the step is %s, want that of the last step of the child: %s", got, want)
+	}
+}
+
+func TestTheUndoOfAStepIsThatOfItsJob(t *testing.T) {
+	s := &shop{before: func(_ context.Context, action string) error {
+		if action == "ship" {
+			return agent.Final(agent.NotApplied(errors.New("no van")))
+		}
+		return nil
+	}}
+	eng := openOrders(t, s)
+	submitOrder(t, eng)
+	j := waitFor(t, eng, "o")
+	if want := "charge pick label put_back refund"; j.ProcessState != makegood.JobUndone || s.did() != want {
+		t.Fatalf("got %s after %s: %s, want Undone after %s", j.ProcessState, s.did(), j.Reason, want)
+	}
+	child := childOf(t, eng, "o")
+	if child.ProcessState != makegood.JobUndone {
+		t.Errorf("the child is %s", child.ProcessState)
+	}
+	_, err := eng.Request(t.Context(), child.ID, api.Request{Verb: makegood.VerbResubmit})
+	if err == nil || !strings.Contains(err.Error(), "is the work of step reserve of job o") {
+		t.Errorf("beginning a child again got %v", err)
+	}
+}
+
+func TestACancelReachesTheJobThatDoesAStep(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	s := &shop{before: func(_ context.Context, action string) error {
+		if action == "label" {
+			close(began)
+			<-goOn
+		}
+		return nil
+	}}
+	eng := openOrders(t, s)
+	submitOrder(t, eng)
+	<-began
+	if _, err := eng.Request(t.Context(), "o", api.Request{Verb: makegood.VerbCancel}); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	j := waitFor(t, eng, "o")
+	child := childOf(t, eng, "o")
+	if j.ProcessState != makegood.JobCancelled || child.ProcessState != makegood.JobCancelled {
+		t.Errorf("got %s and its child %s", j.ProcessState, child.ProcessState)
+	}
+	if want := "charge pick label put_back refund"; s.did() != want {
+		t.Errorf("got %s, want %s", s.did(), want)
+	}
+}
+
+func TestAJobWhoseStepsCannotBeJobsIsRefused(t *testing.T) {
+	eng := openOrders(t, new(shop))
+	for name, sub := range map[string]makegood.Submission{
+		"has 120 bytes":      {Workflow: "order", ID: strings.Repeat("x", 120)},
+		"want [A-Za-z0-9._:": {Workflow: "order", ID: "a~b~1~c"},
+	} {
+		if _, err := eng.Submit(t.Context(), sub); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %q", err, name)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package machine
+
+import (
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// The attempt of a step of agent workflow is a job of its own, a child. The child stands where the claim item of another
+// attempt stands: to send the task is to put the child there if it is absent; to close the attempt is to put a job there
+// that never begins, or to have the one that is there cancelled. So no child begins behind a closing, and what comes
+// before it is undone when it has ended, not before. The undo of the step is the undo of its child.
+
+// ChildSeen is what is seen of a child. The zero value: it is not there.
+type ChildSeen struct {
+	State makegood.ProcessState
+	// Never: it stands where a child was to be, and never begins. Back: it is being undone for good, or is undone.
+	Never, Back bool
+}
+
+// ChildAct is what has to be done before the answer about a child holds.
+type ChildAct string
+
+// The acts. Each may be done twice.
+const (
+	NeverBegin  ChildAct = "never begin" // put a job there that never begins, unless one is there meanwhile: then ask again
+	CancelChild ChildAct = "cancel"      // have it cancelled
+)
+
+// Answer answers a question about the attempt of a child that was seen so. With an act it holds once that is done: a
+// child that CancelChild has ended at once has ended. Every closing that says nobody says so for ever.
+func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
+	if ask.Undo {
+		return c.ofUndo(ask), ""
+	}
+	switch ended := c.State.Finished(); {
+	case c.State == "" && ask.Kind == AskLook:
+		return job.FoundOpen, ""
+	case c.State == "":
+		return job.FoundNobody, NeverBegin
+	case c.Never && ask.Kind == AskLook:
+		return job.FoundClosed, ""
+	case c.Never && !ended:
+		return job.FoundNobody, CancelChild
+	case c.Never:
+		return job.FoundNobody, ""
+	case ended:
+		return job.FoundEnded, ""
+	case ask.Mark:
+		return job.FoundHeld, CancelChild
+	default:
+		return job.FoundHeld, ""
+	}
+}
+
+// ofUndo answers about the undo of a child. A request for it may be on its way at any time, so no closing ends that.
+func (c ChildSeen) ofUndo(ask Ask) job.Finding {
+	switch {
+	case c.State == "", c.Back && c.State.Finished():
+		return job.FoundEnded
+	case !c.Back && ask.Kind == AskLook:
+		return job.FoundOpen
+	default:
+		return job.FoundHeld
+	}
+}

@@ -1,0 +1,67 @@
+package machine_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+func (s *story) childOf(step string) string {
+	return domain.ChildID(s.job.ID, s.job.Birth, step, s.activityOf(step, false).Attempt)
+}
+
+// answerChild does what the Scheduler does to answer a question about a child.
+func (s *story) answerChild(ask machine.Ask) job.Found {
+	id := s.childOf(ask.Step)
+	finding, act := s.children[id].Answer(ask)
+	switch act {
+	case machine.NeverBegin:
+		s.children[id] = machine.ChildSeen{State: makegood.JobCancelled, Never: true, Back: true}
+	case machine.CancelChild:
+		s.children[id] = machine.ChildSeen{State: makegood.JobUndoing, Back: true}
+	}
+	found := job.Found{Finding: finding}
+	if finding == job.FoundEnded {
+		end := s.ends[id]
+		found.Child = &end
+	}
+	said, by := string(finding), ""
+	if act != "" {
+		said += ", " + string(act)
+	}
+	if ask.Mark {
+		by = " (unwanted)"
+	}
+	s.answers = append(s.answers, fmt.Sprintf("  ? %s %s#%d%s: %s\n", ask.Kind, named(ask.Step, ask.Undo), ask.Attempt, by, said))
+	return found
+}
+
+// begin says that the child of an attempt is to be put there, or undone. A line "child" says what came of it.
+func (s *story) begin(d job.Dispatch) string {
+	verb := "begin"
+	if d.Undo {
+		verb = "undo"
+	}
+	return fmt.Sprintf("  -> %s job %s of workflow %s\n", verb, s.childOf(d.Step), machine.ActionOf(s.w, d.Step))
+}
+
+// child says how the child of a step is.
+func (s *story) child(a args) {
+	id, state := s.childOf(a.words[1]), makegood.ProcessState(a.words[2])
+	if state == "gone" {
+		delete(s.children, id)
+		s.ends[id] = job.ChildEnd{}
+		return
+	}
+	back := a.has("back") || state == makegood.JobUndone || state == makegood.JobCancelled || state == makegood.JobUndoing
+	s.children[id] = machine.ChildSeen{State: state, Back: back}
+	end := job.ChildEnd{State: state, Reason: a.or("reason", "")}
+	if output, ok := a.values["output"]; ok {
+		end.Output = job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}
+	}
+	s.ends[id] = end
+}
