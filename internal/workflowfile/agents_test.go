@@ -50,7 +50,7 @@ func TestACompiledWorkflowIsCheckedAgainstAnEnginesAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `workflow x: steps[0].undo.action: agent warehouse has no action "relaese": did you mean "release"?` + "\n" +
-		`workflow x: steps[1].agent: no agent "http": known are approval, wait, warehouse`
+		`workflow x: steps[1].agent: no agent "http": known are approval, wait, warehouse, workflow`
 	if got := text(c.Check(WithExactly(warehouse{}))); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
