@@ -363,10 +363,13 @@ func (s *story) event(verb string, a args) job.Event {
 func (s *story) reply(a args) job.Reply {
 	var item store.ClaimItem
 	state, ok := s.job.Step(a.words[1])
-	if claim, inline := machine.ClaimInline(&state); inline {
-		item.Claim = claim
-	} else if ok {
+	if ok {
 		item = s.items[s.slot(state.Name)]
+	}
+	if i := slices.IndexFunc(s.job.Steps, func(o job.StepState) bool { return o.Name == state.Name }); i >= 0 {
+		if claim, is := machine.ClaimWithin(s.w, s.job, i); is {
+			item = store.ClaimItem{Claim: claim}
+		}
 	}
 	r := job.Reply{
 		Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))),

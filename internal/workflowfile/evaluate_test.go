@@ -308,8 +308,8 @@ func TestADefinitionWithMoreThanIsKnownIsOfANewerRelease(t *testing.T) {
 	for name, definition := range map[string]string{
 		"a field":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"from":"the future"}`,
 		"a field of a step": `{"name":"a","steps":[{"name":"a","agent":"x","map":"${ .input }"}]}`,
-		"a level":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"needs":2}`,
-		"another kind":      `{"name":"a","steps":{"a":{"agent":"x"}},"needs":2}`,
+		"a level":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"needs":3}`,
+		"another kind":      `{"name":"a","steps":{"a":{"agent":"x"}},"needs":3}`,
 	} {
 		compiled, err := Load([]byte(definition))
 		if compiled != nil || !errors.Is(err, ErrNewer) || errors.Is(err, ErrInvalid) {
@@ -339,7 +339,7 @@ func TestAWorkflowBuiltInGoIsRefusedByPath(t *testing.T) {
 	_, err := FromWorkflow(w, WithAgents(anAgent("x")))
 	want := `workflow w: steps[0].with: not JSON: the key "k" twice in one object (byte 10)
 workflow w: steps[1].needs[1]: no step is called "q": known are a, b
-workflow w: steps[1].agent: no agent "y": known are approval, http, wait, x
+workflow w: steps[1].agent: no agent "y": known are approval, http, wait, workflow, x
 workflow w: steps[1].with.${ .x }: an expression cannot stand in a key: make the object with jq
 workflow w: steps[1].with.e[0]: .x is unknown: known are .input, .steps and .job`
 	if message(err) != want || !errors.Is(err, ErrInvalid) {
