@@ -43,7 +43,7 @@ func TestValidateSaysWhatEachFileIs(t *testing.T) {
 	code, stdout, stderr := command(t, "name: tiny\nsteps: [{name: ship, agent: shipping}]", "validate", one, two, missing, "-")
 	wantOut := one + ": ok, workflow order, 2 steps\nstdin: ok, workflow tiny, 1 step\n"
 	wantErr := two + `:1: "Order" cannot be the name of a workflow: want [a-z][a-z0-9-]{0,62}` + "\n" +
-		two + `:4: no agent "nobody": known are approval, hello, http, inventory, payments, shipping, wait` + "\n" +
+		two + `:4: no agent "nobody": known are approval, hello, http, inventory, payments, shipping, wait, workflow` + "\n" +
 		"open " + missing + ": no such file or directory\n"
 	if code != codeUsage || stdout != wantOut || stderr != wantErr {
 		t.Errorf("got code %d\n%s%s\nwant code %d\n%s%s", code, stdout, stderr, codeUsage, wantOut, wantErr)

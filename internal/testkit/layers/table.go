@@ -77,6 +77,8 @@ func ofWaits() []row {
 		{"an agent that answers that its step waits", "StepWaiting", by(always[job.StepWaiting])},
 		{"`agent: wait`", "", either(func(s side) bool { return s.agent() == makegood.AgentWait && s.became(job.Waiting) })},
 		{"`agent: approval`", "", either(func(s side) bool { return s.agent() == makegood.AgentApproval && s.became(job.Waiting) })},
+		{"`agent: workflow`, a step that a job of its own does", "ChildEnded", forward(func(s side) bool { return s.agent() == makegood.AgentWorkflow && s.became(job.Done) })},
+		{"the undo of such a step", "", either(func(s side) bool { return s.undo && s.agent() == makegood.AgentWorkflow && s.became(job.Done) })},
 		{"an undo that waits", "", either(func(s side) bool { return s.undo && s.became(job.Waiting) })},
 		{"completion by a token", "", completed(func(e job.StepCompleted) bool { return e.Token != "" })},
 		{"completion by address", "StepCompleted", completed(func(e job.StepCompleted) bool { return e.Token == "" })},
