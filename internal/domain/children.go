@@ -32,6 +32,9 @@ type Child struct {
 
 // ChildOf reads the id of a child. ok is false of the id of a job that has no parent.
 func ChildOf(id string) (c Child, ok bool) {
+	if !strings.Contains(id, betweenChild) { // It is asked of every job.
+		return Child{}, false
+	}
 	parts := strings.Split(id, betweenChild)
 	n := len(parts)
 	if n < 4 {

@@ -153,6 +153,9 @@ func (t *turn) sideStands(at side) string {
 	}
 	switch a := t.activity(at); a.State {
 	case job.Dispatched:
+		if t.isChild(at) {
+			return fmt.Sprintf("%s is done by job %s", name, t.childOf(at))
+		}
 		return fmt.Sprintf("%s is with agent %s, attempt %d", name, agentOf(t.w.Steps[at.step], at.undo), a.Attempt)
 	case job.Backoff:
 		return fmt.Sprintf("%s has failed %s and is tried again at %s", name, times(a.FailureCount), clock(a.At))

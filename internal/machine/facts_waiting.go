@@ -182,8 +182,10 @@ func asksOf(s makegood.Step, undo bool) asks {
 // needs is the level that a release must know to decide about the job: law 12.
 func (t *turn) needs() int {
 	level := 0
-	if slices.ContainsFunc(t.w.Steps, func(s makegood.Step) bool { return s.Agent == makegood.AgentWorkflow }) {
-		return job.LevelChildren
+	for i := range t.w.Steps { // By index: a step is large.
+		if t.w.Steps[i].Agent == makegood.AgentWorkflow {
+			return job.LevelChildren
+		}
 	}
 	for i, s := range t.w.Steps {
 		if needsWaits(s) {
