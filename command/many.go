@@ -213,11 +213,7 @@ func (o *manyOptions) doOne(cmd *cobra.Command, c *client.Client, id string, a a
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), job)
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), a.show(job))
-	return nil
+	return o.printLine(cmd, job, a.show(job))
 }
 
 // pace reads --rate.
