@@ -46,6 +46,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/otlp"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/queue/together"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -70,6 +71,9 @@ type stack struct {
 	aws    aws.Config
 	store  *dynamostore.Store
 	queues *sqsqueue.Queues
+	// sender sends to queues what several goroutines have at the same time with one request. An agent's replies do not wait
+	// for that: they may not be late.
+	sender queue.Sender
 	log    *slog.Logger
 	meter  *meter
 	spans  *otlp.Spans // nil: no spans are wanted
@@ -92,6 +96,7 @@ func open(ctx context.Context, p parts) (*stack, error) {
 	countThrottles(&c, &s.meter.throttles)
 	s.aws = c
 	s.store, s.queues, err = p.open(c)
+	s.sender = together.New(s.queues)
 	return s, err
 }
 
@@ -142,7 +147,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS, inl
 	sched := scheduler.New(scheduler.Config{
 		Changes: s.changes(c.changes),
 		Held:    holds.NewReader(s.store, nil),
-		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues,
+		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.sender,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),
@@ -229,7 +234,7 @@ func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 }
 
 func (s *stack) sendOne(ctx context.Context, name, body, group string) error {
-	for _, err := range s.queues.Send(ctx, name, queue.Message{Body: body, Group: group}) {
+	for _, err := range s.sender.Send(ctx, name, queue.Message{Body: body, Group: group}) {
 		if err != nil {
 			return err
 		}
@@ -283,7 +288,7 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 		return nil, err
 	}
 	sup := supervisor.New(supervisor.Config{
-		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
+		Index: s.store, Queue: s.sender, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
 		Unpolled: time.Second, Ahead: limits.RemindWithin, AtOnce: SweptAtOnce, AskAgain: time.Second, Logger: s.log,
 	})
 	var swept atomic.Int64
