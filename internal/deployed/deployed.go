@@ -46,7 +46,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/otlp"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
-	"github.com/makegood-dev/makegood/internal/queue/together"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -71,8 +70,8 @@ type stack struct {
 	aws    aws.Config
 	store  *dynamostore.Store
 	queues *sqsqueue.Queues
-	// sender sends to queues what several goroutines have at the same time with one request. An agent's replies do not wait
-	// for that: they may not be late.
+	// sender puts messages into one request that several goroutines send at the same time. The replies of agents are not
+	// sent with it: they must not wait for a request of others.
 	sender queue.Sender
 	log    *slog.Logger
 	meter  *meter
@@ -95,9 +94,11 @@ func open(ctx context.Context, p parts) (*stack, error) {
 	s := &stack{parts: p, log: log, meter: m, spans: holdSpans(ctx, p, log), clock: spend.NewClock(p.memory, time.Now)}
 	countThrottles(&c, &s.meter.throttles)
 	s.aws = c
-	s.store, s.queues, err = p.open(c)
-	s.sender = together.New(s.queues)
-	return s, err
+	if s.store, s.queues, err = p.open(c); err != nil {
+		return nil, err
+	}
+	s.sender = s.queues.Together()
+	return s, nil
 }
 
 // awsConfig is the configuration of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.

@@ -1,9 +1,9 @@
-// Package together sends with one request what several callers have for a queue at the same time: while a request to a
-// queue is under way, what else comes for it waits, and goes with the next. So batches fill by themselves the busier a
-// process is, and a caller that is alone never waits.
+// Package together puts the messages of several callers into one request: while a request to a queue is under way,
+// other messages for it wait, and go with the next. So batches fill by themselves the busier a process is, and a caller
+// that is alone never waits.
 //
-// A message is in no other place than with its caller, who waits for the answer: a process that dies meanwhile loses
-// none that its caller will not send again.
+// It keeps no message for later: each caller waits for the answer. A process that dies meanwhile loses no message that
+// its caller would not send again.
 package together
 
 import (
@@ -42,11 +42,11 @@ type line struct {
 	ended chan struct{}
 }
 
-// parcel is what one caller has to send.
+// parcel is the messages of one caller.
 type parcel struct {
 	ctx      context.Context
 	messages []queue.Message
-	// left says that a request takes it, and answer has room for what that says.
+	// left says that a request takes it; answer has room for the outcome.
 	left   bool
 	answer chan []error
 }
@@ -73,7 +73,7 @@ func (p *parcel) wait() []error {
 	case <-p.ctx.Done():
 	}
 	select {
-	case errs := <-p.answer: // What was sent counts as sent.
+	case errs := <-p.answer: // It was sent, or not, before the time was over.
 		return errs
 	default:
 		return p.failed(context.Cause(p.ctx))
@@ -135,7 +135,7 @@ func (l *line) remove(p *parcel) {
 	l.messages -= len(p.messages)
 }
 
-// request makes a request, and answers those with messages in it.
+// request makes a request, and gives each parcel in it its answer.
 func (s *Sender) request(name string, l *line, going []*parcel) {
 	ctx, cancel := longest(going)
 	defer cancel()

@@ -25,7 +25,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
-	"github.com/makegood-dev/makegood/internal/queue/together"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -101,7 +100,7 @@ func open(ctx context.Context, at endpoints, l load, check bool) (*world, error)
 	if w.queues, err = makeQueues(ctx, sqs.NewFromConfig(messages), prefix); err != nil {
 		return nil, err
 	}
-	w.sender = together.New(w.queues)
+	w.sender = w.queues.Together()
 	if w.compiled, err = workflowfile.Parse("reference.yaml", l.workflow()); err != nil {
 		return nil, err
 	}
