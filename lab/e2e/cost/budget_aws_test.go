@@ -51,6 +51,22 @@ func TestTheReferenceJobCostsWhatItsBudgetAllows(t *testing.T) {
 	}
 }
 
+// Ten jobs that are submitted by message: one request has the ten submissions, and one their ten first tasks. Submitted
+// by ten callers, whose functions do not know of each other, they are ten requests, and what the door takes.
+func TestSubmissionsByMessageAreARequestForTen(t *testing.T) {
+	f := measured(t, load{name: "by message", steps: 5, batched: true, output: inlineOutput, byMessage: true})
+	const jobs, steps = limits.MaxBatch, 5 * limits.MaxBatch
+	if want := (costmeter.Totals{SQSRequests: 1}); f.submission != want {
+		t.Errorf("submission: got %+v, want %+v", f.submission, want)
+	}
+	// Births are among the steps here, and each reads which definition is current. Beside the requests of the
+	// steps, the submissions are received and deleted, and their tasks are sent.
+	want := costmeter.Totals{WriteUnits: 2*jobs + 2*steps + jobs, ReadUnits: steps + jobs, SQSRequests: 6*steps/10 - 1 + 3, Invocations: 2*steps/10 + 1}
+	if f.steps != want {
+		t.Errorf("steps: got %+v, want %+v", f.steps, want)
+	}
+}
+
 // A job that somebody listens to is told of three times (Pending, Processing, Processed), each of which is noted by a
 // write. None of them moves the key, but the last, which takes the job out of the index.
 func TestAJobThatSomebodyListensToPaysAWriteForEachAnnouncement(t *testing.T) {
