@@ -16,8 +16,8 @@ func Later() []Change {
 	return []Change{
 		{
 			File: "internal/store/jobformat/jobformat.go",
-			Old:  "	Level = job.LevelInline\n",
-			New:  "	Level = job.LevelInline + 1\n",
+			Old:  "	Level = job.LevelChained\n",
+			New:  "	Level = job.LevelChained + 1\n",
 		},
 		{
 			File: "internal/store/jobformat/encode.go",
