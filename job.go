@@ -95,6 +95,8 @@ type Activity struct {
 	// deadline.
 	LockedBy   *string    `json:"lockedBy"`
 	CompleteBy *time.Time `json:"completeBy"`
+	// Inline: the claimed attempt is inline, and LockedBy the process that decides about the job. False once it has ended.
+	Inline bool `json:"inline"`
 	// CompletedBy is the author of the completion from outside, as known to the receiver; nil: none, or unknown.
 	CompletedBy *string `json:"completedBy"`
 	// CompletedWhy is the author's reason; nil: none.

@@ -163,12 +163,8 @@ func (d Doing[In, Out]) declare(add func(string, route)) {
 }
 
 func (d Doing[In, Out]) handle(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error) {
-	var in In
-	input, err := inMemory(ctx, "input", task.Input, &in)
+	in, err := inputOf[In](ctx, task, decode)
 	if err != nil {
-		return nil, err
-	}
-	if err := decode("input", input, &in); err != nil {
 		return nil, err
 	}
 	out, err := d.do(ctx, in)
@@ -176,6 +172,15 @@ func (d Doing[In, Out]) handle(ctx context.Context, task makegood.Task, decode d
 		return nil, err
 	}
 	return encodeOutput(out)
+}
+
+// inputOf reads the input of a task.
+func inputOf[In any](ctx context.Context, task makegood.Task, decode decoder) (in In, err error) {
+	input, err := inMemory(ctx, "input", task.Input, &in)
+	if err != nil {
+		return in, err
+	}
+	return in, decode("input", input, &in)
 }
 
 // undoing is the action that Undo makes.
@@ -200,12 +205,8 @@ func (u undoing[In, Out]) declare(add func(string, route)) {
 }
 
 func (u undoing[In, Out]) handle(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error) {
-	var in In
-	input, err := inMemory(ctx, "input", task.Input, &in)
+	in, err := inputOf[In](ctx, task, decode)
 	if err != nil {
-		return nil, err
-	}
-	if err := decode("input", input, &in); err != nil {
 		return nil, err
 	}
 	var done *Out

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/plain"
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
@@ -31,23 +32,7 @@ that an agent outside has taken are known in its own process alone.
 Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`,
 		Example: "  makegood agents\n  makegood agents --json | jq '.agents[] | select(.waiting > 1000).name'",
 		Args:    none,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := o.client(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := c.ListAgents(cmd.Context())
-			if err != nil {
-				return failed(cmd, err)
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), struct {
-					Agents []api.Agent `json:"agents"`
-				}{append([]api.Agent{}, all...)})
-			}
-			printAgents(cmd.OutOrStdout(), all, time.Now())
-			return nil
-		},
+		RunE:    listing(&o, "agents", (*client.Client).ListAgents, func(w io.Writer, all []api.Agent) { printAgents(w, all, time.Now()) }),
 	}
 	o.flags(cmd)
 	return cmd

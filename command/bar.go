@@ -54,7 +54,7 @@ func (b bar) ended(n int) {
 	}
 }
 
-// endedOf is ended, once it is known of how many.
+// endedOf sets the total of the bar, and shows n ended ones.
 func (b bar) endedOf(n, total int) {
 	if b.bar != nil && b.bar.GetMax() != total {
 		b.bar.ChangeMax(total)

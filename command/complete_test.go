@@ -8,10 +8,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // knowing is a process that knows the workflow x, and has no job of it.
@@ -21,21 +18,7 @@ func knowing(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := workflowfile.Parse("x.yaml", []byte("name: x\nsteps: [{name: a, agent: deaf}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := engine.Define(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
-	t.Cleanup(func() {
-		server.Close()
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server.URL
+	return serves(t, engine, "name: x\nsteps: [{name: a, agent: deaf}]\n")
 }
 
 // What a shell asks is what cobra's scripts ask: __complete, and the line as far as it was typed.

@@ -150,11 +150,7 @@ func cost(cmd *cobra.Command, o costOptions) error {
 		return failed(cmd, err)
 	}
 	c.order(o.limit)
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), c)
-	}
-	c.print(cmd.OutOrStdout())
-	return nil
+	return o.print(cmd, c, c.print)
 }
 
 // readPrices returns the prices of a file; without one the list's. A region that is named must be theirs.

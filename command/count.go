@@ -82,11 +82,7 @@ func countJobs(cmd *cobra.Command, o countOptions) error {
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), groups)
-	}
-	printCounts(cmd.OutOrStdout(), by, groups)
-	return nil
+	return o.print(cmd, groups, func(w io.Writer) { printCounts(w, by, groups) })
 }
 
 func printCounts(w io.Writer, by []api.Facet, groups api.Groups) {
@@ -163,13 +159,7 @@ func showErrors(cmd *cobra.Command, o errorsOptions) error {
 		return failed(cmd, err)
 	}
 	groups := o.waiting(cmd, failedJobs, paused)
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), struct {
-			Groups []waiting `json:"groups"`
-		}{groups})
-	}
-	printErrors(cmd.OutOrStdout(), groups)
-	return nil
+	return o.print(cmd, inList("groups", groups), func(w io.Writer) { printErrors(w, groups) })
 }
 
 // waiting returns the groups of those in Error, and of paused ones behind them.

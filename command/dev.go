@@ -155,7 +155,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if o.open {
 		showPage(cmd, "http://"+reachable(listener.Addr())+o.firstView())
 	}
-	visitors := visitorsOf(guard)
+	visitors := visitors(guard != nil)
 	shown, err := newPage(engine, o, served{visitors, host, listener.Addr().String(), exported.Telemetry().Scrape, logger})
 	if err != nil {
 		return exit(codeFailed, err)

@@ -153,6 +153,20 @@ func TestASearchFindsIDsByTheirBeginningAndReasonsByWords(t *testing.T) {
 	wants(t, 0, "no id begins with dear: searched in reasons", "list", "dear", "--addr", url)
 }
 
+// serves defines a workflow, and serves the API of an engine that does not run until the test ends; then it closes it.
+func serves(t *testing.T, engine *embedded.Engine, workflow string) (url string) {
+	t.Helper()
+	c, err := workflowfile.Parse("workflow.yaml", []byte(workflow))
+	must(t, err)
+	must(t, engine.Define(t.Context(), c))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
+	t.Cleanup(func() {
+		server.Close()
+		must(t, engine.Close())
+	})
+	return server.URL
+}
+
 // runs lets an engine run, serves its API until the test ends, and then closes it.
 func runs(t *testing.T, engine *embedded.Engine) (url string) {
 	t.Helper()

@@ -258,6 +258,9 @@ func activityText(a makegood.Activity) string {
 	if a.Attempt > 0 {
 		text += fmt.Sprintf(", attempt %d", a.Attempt)
 	}
+	if a.Inline {
+		text += ", inline"
+	}
 	if a.LockedBy != nil {
 		text += fmt.Sprintf(", by %s until %s", plain.Line(*a.LockedBy), moment(a.CompleteBy))
 	}

@@ -116,11 +116,7 @@ func askWhole(cmd *cobra.Command, verb makegood.Verb, kind makegood.HoldKind, na
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), h)
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), holdLine(h, time.Now()))
-	return nil
+	return o.printLine(cmd, h, holdLine(h, time.Now()))
 }
 
 // remoteOf reads where the API is from the flags of a verb that has them.
@@ -145,23 +141,7 @@ for it. One that was resumed is shown until the last of its jobs has gone on.
 Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`,
 		Example: "  makegood holds\n  makegood holds --json | jq '.holds[].jobs'",
 		Args:    none,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := o.client(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := c.ListHolds(cmd.Context())
-			if err != nil {
-				return failed(cmd, err)
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), struct {
-					Holds []makegood.Hold `json:"holds"`
-				}{append([]makegood.Hold{}, all...)})
-			}
-			printHolds(cmd.OutOrStdout(), all)
-			return nil
-		},
+		RunE:    listing(&o, "holds", (*client.Client).ListHolds, printHolds),
 	}
 	o.flags(cmd)
 	return cmd

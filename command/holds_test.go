@@ -2,38 +2,20 @@ package command
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/control"
-	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // paused is the API of an engine that does not run: what is sent stays where it is.
 func paused(t *testing.T) (url string, submit func(id string)) {
 	t.Helper()
 	engine := idle(t, t.TempDir())
-	c, err := workflowfile.Parse("order.yaml", []byte("name: order\nsteps: [{name: charge, agent: deaf}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := engine.Define(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
-	t.Cleanup(func() {
-		server.Close()
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server.URL, func(id string) {
+	return serves(t, engine, "name: order\nsteps: [{name: charge, agent: deaf}]\n"), func(id string) {
 		t.Helper()
 		if _, _, err := engine.SubmitCurrent(t.Context(), "order", scheduler.Submission{ID: id, Input: json.RawMessage(`{}`)}); err != nil {
 			t.Fatal(err)

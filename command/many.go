@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,7 +119,7 @@ func (o *manyOptions) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0 && set != "":
 		return fmt.Errorf("%s takes ids or a filter, not both: got %s and %s", cmd.Name(), args[0], set)
-	case len(args) > 1 && contains(args, "-"):
+	case len(args) > 1 && slices.Contains(args, "-"):
 		return fmt.Errorf("%s takes ids, or - for those on standard input, not both", cmd.Name())
 	case len(args) == 0 && set == "":
 		return fmt.Errorf("%s needs an ID, several, - for standard input, or a filter such as --state Error", cmd.Name())
@@ -128,7 +129,7 @@ func (o *manyOptions) arguments(cmd *cobra.Command, args []string) error {
 
 // do asks for a verb: of one job as ever, and of many with a summary.
 func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
-	pace, err := o.pace(cmd)
+	pace, err := readPace(o.rate, o.stackName(cmd) != "")
 	if err != nil {
 		return exit(codeUsage, err)
 	}
@@ -213,18 +214,10 @@ func (o *manyOptions) doOne(cmd *cobra.Command, c *client.Client, id string, a a
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), job)
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), a.show(job))
-	return nil
+	return o.printLine(cmd, job, a.show(job))
 }
 
-// pace reads --rate.
-func (o *manyOptions) pace(cmd *cobra.Command) (bulk.Pace, error) {
-	return readPace(o.rate, o.stackName(cmd) != "")
-}
-
+// readPace reads --rate.
 func readPace(rate string, deployed bool) (bulk.Pace, error) {
 	p := bulk.Pace{AtOnce: atOnce, PerSecond: defaultRate}
 	if deployed {

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -55,17 +54,12 @@ written whole, or go mod tidy failed.`,
 
 func writeProject(ctx context.Context, stdout io.Writer, name string, o newOptions) error {
 	begin := scaffold.Begin{Project: scaffold.Project{Name: name, Local: o.local}, Module: o.module, Folder: o.dir, Checkout: o.replace}
-	folder, err := begin.Write(ctx, func(path string) { fmt.Fprintln(stdout, "wrote", path) })
+	folder, err := begin.WriteTo(ctx, stdout, "make test\n  make demo\nREADME.md there says how to go on\n")
 	switch {
 	case err != nil && folder == "":
 		return exit(codeUsage, err)
 	case err != nil:
 		return exit(codeFailed, err)
 	}
-	fmt.Fprintf(stdout, "\nnow type:\n  cd %s\n", folder)
-	if file := scaffold.Workspace(ctx, folder); file != "" {
-		fmt.Fprintf(stdout, "  export GOWORK=off   # %s does not list the new module\n", file)
-	}
-	fmt.Fprint(stdout, "  make test\n  make demo\nREADME.md there says how to go on\n")
 	return nil
 }

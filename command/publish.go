@@ -57,11 +57,8 @@ func publish(cmd *cobra.Command, o remote, file string, agents []agent.Handler) 
 	if _, err := c.Publish(cmd.Context(), source); err != nil {
 		return failed(cmd, err)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), map[string]string{"workflow": compiled.Workflow.Name, "definition": compiled.Hash})
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "workflow %s is %s now\n", compiled.Workflow.Name, compiled.Hash)
-	return nil
+	return o.printLine(cmd, map[string]string{"workflow": compiled.Workflow.Name, "definition": compiled.Hash},
+		fmt.Sprintf("workflow %s is %s now", compiled.Workflow.Name, compiled.Hash))
 }
 
 // sayUnlinked names the agents whose actions could not be checked, because they are not linked here.

@@ -36,9 +36,10 @@ paused, resumed and run here.`,
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	cmd.AddCommand(
-		newScheduleCreate(), newScheduleList(), newScheduleGet(),
-		newScheduleAsk("pause", "Keep a schedule from firing until it is resumed", (*client.Client).PauseSchedule),
-		newScheduleAsk("resume", "Let a schedule fire again, from now on", (*client.Client).ResumeSchedule),
+		newScheduleCreate(), newScheduleList(),
+		newScheduleAsk("get", "Show a schedule, and where it stands", "  makegood schedule get nightly\n  makegood schedule get nightly --json", (*client.Client).GetSchedule),
+		newScheduleAsk("pause", "Keep a schedule from firing until it is resumed", "  makegood schedule pause nightly", (*client.Client).PauseSchedule),
+		newScheduleAsk("resume", "Let a schedule fire again, from now on", "  makegood schedule resume nightly", (*client.Client).ResumeSchedule),
 		newScheduleRun(), newScheduleRemove(), newScheduleNext(),
 	)
 	return cmd
@@ -143,48 +144,21 @@ func newScheduleList() *cobra.Command {
 		Use: "list", Short: "List schedules", Long: "List schedules by their names." + scheduleExit,
 		Example: "  makegood schedule list\n  makegood schedule list --json | jq -r '.schedules[].name'",
 		Args:    none,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := o.client(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := c.ListSchedules(cmd.Context())
-			if err != nil {
-				return failedSchedule(cmd, err)
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), struct {
-					Schedules []api.Scheduled `json:"schedules"`
-				}{append([]api.Scheduled{}, all...)})
-			}
-			printSchedules(cmd.OutOrStdout(), all)
-			return nil
-		},
+		RunE:    listing(&o, "schedules", (*client.Client).ListSchedules, printSchedules),
 	}
 	o.flags(cmd)
 	return cmd
 }
 
-func newScheduleGet() *cobra.Command {
-	return scheduleVerb("get", "Show a schedule, and where it stands", "  makegood schedule get nightly\n  makegood schedule get nightly --json",
-		func(cmd *cobra.Command, o *remote, c *client.Client, name string) error {
-			s, err := c.GetSchedule(cmd.Context(), name)
-			if err != nil {
-				return failedSchedule(cmd, err)
-			}
-			return printSchedule(cmd, *o, s)
-		})
-}
-
-func newScheduleAsk(word, short string, ask func(*client.Client, context.Context, string) (api.Scheduled, error)) *cobra.Command {
-	return scheduleVerb(word, short, fmt.Sprintf("  makegood schedule %s nightly", word),
-		func(cmd *cobra.Command, o *remote, c *client.Client, name string) error {
-			s, err := ask(c, cmd.Context(), name)
-			if err != nil {
-				return failedSchedule(cmd, err)
-			}
-			return printSchedule(cmd, *o, s)
-		})
+// newScheduleAsk makes a verb that shows the schedule as it stands after it.
+func newScheduleAsk(word, short, example string, ask func(*client.Client, context.Context, string) (api.Scheduled, error)) *cobra.Command {
+	return scheduleVerb(word, short, example, func(cmd *cobra.Command, o *remote, c *client.Client, name string) error {
+		s, err := ask(c, cmd.Context(), name)
+		if err != nil {
+			return err
+		}
+		return printSchedule(cmd, *o, s)
+	})
 }
 
 func newScheduleRun() *cobra.Command {
@@ -192,13 +166,9 @@ func newScheduleRun() *cobra.Command {
 		func(cmd *cobra.Command, o *remote, c *client.Client, name string) error {
 			job, err := c.RunSchedule(cmd.Context(), name)
 			if err != nil {
-				return failedSchedule(cmd, err)
+				return err
 			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), map[string]string{"job": job})
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), job)
-			return nil
+			return o.printLine(cmd, map[string]string{"job": job}, job)
 		})
 }
 
@@ -208,16 +178,12 @@ func newScheduleRemove() *cobra.Command {
 			// What cannot be read can be removed all the same.
 			s, _ := c.GetSchedule(cmd.Context(), name)
 			if err := c.RemoveSchedule(cmd.Context(), name, 0); err != nil {
-				return failedSchedule(cmd, err)
+				return err
 			}
 			if s.From != "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "the file of workflow %s says it still, and brings it back when it is loaded again, at the next start or publish: remove it there, too\n", s.From)
 			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), map[string]string{"removed": name})
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "schedule %s is gone\n", name)
-			return nil
+			return o.printLine(cmd, map[string]string{"removed": name}, fmt.Sprintf("schedule %s is gone", name))
 		})
 }
 
@@ -230,20 +196,16 @@ func newScheduleNext() *cobra.Command {
 		func(cmd *cobra.Command, o *remote, c *client.Client, name string) error {
 			fires, err := c.NextFires(cmd.Context(), name, count)
 			if err != nil {
-				return failedSchedule(cmd, err)
+				return err
 			}
 			if s, err := c.GetSchedule(cmd.Context(), name); err == nil && s.PausedAt != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), "it is paused: none of these comes before it is resumed")
 			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), struct {
-					Fires []time.Time `json:"fires"`
-				}{append([]time.Time{}, fires...)})
-			}
-			for _, fire := range fires {
-				fmt.Fprintln(cmd.OutOrStdout(), fire.UTC().Format(time.RFC3339))
-			}
-			return nil
+			return o.print(cmd, inList("fires", fires), func(w io.Writer) {
+				for _, fire := range fires {
+					fmt.Fprintln(w, fire.UTC().Format(time.RFC3339))
+				}
+			})
 		})
 	cmd.Flags().IntVar(&count, "count", shownFires, "how `many`, 1 to 200")
 	return cmd
@@ -259,7 +221,7 @@ func scheduleVerb(word, short, example string, do func(cmd *cobra.Command, o *re
 			if err != nil {
 				return err
 			}
-			return do(cmd, &o, c, args[0])
+			return failedSchedule(cmd, do(cmd, &o, c, args[0]))
 		},
 	}
 	o.flags(cmd)

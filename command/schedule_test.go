@@ -2,36 +2,17 @@ package command
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/control"
-	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // scheduling is the API of an engine that does not run, and knows a workflow with a schedule in its file.
 func scheduling(t *testing.T) (url string) {
 	t.Helper()
-	engine := idle(t, t.TempDir())
-	c, err := workflowfile.Parse("x.yaml", []byte("name: x\nsteps: [{name: a, agent: deaf}]\nschedules: [{name: weekly, cron: \"@weekly\"}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := engine.Define(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Jobs: control.New(engine.Parts())}))
-	t.Cleanup(func() {
-		server.Close()
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server.URL
+	return serves(t, idle(t, t.TempDir()), "name: x\nsteps: [{name: a, agent: deaf}]\nschedules: [{name: weekly, cron: \"@weekly\"}]\n")
 }
 
 // The life of a schedule at a terminal.

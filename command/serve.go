@@ -200,8 +200,6 @@ func (g *gate) before(next http.Handler, logger *slog.Logger) http.Handler {
 // visitors names the callers of requests. It is false without a login.
 type visitors bool
 
-func visitorsOf(g *gate) visitors { return g != nil }
-
 // own returns the function that names the caller of a request. It returns nil where the server has no login.
 func (v visitors) own() func(*http.Request) string {
 	if !v {

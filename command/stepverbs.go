@@ -118,11 +118,7 @@ func (o *saying) do(cmd *cobra.Command, args []string, s says) error {
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), job)
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), headline(job)+changes(job))
-	return nil
+	return o.printLine(cmd, job, headline(job)+changes(job))
 }
 
 func (o *saying) doByToken(cmd *cobra.Command, s says) error {
@@ -138,9 +134,6 @@ func (o *saying) doByToken(cmd *cobra.Command, s says) error {
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), stands)
-	}
 	line := string(stands.State)
 	if stands.CompleteBy != nil {
 		line += " until " + moment(stands.CompleteBy)
@@ -148,8 +141,7 @@ func (o *saying) doByToken(cmd *cobra.Command, s says) error {
 	if stands.Existed {
 		line += "; it was so already"
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), line)
-	return nil
+	return o.printLine(cmd, stands, line)
 }
 
 // sayingStatus is the exit status of these verbs.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +28,6 @@ type target struct {
 	id    string
 	state makegood.ProcessState
 }
-
-func contains(args []string, arg string) bool { return slices.Contains(args, arg) }
 
 // targets returns the selected jobs, each once. After an error no request was made of any job.
 func (o *manyOptions) targets(cmd *cobra.Command, c *client.Client, args []string) ([]target, error) {

@@ -156,6 +156,40 @@ func ended(job makegood.Job) error {
 	return exit(codeOtherwise, nil)
 }
 
+// print prints a result: with --json as JSON, and else as show writes it for people.
+func (o *remote) print(cmd *cobra.Command, result any, show func(w io.Writer)) error {
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), result)
+	}
+	show(cmd.OutOrStdout())
+	return nil
+}
+
+// printLine prints a result as JSON, or in a line for people.
+func (o *remote) printLine(cmd *cobra.Command, result any, line string) error {
+	return o.print(cmd, result, func(w io.Writer) { fmt.Fprintln(w, line) })
+}
+
+// inList names a list for the JSON of a result; a list without elements is [].
+func inList[T any](name string, all []T) map[string][]T {
+	return map[string][]T{name: append([]T{}, all...)}
+}
+
+// listing returns the RunE of a verb that shows all that the API has of a kind.
+func listing[T any](o *remote, name string, list func(*client.Client, context.Context) ([]T, error), show func(io.Writer, []T)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		c, err := o.client(cmd)
+		if err != nil {
+			return err
+		}
+		all, err := list(c, cmd.Context())
+		if err != nil {
+			return failed(cmd, err)
+		}
+		return o.print(cmd, inList(name, all), func(w io.Writer) { show(w, all) })
+	}
+}
+
 func printJSON(w io.Writer, v any) error {
 	if err := writeJSON(w, v); err != nil {
 		return exit(codeFailed, fmt.Errorf("write the result: %w", err))

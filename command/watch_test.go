@@ -91,3 +91,12 @@ func TestInAPipeEachChangeIsALine(t *testing.T) {
 }
 
 func noWorkflow(makegood.Job) *makegood.Workflow { return nil }
+
+// An attempt that runs inline is shown so.
+func TestAnInlineAttemptIsShownToPeople(t *testing.T) {
+	by, until := "engine:1", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	got := activityText(makegood.Activity{State: makegood.StepClaimed, Attempt: 1, Inline: true, LockedBy: &by, CompleteBy: &until})
+	if want := "claimed, attempt 1, inline, by engine:1 until 2026-01-02T03:04:05Z"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

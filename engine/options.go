@@ -21,7 +21,7 @@ import (
 
 // check returns all invalid options at once, before the engine starts.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkListeners(o), checkQuestions(o), checkAnswerURL(o.Notify.AnswerURL), checkAlerts(o))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkNamed("Options.Notify.Listeners", o.Notify.Listeners), checkNamed("Options.Notify.Questions", o.Notify.Questions), checkAnswerURL(o.Notify.AnswerURL), checkAlerts(o))
 }
 
 // checkAnswerURL refuses a URL that cannot be the prefix of a link.
@@ -113,14 +113,6 @@ func checkOutside(o Options) error {
 		wrong = append(wrong, fmt.Errorf("Options.Outside: %w", err))
 	}
 	return errors.Join(wrong...)
-}
-
-func checkListeners(o Options) error {
-	return checkNamed("Options.Notify.Listeners", o.Notify.Listeners)
-}
-
-func checkQuestions(o Options) error {
-	return checkNamed("Options.Notify.Questions", o.Notify.Questions)
 }
 
 // checkNamed refuses receivers that are nil or have an invalid name.

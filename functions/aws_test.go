@@ -123,6 +123,36 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// feeds feeds functions from their queues until the returned function is called, which waits for the last call.
+func (w *world) feeds(t *testing.T, from map[string]*lambda) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var feeding sync.WaitGroup
+	for name, l := range from {
+		feeding.Go(func() {
+			if err := w.feed(ctx, name, l); err != nil {
+				t.Errorf("feed from %s: %v", name, err)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		feeding.Wait()
+	}
+}
+
+// define stores a workflow as the current one of its name.
+func (w *world) define(t *testing.T, text []byte) *workflowfile.Compiled {
+	t.Helper()
+	compiled, err := workflowfile.Parse("workflow.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.PutDefinition(t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
 // feed hands what is on a queue to a function, as Lambda's event source mapping does, until ctx ends.
 func (w *world) feed(ctx context.Context, name string, l *lambda) error {
 	for {
@@ -186,13 +216,7 @@ func (w *world) startPython(t *testing.T) {
 // submit stores a job of the polyglot workflow whose last step asks for this action.
 func (w *world) submit(t *testing.T, id, action string) {
 	t.Helper()
-	compiled, err := workflowfile.Parse("polyglot.yaml", fmt.Appendf(nil, polyglot, action))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.store.PutDefinition(t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
-		t.Fatal(err)
-	}
+	compiled := w.define(t, fmt.Appendf(nil, polyglot, action))
 	if _, _, err := w.scheduler.Submit(t.Context(), scheduler.Submission{
 		ID: id, Definition: compiled.Hash, Input: json.RawMessage(`{"amount":12.5}`), ReplyTo: listener,
 	}); err != nil {
@@ -259,17 +283,7 @@ func TestOrdersEndWithFunctionsAsProcessesAndAnAgentInPython(t *testing.T) {
 	works := start(t, build(t, "agent"), append(w.environment, "MAKEGOOD_AGENT=inventory", "MAKEGOOD_SHOP="+shop.URL())...)
 	sweeps := start(t, build(t, "supervisor"), w.environment...)
 
-	ctx, cancel := context.WithCancel(t.Context())
-	var feeding sync.WaitGroup
-	defer feeding.Wait()
-	defer cancel()
-	for name, l := range map[string]*lambda{deployed.EventsQueue: moves, deployed.TasksQueue("inventory"): works} {
-		feeding.Go(func() {
-			if err := w.feed(ctx, name, l); err != nil {
-				t.Errorf("feed from %s: %v", name, err)
-			}
-		})
-	}
+	defer w.feeds(t, map[string]*lambda{deployed.EventsQueue: moves, deployed.TasksQueue("inventory"): works})()
 
 	w.submit(t, "good", "charge")
 	w.submit(t, "bad", "teleport")

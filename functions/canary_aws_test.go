@@ -3,11 +3,9 @@
 package functions_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // secrets is a workflow whose payloads hold the canary wherever there is one: in the input, small and
@@ -53,24 +50,8 @@ func TestNoLogShowsAPayload(t *testing.T) {
 	moves := start(t, build(t, "scheduler"), append(loud, "MAKEGOOD_REPLIES="+listener+"="+repliesQueue)...)
 	works := start(t, build(t, "agent"), append(loud, "MAKEGOOD_AGENT=inventory", "MAKEGOOD_SHOP="+shop.URL())...)
 	sweeps := start(t, build(t, "supervisor"), loud...)
-	ctx, cancel := context.WithCancel(t.Context())
-	var feeding sync.WaitGroup
-	defer feeding.Wait()
-	defer cancel()
-	for name, l := range map[string]*lambda{deployed.EventsQueue: moves, deployed.TasksQueue("inventory"): works} {
-		feeding.Go(func() {
-			if err := w.feed(ctx, name, l); err != nil {
-				t.Errorf("feed from %s: %v", name, err)
-			}
-		})
-	}
-	compiled, err := workflowfile.Parse("secrets.yaml", []byte(secrets))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.store.PutDefinition(t.Context(), "secrets", compiled.Hash, compiled.Definition); err != nil {
-		t.Fatal(err)
-	}
+	defer w.feeds(t, map[string]*lambda{deployed.EventsQueue: moves, deployed.TasksQueue("inventory"): works})()
+	compiled := w.define(t, []byte(secrets))
 	ends := map[string]makegood.ProcessState{}
 	for i, order := range []any{canary, map[string]any{"order": "x", "amount": canary}, map[string]any{"order": "b", "amount": 1}} {
 		id := fmt.Sprint("secret-", i)

@@ -3,7 +3,6 @@
 package functions_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
@@ -23,7 +21,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/wire"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // signing is a step that is completed by a message, and an approval. Its steps' names are too long to be kept in the job.
@@ -69,23 +66,9 @@ func TestAnApprovalByLinkAndACompletionByMessage(t *testing.T) {
 	defer server.Close()
 	moves := start(t, build(t, "scheduler"), append(w.environment[:len(w.environment):len(w.environment)],
 		"MAKEGOOD_REPLIES=listener="+repliesQueue, "MAKEGOOD_LINKS="+server.URL+"/")...)
-	ctx, cancel := context.WithCancel(t.Context())
-	var feeding sync.WaitGroup
-	defer feeding.Wait()
-	defer cancel()
-	feeding.Go(func() {
-		if err := w.feed(ctx, deployed.EventsQueue, moves); err != nil {
-			t.Errorf("feed: %v", err)
-		}
-	})
+	defer w.feeds(t, map[string]*lambda{deployed.EventsQueue: moves})()
 
-	compiled, err := workflowfile.Parse("signing.yaml", []byte(signing))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.store.PutDefinition(t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
-		t.Fatal(err)
-	}
+	compiled := w.define(t, []byte(signing))
 	if _, _, err := w.scheduler.Submit(t.Context(), scheduler.Submission{ID: "s-1", Definition: compiled.Hash, Input: json.RawMessage(`1`)}); err != nil {
 		t.Fatal(err)
 	}

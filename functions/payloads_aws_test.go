@@ -3,13 +3,11 @@
 package functions_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -22,7 +20,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/wire"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // printing is a job whose report goes from step to step by reference.
@@ -57,28 +54,12 @@ func press(t *testing.T, deny http.HandlerFunc) (w *world, definition string) {
 	}
 	moves := start(t, build(t, "scheduler"), environment...)
 	works := start(t, build(t, "testdata/press"), append(agents[:len(agents):len(agents)], "MAKEGOOD_AGENT=payments")...)
-	ctx, cancel := context.WithCancel(t.Context())
-	var feeding sync.WaitGroup
-	t.Cleanup(feeding.Wait)
-	t.Cleanup(cancel)
 	submissions := strings.TrimSuffix(w.table, "jobs") + deployed.SubmissionsQueue
 	if _, err := sqs.NewFromConfig(standin.SQS(t).Config(t)).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &submissions}); err != nil {
 		t.Fatal(err)
 	}
-	for name, l := range map[string]*lambda{deployed.EventsQueue: moves, deployed.SubmissionsQueue: moves, deployed.TasksQueue("payments"): works} {
-		feeding.Go(func() {
-			if err := w.feed(ctx, name, l); err != nil {
-				t.Errorf("feed: %v", err)
-			}
-		})
-	}
-	compiled, err := workflowfile.Parse("printing.yaml", []byte(printing))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.store.PutDefinition(t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(w.feeds(t, map[string]*lambda{deployed.EventsQueue: moves, deployed.SubmissionsQueue: moves, deployed.TasksQueue("payments"): works}))
+	compiled := w.define(t, []byte(printing))
 	return w, compiled.Hash
 }
 

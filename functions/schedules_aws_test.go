@@ -3,11 +3,9 @@
 package functions_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/wire"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // stocking is a job of one step, which the agent in Go does.
@@ -85,25 +82,9 @@ func TestAScheduleMakesOneJobHoweverManyTellOfIt(t *testing.T) {
 	moves := start(t, build(t, "scheduler"), w.environment...)
 	works := start(t, build(t, "agent"), append(w.environment[:len(w.environment):len(w.environment)], "MAKEGOOD_AGENT=inventory", "MAKEGOOD_SHOP="+shop.URL())...)
 	sweeps := start(t, build(t, "supervisor"), w.environment...)
-	ctx, cancel := context.WithCancel(t.Context())
-	var feeding sync.WaitGroup
-	defer feeding.Wait()
-	defer cancel()
-	for name, l := range map[string]*lambda{deployed.EventsQueue: moves, deployed.TasksQueue("inventory"): works} {
-		feeding.Go(func() {
-			if err := w.feed(ctx, name, l); err != nil {
-				t.Errorf("feed from %s: %v", name, err)
-			}
-		})
-	}
+	defer w.feeds(t, map[string]*lambda{deployed.EventsQueue: moves, deployed.TasksQueue("inventory"): works})()
 
-	compiled, err := workflowfile.Parse("stocking.yaml", []byte(stocking))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.store.PutDefinition(t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
-		t.Fatal(err)
-	}
+	compiled := w.define(t, []byte(stocking))
 	table := timetable.New(timetable.Config{Schedules: w.store, Jobs: w.store, Submit: w.scheduler.SubmitCurrent})
 	stored, _, err := table.Create(t.Context(), makegood.Schedule{
 		Name: "restock", Workflow: compiled.Workflow.Name, Every: soon(time.Now()), Input: json.RawMessage(`{"amount": 2}`),

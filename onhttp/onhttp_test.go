@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -134,8 +135,8 @@ func TestWhatOutlivesTheGraceTimeIsCutOff(t *testing.T) {
 	if err := Run(ctx, o.Agent, o.Options); !errors.Is(err, agent.ErrCutOff) {
 		t.Errorf("stopped with %v, want %v", err, agent.ErrCutOff)
 	}
-	if !errors.Is(cause, errStopped) {
-		t.Errorf("the agent was told to stop with %v, want %v", cause, errStopped)
+	if !errors.Is(cause, agentrun.ErrStopped) {
+		t.Errorf("the agent was told to stop with %v, want %v", cause, agentrun.ErrStopped)
 	}
 }
 

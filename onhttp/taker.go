@@ -3,10 +3,7 @@ package onhttp
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	mathrand "math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
@@ -23,48 +20,24 @@ const (
 	lastWithin = 5 * time.Second
 )
 
-// errStopped is why work is told to stop.
-var errStopped = errors.New("the process is stopping")
-
 // taker takes tasks at a door, and has each done by itself, so that a long one holds up no other.
 type taker struct {
 	door    *door
 	options working
 	runner  *agentrun.Runner
-
-	slots   chan struct{}
-	running sync.WaitGroup
-	working atomic.Int64
+	slots   *agentrun.Slots
 }
 
 func newTaker(d *door, o working) *taker {
 	return &taker{
-		door: d, options: o, slots: make(chan struct{}, o.Concurrency),
+		door: d, options: o, slots: agentrun.NewSlots(o.Concurrency),
 		runner: agentrun.New(agentrun.Config{Handlers: []agent.Handler{o.Agent}, Instance: o.Instance, Secrets: o.Secrets, Logger: o.Logger}),
 	}
 }
 
 // run takes tasks until ctx ends, and returns when no task runs any more.
 func (t *taker) run(ctx context.Context) error {
-	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t.take(ctx, work)
-		t.running.Wait()
-	}()
-	<-ctx.Done()
-	grace := time.NewTimer(t.options.Grace)
-	defer grace.Stop()
-	select {
-	case <-done:
-		return nil
-	case <-grace.C:
-	}
-	cut := t.working.Load()
-	stop(errStopped)
-	<-done
+	cut := t.slots.Run(ctx, t.options.Grace, t.take)
 	if cut == 0 {
 		return nil
 	}
@@ -74,35 +47,15 @@ func (t *taker) run(ctx context.Context) error {
 
 // take takes tasks until ctx ends, and has them done in work.
 func (t *taker) take(ctx, work context.Context) {
-	for free := t.reserve(ctx); free > 0; free = t.reserve(ctx) {
+	for free := t.slots.Reserve(ctx); free > 0; free = t.slots.Reserve(ctx) {
 		taken := t.ask(ctx, work, free)
-		for range free - len(taken) {
-			<-t.slots
-		}
+		t.slots.Free(free - len(taken))
 		for _, held := range taken {
-			t.begin(work, held)
+			t.slots.Do(func() {
+				_ = t.runner.Do(work, held) // the log has the reason of a missing reply
+			})
 		}
 	}
-}
-
-// reserve waits for a free slot, and takes it and what else is free, a batch at most. 0: ctx has ended.
-func (t *taker) reserve(ctx context.Context) int {
-	select {
-	case <-ctx.Done():
-		return 0
-	case t.slots <- struct{}{}:
-	}
-	if ctx.Err() != nil {
-		return 0 // the slot stays taken: no other is asked for
-	}
-	for n := 1; n < limits.MaxBatch; n++ {
-		select {
-		case t.slots <- struct{}{}:
-		default:
-			return n
-		}
-	}
-	return limits.MaxBatch
 }
 
 // ask asks for tasks until it is answered or ctx ends. All its tries have one name, so that the tasks of a lost
@@ -126,16 +79,4 @@ func (t *taker) ask(ctx, work context.Context, most int) []agentrun.Held {
 		t.options.Logger.WarnContext(ctx, "tasks that the last request was given, if any, get no reply", "agent", t.options.Agent.Name(), "error", err)
 	}
 	return taken
-}
-
-// begin has a task done. Its slot is taken already.
-func (t *taker) begin(work context.Context, held agentrun.Held) {
-	t.working.Add(1)
-	t.running.Go(func() {
-		defer func() {
-			t.working.Add(-1)
-			<-t.slots
-		}()
-		_ = t.runner.Do(work, held) // the log has the reason of a missing reply
-	})
 }

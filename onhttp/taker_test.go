@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -250,8 +251,8 @@ func TestHowLongStoppingTakes(t *testing.T) {
 					select {
 					case <-time.After(time.Until(until)):
 					case <-ctx.Done():
-						if !errors.Is(context.Cause(ctx), errStopped) {
-							t.Errorf("it was told to stop with %v, want %v", context.Cause(ctx), errStopped)
+						if !errors.Is(context.Cause(ctx), agentrun.ErrStopped) {
+							t.Errorf("it was told to stop with %v, want %v", context.Cause(ctx), agentrun.ErrStopped)
 						}
 						time.Sleep(c.told)
 					}

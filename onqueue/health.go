@@ -59,10 +59,10 @@ const healthy = "ok"
 
 func (p *poller) health(now time.Time) health {
 	h := health{
-		Status: healthy, Working: p.working.Load(), Concurrency: p.options.Concurrency, LastPoll: time.Unix(0, p.polled.Load()).UTC(),
+		Status: healthy, Working: p.slots.Working(), Concurrency: p.options.Concurrency, LastPoll: time.Unix(0, p.polled.Load()).UTC(),
 	}
 	// No poll runs while all slots are taken, which is healthy.
-	full := len(p.slots) == cap(p.slots) && h.Working == int64(cap(p.slots))
+	full := p.slots.Full()
 	switch {
 	case p.stopping.Load():
 		h.Status = "stopping"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -33,9 +33,6 @@ const (
 	sickAfter = time.Minute
 )
 
-// errStopped is why work is told to stop.
-var errStopped = errors.New("the process is stopping")
-
 // poller takes messages of one queue and has each handled by itself, so that a long one holds up no other.
 type poller struct {
 	receiver queue.Receiver
@@ -43,49 +40,24 @@ type poller struct {
 	options  Options
 	handler  queue.Handler
 
-	slots   chan struct{}
-	running sync.WaitGroup
+	slots *agentrun.Slots
 	// deleted are the receipts of messages that are under way and deleted already.
 	deleted sync.Map
-	working atomic.Int64
 	// polled is when the queue answered last, in Unix ns; stopping: no more is taken.
 	polled   atomic.Int64
 	stopping atomic.Bool
 }
 
 func newPoller(r queue.Receiver, name string, o Options) *poller {
-	return &poller{receiver: r, queue: name, options: o, slots: make(chan struct{}, o.Concurrency)}
+	return &poller{receiver: r, queue: name, options: o, slots: agentrun.NewSlots(o.Concurrency)}
 }
 
 // run takes messages until ctx ends, and returns when no task runs any more.
 func (p *poller) run(ctx context.Context) error {
-	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
 	p.polled.Store(time.Now().UnixNano())
 	asked := context.AfterFunc(ctx, func() { p.stopping.Store(true) })
 	defer asked()
-	last := make(chan struct{})
-	go func() {
-		defer close(last)
-		p.poll(ctx, work)
-	}()
-	<-ctx.Done()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		<-last
-		p.running.Wait()
-	}()
-	grace := time.NewTimer(p.options.Grace)
-	defer grace.Stop()
-	select {
-	case <-done:
-		return nil
-	case <-grace.C:
-	}
-	cut := p.working.Load()
-	stop(errStopped)
-	<-done
+	cut := p.slots.Run(ctx, p.options.Grace, p.poll)
 	if cut == 0 {
 		return nil
 	}
@@ -97,14 +69,12 @@ func (p *poller) run(ctx context.Context) error {
 func (p *poller) poll(ctx, work context.Context) {
 	wait := pauseMin
 	for {
-		free := p.take(ctx)
+		free := p.slots.Reserve(ctx)
 		if free == 0 {
 			return
 		}
 		records, err := p.receive(work, free)
-		for range free - len(records) {
-			<-p.slots
-		}
+		p.slots.Free(free - len(records))
 		if ctx.Err() != nil {
 			p.handBack(work, records)
 			return
@@ -118,37 +88,9 @@ func (p *poller) poll(ctx, work context.Context) {
 		wait = pauseMin
 		p.polled.Store(time.Now().UnixNano())
 		for _, record := range records {
-			p.working.Add(1)
-			p.running.Go(func() {
-				defer func() {
-					p.working.Add(-1)
-					<-p.slots
-				}()
-				p.handle(work, record)
-			})
+			p.slots.Do(func() { p.handle(work, record) })
 		}
 	}
-}
-
-// take waits for a free slot, and takes it and what else is free, a batch at most. 0: ctx has ended.
-func (p *poller) take(ctx context.Context) int {
-	select {
-	case <-ctx.Done():
-		return 0
-	case p.slots <- struct{}{}:
-	}
-	if ctx.Err() != nil {
-		<-p.slots
-		return 0
-	}
-	for n := 1; n < limits.MaxBatch; n++ {
-		select {
-		case p.slots <- struct{}{}:
-		default:
-			return n
-		}
-	}
-	return limits.MaxBatch
 }
 
 // receive polls once. No message is no error.
@@ -170,8 +112,8 @@ func (p *poller) handBack(ctx context.Context, records []events.SQSMessage) {
 	receipts := make([]string, len(records))
 	for i, r := range records {
 		receipts[i] = r.ReceiptHandle
-		<-p.slots
 	}
+	p.slots.Free(len(records))
 	p.settle(ctx, "hand back", len(records), func(ctx context.Context) error {
 		return p.receiver.Return(ctx, p.queue, 0, receipts...)
 	})

@@ -314,7 +314,7 @@ func TestWhatOutlivesTheGraceTimeIsCutOff(t *testing.T) {
 		if err := stop(); !errors.Is(err, agent.ErrCutOff) {
 			t.Errorf("stopped with %v, want %v", err, agent.ErrCutOff)
 		}
-		if took := time.Since(began); took != 30*time.Second || !errors.Is(cause, errStopped) {
+		if took := time.Since(began); took != 30*time.Second || !errors.Is(cause, agentrun.ErrStopped) {
 			t.Errorf("it took %v, and the work ended because of %v", took, cause)
 		}
 		slot := store.Slot{Agent: "studio", Job: "j", Birth: "b", Step: "render"}

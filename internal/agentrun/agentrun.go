@@ -48,8 +48,10 @@ const (
 	// reserve is how long before the end of the invocation the work of all attempts is stopped, to leave time for replies.
 	// An agent that does not stop then is abandoned at half of reserve.
 	reserve = time.Second
-	// replyWithin is how long a reply waits at most for the company of others of its batch.
-	replyWithin = 50 * time.Millisecond
+	// replyWithin is how long a reply waits for the company of others of its batch, and of attempts that take long a
+	// quarter of the time that the batch has taken so far, up to maxReplyWithin: those end further apart.
+	replyWithin    = 50 * time.Millisecond
+	maxReplyWithin = 250 * time.Millisecond
 )
 
 // Runner runs agents. It may handle many batches at once.

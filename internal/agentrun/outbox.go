@@ -13,10 +13,11 @@ import (
 var errTooLate = errors.New("CompleteBy has passed")
 
 // outbox sends the replies of one batch, several with one request: at once when no record of the
-// batch works any more, and within replyWithin otherwise, so that a slow neighbour does not cost a
+// batch works any more, and soon otherwise (patience), so that a slow neighbour does not cost a
 // fast one its deadline. It has no goroutine; those of the records do its work.
 type outbox struct {
 	sender queue.Sender
+	began  time.Time
 
 	mu      sync.Mutex
 	working int
@@ -40,7 +41,7 @@ type worker struct {
 }
 
 func newOutbox(sender queue.Sender, records int) *outbox {
-	return &outbox{sender: sender, working: records}
+	return &outbox{sender: sender, began: time.Now(), working: records}
 }
 
 func (o *outbox) worker() *worker { return &worker{outbox: o} }
@@ -72,8 +73,7 @@ func (w *worker) send(ctx context.Context, e *envelope) error {
 	default:
 	}
 
-	// A reply that has less time than that must not spend it on waiting for company.
-	patience := time.NewTimer(min(replyWithin, time.Until(e.until)/2))
+	patience := time.NewTimer(w.patience(e))
 	defer patience.Stop()
 	select {
 	case err := <-e.sent:
@@ -89,6 +89,13 @@ func (w *worker) send(ctx context.Context, e *envelope) error {
 	case <-ctx.Done():
 		return e.answer(ctx)
 	}
+}
+
+// patience is how long a reply waits while others of its batch work. One that has little time left must not spend it on
+// waiting for company.
+func (o *outbox) patience(e *envelope) time.Duration {
+	company := min(max(replyWithin, time.Since(o.began)/4), maxReplyWithin)
+	return min(company, time.Until(e.until)/2)
 }
 
 // answer is the queue's answer, even if ctx has ended since: a reply that was sent counts as told.

@@ -43,6 +43,8 @@ func TestRepliesTravelTogetherWithoutWaitingForSlowNeighbours(t *testing.T) {
 		{"the last takes along what waits", []string{"10ms", "20ms", "30ms"}, "30ms#1 30ms#1 30ms#1"},
 		{"the first waits for 50ms at most", []string{"10ms", "30ms", "2s"}, "60ms#1 60ms#1 2s#2"},
 		{"who comes later waits anew", []string{"10ms", "100ms", "2s"}, "60ms#1 150ms#2 2s#3"},
+		{"of long ones the first waits for a quarter of its time", []string{"400ms", "490ms", "2s"}, "500ms#1 500ms#1 2s#2"},
+		{"and for a quarter of a second at most", []string{"4s", "4200ms", "4300ms", "9s"}, "4.25s#1 4.25s#1 4.55s#2 9s#3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (in *Inputs) Lines() ([]Line, error) {
 	return r.lines, nil
 }
 
-// within is Lines, until ctx ends: a pipe may stay open, and the goroutine that reads it stays behind then.
+// within calls Lines, and returns early when ctx ends. The goroutine that reads a pipe which stays open remains then.
 func (in *Inputs) within(ctx context.Context) ([]Line, error) {
 	type result struct {
 		lines []Line

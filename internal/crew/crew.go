@@ -4,12 +4,13 @@ package crew
 
 import "sync"
 
-// Crew is goroutines that do one piece of work after the other. They all end when none has work, unless they are held.
+// A Crew is a set of goroutines, each with one piece of work after another. All end once none has work, unless Hold
+// keeps them.
 // The zero value is ready; it must not be copied.
 type Crew struct {
 	mu      sync.Mutex
 	working int
-	// idle are those that wait for work, while others have some. Each takes one piece, or nil: it ends.
+	// idle are the goroutines that wait for work while others have some. Each receives a piece of work, or nil to end.
 	idle []chan func()
 }
 

@@ -70,6 +70,9 @@ type stack struct {
 	aws    aws.Config
 	store  *dynamostore.Store
 	queues *sqsqueue.Queues
+	// sender puts messages into one request that several goroutines send at the same time. The replies of agents are not
+	// sent with it: they must not wait for a request of others.
+	sender queue.Sender
 	log    *slog.Logger
 	meter  *meter
 	spans  *otlp.Spans // nil: no spans are wanted
@@ -91,8 +94,11 @@ func open(ctx context.Context, p parts) (*stack, error) {
 	s := &stack{parts: p, log: log, meter: m, spans: holdSpans(ctx, p, log), clock: spend.NewClock(p.memory, time.Now)}
 	countThrottles(&c, &s.meter.throttles)
 	s.aws = c
-	s.store, s.queues, err = p.open(c)
-	return s, err
+	if s.store, s.queues, err = p.open(c); err != nil {
+		return nil, err
+	}
+	s.sender = s.queues.Together()
+	return s, nil
 }
 
 // awsConfig is the configuration of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
@@ -142,7 +148,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS, inl
 	sched := scheduler.New(scheduler.Config{
 		Changes: s.changes(c.changes),
 		Held:    holds.NewReader(s.store, nil),
-		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues,
+		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.sender,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),
@@ -229,7 +235,7 @@ func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 }
 
 func (s *stack) sendOne(ctx context.Context, name, body, group string) error {
-	for _, err := range s.queues.Send(ctx, name, queue.Message{Body: body, Group: group}) {
+	for _, err := range s.sender.Send(ctx, name, queue.Message{Body: body, Group: group}) {
 		if err != nil {
 			return err
 		}
@@ -283,7 +289,7 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 		return nil, err
 	}
 	sup := supervisor.New(supervisor.Config{
-		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
+		Index: s.store, Queue: s.sender, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
 		Unpolled: time.Second, Ahead: limits.RemindWithin, AtOnce: SweptAtOnce, AskAgain: time.Second, Logger: s.log,
 	})
 	var swept atomic.Int64

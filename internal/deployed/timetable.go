@@ -43,7 +43,7 @@ func (s *stack) hint(ctx context.Context, name string, key time.Time) {
 	if err == nil {
 		// Rounded up to the seconds of SQS: a message that comes early is stale.
 		delay := (ahead + time.Second - 1).Truncate(time.Second)
-		err = errors.Join(s.queues.Send(ctx, EventsQueue, queue.Message{Body: body, Group: name, Delay: delay})...)
+		err = errors.Join(s.sender.Send(ctx, EventsQueue, queue.Message{Body: body, Group: name, Delay: delay})...)
 	}
 	if err != nil {
 		// It spares a wait, and no more: the Supervisor comes anyway.

@@ -21,24 +21,15 @@ import (
 
 // agentRoutes are the routes for outside agents.
 func agentRoutes() []route {
-	answers := func(given any) map[int]any {
-		all := map[int]any{http.StatusOK: given}
-		for _, status := range []int{
-			http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
-			http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-		} {
-			all[status] = Problem{}
-		}
-		return everywhere(all)
+	answers := func(given any, statuses ...int) map[int]any {
+		return withBody(map[int]any{http.StatusOK: given}, append(statuses, http.StatusUnauthorized, http.StatusNotFound)...)
 	}
-	tasks := answers(agentdoor.TasksGiven{})
-	tasks[http.StatusTooManyRequests] = Problem{}
 	return []route{
 		{
 			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*handlers).takeTasks, body: agentdoor.TasksAsked{}, limit: maxOverhead,
 			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last and are not answered.",
 				limits.MaxBatch, int(limits.MaxTaskWait.Seconds())),
-			answers: tasks,
+			answers: answers(agentdoor.TasksGiven{}, http.StatusTooManyRequests),
 		},
 		{
 			method: "POST", path: "/api/agents/{agent}/replies", name: "reply", door: Agents, handle: (*handlers).reply, body: json.RawMessage{}, limit: maxReply,

@@ -21,12 +21,9 @@ func auditRoutes() []route {
 			answers:    everywhere(map[int]any{http.StatusOK: api.AuditPage{}, http.StatusBadRequest: none}),
 		},
 		{
-			method: "POST", path: "/api/jobs/{id}/wake", name: "wake", door: Operate, handle: (*handlers).wake, body: Waking{},
+			method: "POST", path: "/api/jobs/{id}/wake", name: "wake", door: Operate, handle: taking((*handlers).wake), body: Waking{},
 			summary: "Put a job back that an audit found: its due work is done, and it is in the index again. A job in order is left alone. The answer has no payloads.",
-			answers: everywhere(map[int]any{
-				http.StatusOK: job, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
-				http.StatusRequestEntityTooLarge: none, http.StatusUnsupportedMediaType: none, http.StatusInternalServerError: none,
-			}),
+			answers: askedOf(job),
 		},
 	}
 }
@@ -41,9 +38,6 @@ func (a *handlers) audit(r *http.Request) (answer, error) {
 }
 
 // wake wakes a job that an audit found.
-func (a *handlers) wake(r *http.Request) (answer, error) {
-	if err := decode(r, &Waking{}); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) wake(r *http.Request, _ Waking) (answer, error) {
 	return orError(a.Jobs.Wake(r.Context(), r.PathValue("id")))
 }

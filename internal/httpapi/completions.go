@@ -103,33 +103,33 @@ func completionRoutes() []route {
 	const once = " The same again is the same, under the same request at any rate; another answer is refused (409, with the reason)."
 	return []route{
 		{
-			method: "POST", path: at + "complete", name: "completeStep", door: Operate, handle: (*handlers).completeStep, body: StepCompletion{}, limit: maxBody,
+			method: "POST", path: at + "complete", name: "completeStep", door: Operate, handle: taking((*handlers).completeStep), body: StepCompletion{}, limit: maxBody,
 			summary: "Complete a step that waits, with its output." + once + address + " The answer has no payloads.", answers: addressed(),
 		},
 		{
-			method: "POST", path: at + "fail", name: "failStep", door: Operate, handle: (*handlers).failStep, body: StepFailure{}, limit: maxOverhead,
+			method: "POST", path: at + "fail", name: "failStep", door: Operate, handle: taking((*handlers).failStep), body: StepFailure{}, limit: maxOverhead,
 			summary: "Say that a step that waits has failed. retryable: it is tried again, as its workflow says. applied: no, where it is known that it had no effect." + once + address + " The answer has no payloads.", answers: addressed(),
 		},
 		{
-			method: "POST", path: at + "heartbeat", name: "heartbeatStep", door: Operate, handle: (*handlers).heartbeatStep, body: StepHeartbeat{},
+			method: "POST", path: at + "heartbeat", name: "heartbeatStep", door: Operate, handle: taking((*handlers).heartbeatStep), body: StepHeartbeat{},
 			summary: fmt.Sprintf("Have a step that waits wait longer: until deadline, at most %d days from now; without it, as long again as it was to wait. No deadline is moved back.", int(makegood.MaxWait.Hours()/24)),
 			answers: addressed(),
 		},
 		{
-			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*handlers).settleStep, body: StepSettlement{}, limit: maxBody,
+			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: taking((*handlers).settleStep), body: StepSettlement{}, limit: maxBody,
 			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step of unknown outcome: no effect of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if no other step has failed; by notDone it does not go on. An attempt that is out is closed first; refused while an agent holds it (409, with its name and until when), of a side that the job does not go, and of a step or undo that is done or settled already. undo: its undo. round: refused in another round than this. attempt: refused if another than this is the latest. The same again is the same. The answer has no payloads.",
 			answers: settled,
 		},
 		{
-			method: "POST", path: "/api/completions/complete", name: "completeByToken", door: Complete, handle: (*handlers).completeByToken, body: TokenCompletion{}, limit: maxBody,
+			method: "POST", path: "/api/completions/complete", name: "completeByToken", door: Complete, handle: taking((*handlers).completeByToken), body: TokenCompletion{}, limit: maxBody,
 			summary: "Complete a step under its completion token, with its output." + once + token, answers: held(),
 		},
 		{
-			method: "POST", path: "/api/completions/fail", name: "failByToken", door: Complete, handle: (*handlers).failByToken, body: TokenFailure{}, limit: maxOverhead,
+			method: "POST", path: "/api/completions/fail", name: "failByToken", door: Complete, handle: taking((*handlers).failByToken), body: TokenFailure{}, limit: maxOverhead,
 			summary: "Say under its completion token that a step has failed." + once + token, answers: held(),
 		},
 		{
-			method: "POST", path: "/api/completions/heartbeat", name: "heartbeatByToken", door: Complete, handle: (*handlers).heartbeatByToken, body: TokenHeartbeat{}, limit: maxOverhead,
+			method: "POST", path: "/api/completions/heartbeat", name: "heartbeatByToken", door: Complete, handle: taking((*handlers).heartbeatByToken), body: TokenHeartbeat{}, limit: maxOverhead,
 			summary: "Have a step wait longer under its completion token: until deadline; without it, as long again as it was to wait." + token, answers: held(),
 		},
 	}
@@ -144,19 +144,11 @@ func address(r *http.Request, at api.StepRef, early string) (api.StepRef, error)
 	return at, nil
 }
 
-func (a *handlers) completeStep(r *http.Request) (answer, error) {
-	var said StepCompletion
-	if err := decode(r, &said); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) completeStep(r *http.Request, said StepCompletion) (answer, error) {
 	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round, Why: said.Why}, said.Early, control.Answer{Output: said.Output, Request: said.Request})
 }
 
-func (a *handlers) failStep(r *http.Request) (answer, error) {
-	var said StepFailure
-	if err := decode(r, &said); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) failStep(r *http.Request, said StepFailure) (answer, error) {
 	return a.endStep(r, api.StepRef{Undo: said.Undo, Round: said.Round}, said.Early, control.Answer{Error: said.Error.error(), Request: said.Request})
 }
 
@@ -168,20 +160,12 @@ func (a *handlers) endStep(r *http.Request, place api.StepRef, early string, say
 	return orError(a.Jobs.Answer(r.Context(), r.PathValue("id"), at, says))
 }
 
-func (a *handlers) heartbeatStep(r *http.Request) (answer, error) {
-	var said StepHeartbeat
-	if err := decode(r, &said); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) heartbeatStep(r *http.Request, said StepHeartbeat) (answer, error) {
 	at := api.StepRef{Step: r.PathValue("step"), Undo: said.Undo, Round: said.Round}
 	return orError(a.Jobs.Heartbeat(r.Context(), r.PathValue("id"), at, said.Deadline))
 }
 
-func (a *handlers) settleStep(r *http.Request) (answer, error) {
-	var said StepSettlement
-	if err := decode(r, &said); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) settleStep(r *http.Request, said StepSettlement) (answer, error) {
 	if !slices.Contains(domain.SettledAs(), makegood.StepState(said.As)) {
 		return answer{}, bad("as is %.40q: want one of %v", said.As, domain.SettledAs())
 	}
@@ -191,19 +175,11 @@ func (a *handlers) settleStep(r *http.Request) (answer, error) {
 	}))
 }
 
-func (a *handlers) completeByToken(r *http.Request) (answer, error) {
-	var said TokenCompletion
-	if err := decode(r, &said); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) completeByToken(r *http.Request, said TokenCompletion) (answer, error) {
 	return a.endByToken(r, said.Completion, control.Answer{Output: said.Output, By: said.By, Why: said.Why, Request: said.Request})
 }
 
-func (a *handlers) failByToken(r *http.Request) (answer, error) {
-	var said TokenFailure
-	if err := decode(r, &said); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) failByToken(r *http.Request, said TokenFailure) (answer, error) {
 	return a.endByToken(r, said.Completion, control.Answer{Error: said.Error.error(), Request: said.Request})
 }
 
@@ -211,10 +187,6 @@ func (a *handlers) endByToken(r *http.Request, token string, says control.Answer
 	return orError(a.Jobs.AnswerByToken(r.Context(), token, says))
 }
 
-func (a *handlers) heartbeatByToken(r *http.Request) (answer, error) {
-	var said TokenHeartbeat
-	if err := decode(r, &said); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) heartbeatByToken(r *http.Request, said TokenHeartbeat) (answer, error) {
 	return orError(a.Jobs.Completion(said.Completion).Heartbeat(r.Context(), said.Deadline))
 }

@@ -25,7 +25,7 @@ type HoldList struct {
 // holdRoutes are the routes of paused agents and workflows.
 func holdRoutes() []route {
 	all := []route{{
-		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: (*handlers).listHolds,
+		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: bare((*handlers).listHolds),
 		summary: "The agents and workflows that are paused as a whole, since when, who paused each and why, how many jobs stand still for it, and how far a release is.",
 		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
 	}}
@@ -35,27 +35,22 @@ func holdRoutes() []route {
 			route{
 				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/pause", kind), name: "pause" + titled(kind), door: Operate, body: HoldAsking{},
 				summary: fmt.Sprintf("Pause %s as a whole: no new task is sent, the jobs that come to it stand still, and submissions are taken. It is stored before this is answered, and known everywhere %s later. One that is paused already stays so, for the reason that it is.", aKind(kind), limits.HoldsFresh),
-				answers: holdAnswers(),
-				handle:  func(a *handlers, r *http.Request) (answer, error) { return a.pauseAll(r, kind) },
+				answers: withBody(map[int]any{http.StatusOK: makegood.Hold{}}, http.StatusInternalServerError),
+				handle: taking(func(a *handlers, r *http.Request, asking HoldAsking) (answer, error) {
+					return orError(a.Jobs.PauseAll(r.Context(), kind, r.PathValue("id"), asking.Reason))
+				}),
 			},
 			route{
 				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/resume", kind), name: "resume" + titled(kind), door: Operate, body: ReleaseAsking{},
 				summary: fmt.Sprintf("Resume %s: new work flows at once, and the jobs that stood still go on little by little. One that is not paused is refused (409).", aKind(kind)),
-				answers: holdAnswers(http.StatusConflict),
-				handle:  func(a *handlers, r *http.Request) (answer, error) { return a.resumeAll(r, kind) },
+				answers: withBody(map[int]any{http.StatusOK: makegood.Hold{}}, http.StatusInternalServerError, http.StatusConflict),
+				handle: taking(func(a *handlers, r *http.Request, _ ReleaseAsking) (answer, error) {
+					return orError(a.Jobs.ResumeAll(r.Context(), kind, r.PathValue("id")))
+				}),
 			},
 		)
 	}
 	return all
-}
-
-// holdAnswers are the answers about one hold.
-func holdAnswers(more ...int) map[int]any {
-	all := map[int]any{http.StatusOK: makegood.Hold{}}
-	for _, status := range append(more, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusInternalServerError) {
-		all[status] = Problem{}
-	}
-	return everywhere(all)
 }
 
 func titled(kind makegood.HoldKind) string {
@@ -73,24 +68,6 @@ func aKind(kind makegood.HoldKind) string {
 }
 
 func (a *handlers) listHolds(r *http.Request) (answer, error) {
-	if _, err := query(r); err != nil {
-		return answer{}, err
-	}
 	all, err := a.Jobs.ListHolds(r.Context())
 	return orError(HoldList{Holds: all}, err)
-}
-
-func (a *handlers) pauseAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
-	var asking HoldAsking
-	if err := decode(r, &asking); err != nil {
-		return answer{}, err
-	}
-	return orError(a.Jobs.PauseAll(r.Context(), kind, r.PathValue("id"), asking.Reason))
-}
-
-func (a *handlers) resumeAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
-	if err := decode(r, &ReleaseAsking{}); err != nil {
-		return answer{}, err
-	}
-	return orError(a.Jobs.ResumeAll(r.Context(), kind, r.PathValue("id")))
 }

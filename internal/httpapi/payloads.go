@@ -65,7 +65,7 @@ func payloadRoutes() []route {
 	}
 	return []route{
 		{
-			method: "POST", path: payloadsPattern, name: "payloadDoor", door: Submit, handle: (*handlers).writeDoor, body: Upload{},
+			method: "POST", path: payloadsPattern, name: "payloadDoor", door: Submit, handle: taking((*handlers).writeDoor), body: Upload{},
 			summary: "Ask where a payload of a job is written that is there or will be submitted. The answer is a request to make, without credentials: where url is empty, to this very URL; where method is empty no request is needed, since the bytes are there. The URL is a secret, and lasts a while. On a stack sha256 and bytes must be said (411), and no other bytes are taken there.",
 			answers: refused(map[int]any{http.StatusOK: PayloadDoor{}}, http.StatusLengthRequired, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType),
 		},
@@ -99,11 +99,7 @@ func noPayloads() *problem {
 }
 
 // writeDoor says where a payload is written.
-func (a *handlers) writeDoor(r *http.Request) (answer, error) {
-	var u Upload
-	if err := decode(r, &u); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) writeDoor(r *http.Request, u Upload) (answer, error) {
 	id, err := jobID(r)
 	if err != nil {
 		return answer{}, err

@@ -18,12 +18,6 @@ type Dropped struct{}
 // quarantineRoutes are the routes of quarantined messages.
 func quarantineRoutes() []route {
 	none := Problem{}
-	asked := func(body any) map[int]any {
-		return everywhere(map[int]any{
-			http.StatusOK: body, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
-			http.StatusRequestEntityTooLarge: none, http.StatusUnsupportedMediaType: none, http.StatusInternalServerError: none,
-		})
-	}
 	return []route{
 		{
 			method: "GET", path: "/api/quarantine", name: "quarantine", door: Read, handle: (*handlers).quarantined,
@@ -40,14 +34,14 @@ func quarantineRoutes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: api.Quarantined{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
-			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: (*handlers).replayQuarantined, body: QuarantineAsking{},
+			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: taking((*handlers).replayQuarantined), body: QuarantineAsking{},
 			summary: "Let a message do its work: an event that is understood now is handled; a task is never put back, its Scheduler looks at the job. The message is deleted after its effect is stored. One that is refused stays; why says the reason.",
-			answers: asked(api.Replayed{}),
+			answers: askedOf(api.Replayed{}),
 		},
 		{
-			method: "POST", path: "/api/quarantine/{id}/drop", name: "dropQuarantined", door: Operate, handle: (*handlers).dropQuarantined, body: QuarantineAsking{},
+			method: "POST", path: "/api/quarantine/{id}/drop", name: "dropQuarantined", door: Operate, handle: taking((*handlers).dropQuarantined), body: QuarantineAsking{},
 			summary: "Delete a message in quarantine.",
-			answers: asked(Dropped{}),
+			answers: askedOf(Dropped{}),
 		},
 	}
 }
@@ -68,16 +62,10 @@ func (a *handlers) getQuarantined(r *http.Request) (answer, error) {
 	return orError(a.Jobs.QuarantinedMessage(r.Context(), r.PathValue("id")))
 }
 
-func (a *handlers) replayQuarantined(r *http.Request) (answer, error) {
-	if err := decode(r, &QuarantineAsking{}); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) replayQuarantined(r *http.Request, _ QuarantineAsking) (answer, error) {
 	return orError(a.Jobs.ReplayQuarantined(r.Context(), r.PathValue("id")))
 }
 
-func (a *handlers) dropQuarantined(r *http.Request) (answer, error) {
-	if err := decode(r, &QuarantineAsking{}); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) dropQuarantined(r *http.Request, _ QuarantineAsking) (answer, error) {
 	return orError(Dropped{}, a.Jobs.DropQuarantined(r.Context(), r.PathValue("id")))
 }

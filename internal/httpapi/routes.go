@@ -117,6 +117,27 @@ type parameter struct {
 	many bool
 }
 
+// bare returns a handler of requests that have no parameters; it refuses any.
+func bare(do func(*handlers, *http.Request) (answer, error)) func(*handlers, *http.Request) (answer, error) {
+	return func(a *handlers, r *http.Request) (answer, error) {
+		if _, err := query(r); err != nil {
+			return answer{}, err
+		}
+		return do(a, r)
+	}
+}
+
+// taking returns a handler that reads the body of its request, as decode does.
+func taking[B any](do func(*handlers, *http.Request, B) (answer, error)) func(*handlers, *http.Request) (answer, error) {
+	return func(a *handlers, r *http.Request) (answer, error) {
+		var body B
+		if err := decode(r, &body); err != nil {
+			return answer{}, err
+		}
+		return do(a, r, body)
+	}
+}
+
 // everywhere are the answers that any route may give.
 func everywhere(answers map[int]any) map[int]any {
 	for _, status := range []int{http.StatusMisdirectedRequest, http.StatusServiceUnavailable} {
@@ -125,15 +146,25 @@ func everywhere(answers map[int]any) map[int]any {
 	return answers
 }
 
-// posted adds the answers that any route with a body may give.
-func posted(answers map[int]any) map[int]any {
-	for _, status := range []int{
-		http.StatusBadRequest, http.StatusForbidden, http.StatusConflict,
-		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-	} {
+// refusing adds answers with a Problem, one for each status, and those of everywhere.
+func refusing(answers map[int]any, statuses ...int) map[int]any {
+	for _, status := range statuses {
 		answers[status] = Problem{}
 	}
 	return everywhere(answers)
+}
+
+// withBody adds the answers that any route with a body may give, and further ones with a Problem.
+func withBody(answers map[int]any, statuses ...int) map[int]any {
+	return refusing(answers, append(statuses, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)...)
+}
+
+// posted adds the answers of a route with a body whose request may be in conflict with what is stored.
+func posted(answers map[int]any) map[int]any { return withBody(answers, http.StatusConflict) }
+
+// askedOf are the answers of a request about one thing that is stored, with body as the answer to a granted one.
+func askedOf(body any, statuses ...int) map[int]any {
+	return withBody(map[int]any{http.StatusOK: body}, append(statuses, http.StatusNotFound, http.StatusInternalServerError)...)
 }
 
 // routes is the API.
@@ -141,7 +172,7 @@ func routes() []route {
 	job, none := makegood.Job{}, Problem{}
 	all := []route{
 		{
-			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: (*handlers).submit, body: Submission{}, limit: maxBody,
+			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: taking((*handlers).submit), body: Submission{}, limit: maxBody,
 			summary: "Submit a job. It is stored before this is answered. The same id with the same workflow and input is the same job (200); with other content it is refused (409, with both hashes). An id is made for a job that has none. The answer has no payloads.",
 			answers: posted(map[int]any{http.StatusCreated: job, http.StatusOK: job}),
 		},
@@ -166,17 +197,14 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
-			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: (*handlers).workflows,
+			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: bare((*handlers).workflows),
 			summary: "The workflows that jobs can be submitted to.",
 			answers: everywhere(map[int]any{http.StatusOK: WorkflowList{}}),
 		},
 		{
-			method: "POST", path: "/api/workflows", name: "publish", door: Operate, handle: (*handlers).publish, body: Publication{}, limit: maxPublication,
+			method: "POST", path: "/api/workflows", name: "publish", door: Operate, handle: taking((*handlers).publish), body: Publication{}, limit: maxPublication,
 			summary: "Make a workflow file the current definition of its name; jobs that are there keep theirs. On a deployed stack only: 404 elsewhere.",
-			answers: everywhere(map[int]any{
-				http.StatusOK: api.Workflow{}, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
-				http.StatusRequestEntityTooLarge: none, http.StatusUnsupportedMediaType: none,
-			}),
+			answers: withBody(map[int]any{http.StatusOK: api.Workflow{}}, http.StatusNotFound),
 		},
 		{
 			method: "GET", path: "/api/openapi.json", name: "openapi", door: Read, handle: (*handlers).openapi,
@@ -211,18 +239,20 @@ func verbRoutes() (all []route) {
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
 			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
-			handle:  func(a *handlers, r *http.Request) (answer, error) { return a.askFor(r, verb) },
+			handle: taking(func(a *handlers, r *http.Request, asking Asking) (answer, error) {
+				return a.ask(r, api.Request{Verb: verb, Reason: asking.Reason, Name: asking.Request})
+			}),
 		}
 		switch verb {
 		case makegood.VerbResubmit:
 			asks.body, asks.limit, asks.optional, asks.handle = Resubmission{}, maxBody, true, (*handlers).resubmit
 			asks.summary += " definition: the hash of a definition that is known here, or current; steps done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.VerbEdit:
-			asks.body, asks.handle = Edition{}, (*handlers).edit
+			asks.body, asks.handle = Edition{}, taking((*handlers).edit)
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
 		}
 		if verb == makegood.VerbReschedule {
-			asks.body, asks.handle = Rescheduling{}, (*handlers).reschedule
+			asks.body, asks.handle = Rescheduling{}, taking((*handlers).reschedule)
 			asks.summary += " startAt is its new start, and its timeout counts from there; one that has passed is at once."
 		}
 		all = append(all, asks)
@@ -251,11 +281,7 @@ func verbSummary(verb makegood.Verb) string {
 }
 
 // submit stores a job.
-func (a *handlers) submit(r *http.Request) (answer, error) {
-	var s Submission
-	if err := decode(r, &s); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) submit(r *http.Request, s Submission) (answer, error) {
 	if s.Input == nil && s.Workflow != "" {
 		return answer{}, bad("input is missing; null is an input")
 	}
@@ -300,21 +326,8 @@ func (a *handlers) get(r *http.Request) (answer, error) {
 	return orError(read(r.Context(), r.PathValue("id")))
 }
 
-// askFor asks for a verb.
-func (a *handlers) askFor(r *http.Request, verb makegood.Verb) (answer, error) {
-	var asking Asking
-	if err := decode(r, &asking); err != nil {
-		return answer{}, err
-	}
-	return a.ask(r, api.Request{Verb: verb, Reason: asking.Reason, Name: asking.Request})
-}
-
 // reschedule asks for another start.
-func (a *handlers) reschedule(r *http.Request) (answer, error) {
-	var asking Rescheduling
-	if err := decode(r, &asking); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) reschedule(r *http.Request, asking Rescheduling) (answer, error) {
 	return a.ask(r, api.Request{Verb: makegood.VerbReschedule, Reason: asking.Reason, Name: asking.Request, StartAt: asking.StartAt})
 }
 
@@ -348,11 +361,7 @@ func (a *handlers) plan(r *http.Request) (answer, error) {
 }
 
 // edit asks for another timeout.
-func (a *handlers) edit(r *http.Request) (answer, error) {
-	var asking Edition
-	if err := decode(r, &asking); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) edit(r *http.Request, asking Edition) (answer, error) {
 	if asking.Timeout == "" {
 		return answer{}, bad("timeout is missing")
 	}
@@ -384,7 +393,7 @@ func orError[T any](body T, err error) (answer, error) {
 // offersRoute is the route of the requests that a job allows.
 func offersRoute() route {
 	return route{
-		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: (*handlers).offers,
+		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: bare((*handlers).offers),
 		summary: "Say of each verb, and of each action on a step, how it would change the job as it stands, or why it would be refused, in the same words. The job stays unchanged, and the answer is no promise: the job may have moved on by the time of the request. Where an attempt is out that is not known to be claimed, settling its step is offered, and refused if an agent has claimed it by then. A side of a step without any action is left out, unless it is under way or has failed.",
 		answers: everywhere(map[int]any{http.StatusOK: makegood.Offers{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
 	}
@@ -392,27 +401,17 @@ func offersRoute() route {
 
 // offers answers with the requests that a job allows.
 func (a *handlers) offers(r *http.Request) (answer, error) {
-	if _, err := query(r); err != nil {
-		return answer{}, err
-	}
 	return orError(a.Jobs.Offers(r.Context(), r.PathValue("id")))
 }
 
 // workflows lists the workflows that accept jobs.
 func (a *handlers) workflows(r *http.Request) (answer, error) {
-	if _, err := query(r); err != nil {
-		return answer{}, err
-	}
 	all, err := a.Jobs.Workflows(r.Context())
 	return orError(WorkflowList{Workflows: all}, err)
 }
 
 // publish makes a workflow file the current definition of its name.
-func (a *handlers) publish(r *http.Request) (answer, error) {
-	var p Publication
-	if err := decode(r, &p); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) publish(r *http.Request, p Publication) (answer, error) {
 	return orError(a.Jobs.Publish(r.Context(), []byte(p.Source)))
 }
 

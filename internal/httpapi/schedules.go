@@ -50,73 +50,59 @@ type Removed struct{}
 
 // scheduleRoutes are the routes of the schedules.
 func scheduleRoutes() []route {
-	s, none := api.Scheduled{}, Problem{}
-	read := func(body any, more ...int) map[int]any {
-		all := map[int]any{http.StatusOK: body, http.StatusNotFound: none, http.StatusInternalServerError: none}
-		for _, status := range more {
-			all[status] = none
-		}
-		return everywhere(all)
-	}
-	asked := func(body any, more ...int) map[int]any {
-		return read(body, append(more, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)...)
-	}
+	s := api.Scheduled{}
 	return []route{
 		{
-			method: "POST", path: "/api/schedules", name: "createSchedule", door: Operate, handle: (*handlers).createSchedule, body: makegood.Schedule{}, limit: maxSchedule,
+			method: "POST", path: "/api/schedules", name: "createSchedule", door: Operate, handle: taking((*handlers).createSchedule), body: makegood.Schedule{}, limit: maxSchedule,
 			summary: "Create a schedule. It is stored before this is answered. The same again is the same schedule (200); another of its name is refused (409).",
 			answers: posted(map[int]any{http.StatusCreated: s, http.StatusOK: s}),
 		},
 		{
-			method: "GET", path: "/api/schedules", name: "listSchedules", door: Read, handle: (*handlers).listSchedules,
+			method: "GET", path: "/api/schedules", name: "listSchedules", door: Read, handle: bare((*handlers).listSchedules),
 			summary: "All schedules, by their names.",
 			answers: everywhere(map[int]any{http.StatusOK: ScheduleList{}}),
 		},
 		{
-			method: "GET", path: "/api/schedules/{id}", name: "getSchedule", door: Read, handle: (*handlers).getSchedule,
+			method: "GET", path: "/api/schedules/{id}", name: "getSchedule", door: Read, handle: bare((*handlers).getSchedule),
 			summary: "Read a schedule.",
-			answers: read(s),
+			answers: refusing(map[int]any{http.StatusOK: s}, http.StatusNotFound, http.StatusInternalServerError),
 		},
 		{
 			method: "GET", path: "/api/schedules/{id}/next", name: "nextFires", door: Read, handle: (*handlers).nextFires,
 			summary:    "The next fires of a schedule, as if it were not paused.",
 			parameters: []parameter{{name: "count", says: fmt.Sprintf("how many, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true}},
-			answers:    read(Fires{}, http.StatusBadRequest),
+			answers:    refusing(map[int]any{http.StatusOK: Fires{}}, http.StatusBadRequest, http.StatusNotFound, http.StatusInternalServerError),
 		},
 		{
 			method: "POST", path: "/api/schedules/{id}", name: "changeSchedule", door: Operate, handle: (*handlers).changeSchedule, body: makegood.Schedule{}, limit: maxSchedule,
 			parameters: []parameter{{name: "rev", says: "the rev of the schedule as it was seen; without it, any rev"}},
 			summary:    "Change a schedule, if it has the rev that was seen. Its next fire is the next one from now on; it stays paused if it was. One that comes from a workflow file is changed there (409).",
-			answers:    asked(s, http.StatusConflict),
+			answers:    askedOf(s, http.StatusConflict),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/pause", name: "pauseSchedule", door: Operate, handle: (*handlers).pauseSchedule, body: ScheduleAsking{},
+			method: "POST", path: "/api/schedules/{id}/pause", name: "pauseSchedule", door: Operate, handle: taking((*handlers).pauseSchedule), body: ScheduleAsking{},
 			summary: "Keep a schedule from firing until it is resumed.",
-			answers: asked(s),
+			answers: askedOf(s),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/resume", name: "resumeSchedule", door: Operate, handle: (*handlers).resumeSchedule, body: ScheduleAsking{},
+			method: "POST", path: "/api/schedules/{id}/resume", name: "resumeSchedule", door: Operate, handle: taking((*handlers).resumeSchedule), body: ScheduleAsking{},
 			summary: "Let a schedule fire again. Fires that came due while it was paused are not made up for.",
-			answers: asked(s),
+			answers: askedOf(s),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/run", name: "runSchedule", door: Operate, handle: (*handlers).runSchedule, body: ScheduleRun{},
+			method: "POST", path: "/api/schedules/{id}/run", name: "runSchedule", door: Operate, handle: taking((*handlers).runSchedule), body: ScheduleRun{},
 			summary: "Make a job of a schedule now, beside its fires.",
-			answers: asked(ScheduleJob{}),
+			answers: askedOf(ScheduleJob{}),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/remove", name: "removeSchedule", door: Operate, handle: (*handlers).removeSchedule, body: ScheduleRemoval{},
+			method: "POST", path: "/api/schedules/{id}/remove", name: "removeSchedule", door: Operate, handle: taking((*handlers).removeSchedule), body: ScheduleRemoval{},
 			summary: "Remove a schedule, if it has the rev that was seen. Jobs that it made go on; one that was just firing may fire once more.",
-			answers: asked(Removed{}, http.StatusConflict),
+			answers: askedOf(Removed{}, http.StatusConflict),
 		},
 	}
 }
 
-func (a *handlers) createSchedule(r *http.Request) (answer, error) {
-	var s makegood.Schedule
-	if err := decode(r, &s); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) createSchedule(r *http.Request, s makegood.Schedule) (answer, error) {
 	stored, err := a.Jobs.CreateSchedule(r.Context(), s)
 	said, err := orError(stored, err)
 	if err == nil && !stored.Existed {
@@ -126,17 +112,11 @@ func (a *handlers) createSchedule(r *http.Request) (answer, error) {
 }
 
 func (a *handlers) listSchedules(r *http.Request) (answer, error) {
-	if _, err := query(r); err != nil {
-		return answer{}, err
-	}
 	all, err := a.Jobs.ListSchedules(r.Context())
 	return orError(ScheduleList{Schedules: all}, err)
 }
 
 func (a *handlers) getSchedule(r *http.Request) (answer, error) {
-	if _, err := query(r); err != nil {
-		return answer{}, err
-	}
 	return orError(a.Jobs.GetSchedule(r.Context(), r.PathValue("id")))
 }
 
@@ -173,33 +153,19 @@ func (a *handlers) changeSchedule(r *http.Request) (answer, error) {
 	return orError(a.Jobs.ChangeSchedule(r.Context(), s, rev))
 }
 
-func (a *handlers) pauseSchedule(r *http.Request) (answer, error) {
-	if err := decode(r, &ScheduleAsking{}); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) pauseSchedule(r *http.Request, _ ScheduleAsking) (answer, error) {
 	return orError(a.Jobs.PauseSchedule(r.Context(), r.PathValue("id")))
 }
 
-func (a *handlers) resumeSchedule(r *http.Request) (answer, error) {
-	if err := decode(r, &ScheduleAsking{}); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) resumeSchedule(r *http.Request, _ ScheduleAsking) (answer, error) {
 	return orError(a.Jobs.ResumeSchedule(r.Context(), r.PathValue("id")))
 }
 
-func (a *handlers) runSchedule(r *http.Request) (answer, error) {
-	var run ScheduleRun
-	if err := decode(r, &run); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) runSchedule(r *http.Request, run ScheduleRun) (answer, error) {
 	id, err := a.Jobs.RunScheduleOnce(r.Context(), r.PathValue("id"), cmp.Or(run.Request, protocol.NewJobID(a.Now())))
 	return orError(ScheduleJob{Job: id}, err)
 }
 
-func (a *handlers) removeSchedule(r *http.Request) (answer, error) {
-	var removal ScheduleRemoval
-	if err := decode(r, &removal); err != nil {
-		return answer{}, err
-	}
+func (a *handlers) removeSchedule(r *http.Request, removal ScheduleRemoval) (answer, error) {
 	return orError(Removed{}, a.Jobs.RemoveSchedule(r.Context(), r.PathValue("id"), removal.Rev))
 }

@@ -129,7 +129,8 @@ type Job struct {
 	// Spent is the job's usage of AWS, as far as its saves know; zero: it was not counted. No decision rests on it.
 	Spent Spent `json:"spent,omitzero"`
 
-	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about it; others leave it.
+	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about it; others leave it. A
+	// store raises it where it keeps the job in a form of a level.
 	Needs int `json:"needs,omitempty"`
 	// Kept is the fields that a later release has stored here and this one does not know, encoded. It is never read, and
 	// every write of the job writes it back. The parts of a job have theirs. It is text so that values can be compared.
@@ -147,8 +148,11 @@ const (
 	LevelRedefined = 3
 	// LevelInline: an attempt of it was inline. A release without them would send its task as well.
 	LevelInline = 4
+	// LevelChained: its store keeps details of its steps that the stored job does not name itself, and gives it this level.
+	// A release without chains would take the job for damaged.
+	LevelChained = 5
 	// LevelChildren: a step of it is done by a job of its own. A release without them would send a task for it.
-	LevelChildren = 5
+	LevelChildren = 6
 )
 
 // MaxUntold is how many unconfirmed announcements a job keeps. Beyond it the oldest are given up, those that are for

@@ -141,9 +141,6 @@ func readChoice(values url.Values) (c choice, err error) {
 		return c, &api.InvalidError{Message: "only a resubmit moves a job to the current definition"}
 	}
 	found := url.Values{}
-	for name := range protocol.FilterValues(c.Filter) {
-		found.Del(name)
-	}
 	for name, v := range values {
 		if _, err := filter.Named(name); err == nil && name != "reason" && name != "id" && v[0] != "" {
 			found[name] = v

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -322,7 +323,7 @@ func (p *Page) repairsOf(d *inboxData) {
 // aside reads the messages in quarantine.
 func (p *Page) aside(ctx context.Context) (aside, error) {
 	page, err := p.Jobs.Quarantine(ctx, "")
-	if invalid, is := asInvalid(err); is && invalid.Status == http.StatusNotFound {
+	if invalid, is := errors.AsType[*api.InvalidError](err); is && invalid.Status == http.StatusNotFound {
 		return aside{Elsewhere: invalid.Message}, nil
 	}
 	if err != nil {

@@ -313,7 +313,3 @@ func (p *Page) stopRepair(r *http.Request) (any, error) {
 	}
 	return goTo("repairs/" + name), err
 }
-
-func asInvalid(err error) (*api.InvalidError, bool) {
-	return errors.AsType[*api.InvalidError](err)
-}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,21 @@ func (b Begin) Write(ctx context.Context, written func(path string)) (folder str
 	return folder, nil
 }
 
+// WriteTo is Write for a person: it prints the path of each file, and then the commands to type in the folder, which
+// end with last.
+func (b Begin) WriteTo(ctx context.Context, stdout io.Writer, last string) (folder string, err error) {
+	folder, err = b.Write(ctx, func(path string) { fmt.Fprintln(stdout, "wrote", path) })
+	if err != nil {
+		return folder, err
+	}
+	fmt.Fprintf(stdout, "\nnow type:\n  cd %s\n", folder)
+	if file := workspace(ctx, folder); file != "" {
+		fmt.Fprintf(stdout, "  export GOWORK=off   # %s does not list the new module\n", file)
+	}
+	fmt.Fprint(stdout, "  ", last)
+	return folder, nil
+}
+
 // checkout returns the absolute path of a folder that holds the module of Makegood.
 func checkout(folder string) (string, error) {
 	file := filepath.Join(folder, "go.mod")
@@ -89,9 +105,9 @@ func Published(info *debug.BuildInfo) string {
 	return version
 }
 
-// Workspace returns the path of the go.work above a folder, or "" if there is none. The go command refuses to build a
+// workspace returns the path of the go.work above a folder, or "" if there is none. The go command refuses to build a
 // module below a go.work that does not list it.
-func Workspace(ctx context.Context, folder string) string {
+func workspace(ctx context.Context, folder string) string {
 	env := exec.CommandContext(ctx, "go", "env", "GOWORK")
 	env.Dir = folder
 	file, err := env.Output()

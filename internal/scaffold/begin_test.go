@@ -29,22 +29,22 @@ func TestAProjectRequiresTheVersionOfTheCommand(t *testing.T) {
 // The go command builds no module below a go.work that does not list it, and a clone of Makegood has a go.work.
 func TestAProjectInsideAWorkspaceSaysHowItIsBuilt(t *testing.T) {
 	t.Setenv("GOWORK", "")
-	workspace := t.TempDir()
-	if err := os.WriteFile(filepath.Join(workspace, "go.work"), []byte("go 1.26.0\n"), 0o600); err != nil {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "go.work"), []byte("go 1.26.0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(workspace, "trips")
+	folder := filepath.Join(root, "trips")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := Workspace(t.Context(), folder); filepath.Base(got) != "go.work" {
+	if got := workspace(t.Context(), folder); filepath.Base(got) != "go.work" {
 		t.Errorf("below a workspace: got %q, want its go.work", got)
 	}
-	if got := Workspace(t.Context(), t.TempDir()); got != "" {
+	if got := workspace(t.Context(), t.TempDir()); got != "" {
 		t.Errorf("outside of any: got %q, want nothing", got)
 	}
 	t.Setenv("GOWORK", "off")
-	if got := Workspace(t.Context(), folder); got != "" {
+	if got := workspace(t.Context(), folder); got != "" {
 		t.Errorf("with GOWORK=off: got %q, want nothing", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 const (
 	Queue  = "queue"
 	Inline = "inline"
-	// Chain: they are inline, and follow one another without a save in between.
+	// Chain: inline steps that follow one another without a save in between.
 	Chain = "chain"
 )
 
@@ -44,7 +44,7 @@ const (
 	WaitEvents   = 1
 )
 
-// numbers are the fields of a count that are usage.
+// numbers returns the usage fields of a count.
 func (c *Count) numbers() []*float64 {
 	return []*float64{&c.Writes, &c.Index, &c.Reads, &c.Requests, &c.Events, &c.Tasks}
 }
@@ -58,7 +58,8 @@ func (c Count) plus(factor float64, other Count) Count {
 	return c
 }
 
-// line returns the value at x of the line through counts at their places; beyond the last two it goes on.
+// line interpolates between counts, of which at returns the positions; beyond the last count it extrapolates from the
+// last two.
 func line(x int, at func(Count) int, counts []Count) Count {
 	slices.SortFunc(counts, func(a, b Count) int { return cmp.Compare(at(a), at(b)) })
 	for i, c := range counts {
@@ -74,13 +75,13 @@ func line(x int, at func(Count) int, counts []Count) Count {
 	return counts[0]
 }
 
-// find returns the counts of a load of these kinds.
+// find returns the counts that a condition selects.
 func find(is func(Count) bool) []Count {
 	return slices.DeleteFunc(slices.Clone(counts), func(c Count) bool { return !is(c) })
 }
 
-// countOf returns the usage of one job of a load. What was not counted lies on a line between the counts beside it, or
-// beyond the last two.
+// countOf returns the usage of one job of a load. Values between two counts are interpolated,
+// and those beyond the last one extrapolated.
 func countOf(l Load) Count {
 	same := func(c Count) bool { return c.Way == l.Way && c.Batched == l.Batched && !c.Slow }
 	job := line(l.Steps, func(c Count) int { return c.Steps }, find(func(c Count) bool { return same(c) && c.Bytes == 0 }))

@@ -1,5 +1,6 @@
 // Package sizing says how large a stack on AWS must be for a load: the parameters of the template, the limits of AWS
-// that the load comes near, and the bill of a month. It reckons from counts of make cost; it asks no account.
+// that the load comes near, and the bill of a month. It computes from the counts of make cost, and makes no request to
+// AWS.
 package sizing
 
 import (
@@ -29,9 +30,9 @@ const (
 	// functions with a reserve cannot have.
 	AccountConcurrency = 1000
 	Unreserved         = 100
-	// MaxShards is the most of the template.
+	// MaxShards is the largest number of shards that the template takes.
 	MaxShards = 1024
-	// headroom is how much more of a shard or a function there is than the load takes on average: hashes and arrivals are
+	// headroom is the factor between the capacity of a shard or a function and its average load: hashes and arrivals are
 	// uneven.
 	headroom = 2
 )
@@ -46,7 +47,7 @@ const (
 	// an invocation.
 	StoredBytes = 2048
 	LogBytes    = 1000
-	// Month is a month, in seconds.
+	// Month is the number of seconds in a month of 30 days.
 	Month = 30 * 24 * 3600
 )
 
@@ -57,7 +58,7 @@ const (
 	GBMonthOfBackup = 0.20
 )
 
-// The most of a load.
+// The limits of a load, and its defaults.
 const (
 	maxJobsPerSecond = 100_000
 	maxPayloadBytes  = 256 << 10
@@ -100,7 +101,7 @@ type Load struct {
 	RetentionDays int `json:"retentionDays"`
 }
 
-// batch is how many records an invocation has.
+// batch returns the number of records in an invocation.
 func (l Load) batch() float64 {
 	if l.Batched {
 		return limits.MaxBatch
@@ -108,7 +109,7 @@ func (l Load) batch() float64 {
 	return 1
 }
 
-// Usual returns a load with everything that has a usual value.
+// Usual returns a load with the default of each field that has one.
 func Usual() Load {
 	return Load{Average: 1, Steps: referenceSteps, Way: Queue, PayloadBytes: SmallBytes, AgentMB: defaultMemoryMB, Agents: 1, RetentionDays: defaultRetention}
 }
@@ -166,13 +167,13 @@ type Size struct {
 	// TaskInFlight and EventInFlight are messages of one queue that are received and not deleted.
 	TaskInFlight  int `json:"taskInFlight"`
 	EventInFlight int `json:"eventInFlight"`
-	// Quotas are those that the load takes up, and Over the needs that do not fit into one stack.
+	// Quotas are the quotas that the load uses, and Over the requirements that exceed one stack.
 	Quotas []Quota  `json:"quotas"`
 	Over   []string `json:"over"`
 	// Bill is a month of the load, by service.
 	Bill  []Line  `json:"bill"`
 	Total float64 `json:"dollarsAMonth"`
-	// MillionSteps is the dollars of a million steps.
+	// MillionSteps is the price of a million steps, in dollars.
 	MillionSteps float64 `json:"dollarsPerMillionSteps"`
 	PricesOf     string  `json:"pricesOf"`
 	Region       string  `json:"pricesRegion"`
@@ -250,7 +251,7 @@ const (
 	FewBeginShards = 4
 )
 
-// shardsFor is how many shards take so many units a second.
+// shardsFor returns the number of shards for a rate of write units a second.
 func shardsFor(units float64) int { return int(math.Ceil(headroom * units / PartitionWrites)) }
 
 func throughput(writes, reads float64) Throughput {
@@ -283,7 +284,7 @@ func (s *Size) functions(c Count) {
 	s.RampMinutes = ceil(float64(max(s.EventsConcurrency, s.AgentConcurrency)) / MappingRise)
 }
 
-// eventSeconds is how long an invocation of the Scheduler takes: with inline steps, their work too.
+// eventSeconds returns the duration of an invocation of the Scheduler, with the work of inline steps.
 func (s *Size) eventSeconds(c Count) float64 {
 	if c.Tasks > 0 {
 		return RunSeconds
@@ -307,7 +308,7 @@ func (s *Size) quota(name string, needs, has float64) {
 	s.Quotas = append(s.Quotas, Quota{Name: name, Needs: math.Ceil(needs), Has: has, Ask: needs > has})
 }
 
-// bill is a month.
+// bill computes the bill of a month.
 func (s *Size) bill(c Count) {
 	l, p := s.Load, makegood.ListPrices()
 	s.PricesOf, s.Region = p.Date, p.Region
@@ -328,7 +329,7 @@ func (s *Size) bill(c Count) {
 	s.MillionSteps = s.Total / (jobs * float64(l.Steps)) * 1e6
 }
 
-// storedBytes is a job as it is stored.
+// storedBytes returns the size of a stored job.
 func (s *Size) storedBytes() float64 {
 	l := s.Load
 	bytes := StoredBytes * float64(l.Steps+l.Waits) / referenceSteps
@@ -346,5 +347,5 @@ func (s *Size) over(format string, args ...any) {
 	s.Over = append(s.Over, fmt.Sprintf(format, args...))
 }
 
-// ceil is the next whole number; an excess below the precision of the sums does not count.
+// ceil rounds up. It ignores an excess below the precision of the sums.
 func ceil(n float64) int { return int(math.Ceil(n - 1e-9)) }

@@ -33,13 +33,16 @@ func (a *Account) End() {
 }
 
 // Add adds usage.
-func (a *Account) Add(s job.Spent) {
+func (a *Account) Add(s job.Spent) { a.change(func() { a.spent = a.spent.Plus(s) }) }
+
+// change makes a change under the lock, if there is an account.
+func (a *Account) change(make func()) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.spent = a.spent.Plus(s)
+	make()
 }
 
 // Due returns the usage not kept yet, with the function's time up to now.
@@ -54,24 +57,10 @@ func (a *Account) Due() job.Spent {
 }
 
 // Keep takes off usage that was due, and is kept now.
-func (a *Account) Keep(s job.Spent) {
-	if a == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.spent = a.spent.Minus(s)
-}
+func (a *Account) Keep(s job.Spent) { a.change(func() { a.spent = a.spent.Minus(s) }) }
 
 // Store notes what of a job a store has stored, or tried to: with what that has cost.
-func (a *Account) Store(s job.Spent) {
-	if a == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.stored = s
-}
+func (a *Account) Store(s job.Spent) { a.change(func() { a.stored = s }) }
 
 // Stored returns the usage stored last; zero: no store has counted.
 func (a *Account) Stored() job.Spent {

@@ -48,8 +48,8 @@ func Response(failed []string) events.SQSEventResponse {
 // Each reports no error, only ids: do logs what it wants known. A panic is logged here, with its
 // stack, and fails its own record alone.
 //
-// A record that is alone is done by the goroutine that calls, and do must not end that one; more have one of the crew
-// each. The batch size of the event source is the limit.
+// The calling goroutine handles a single record, and do must not end it; each of several records has a goroutine of the
+// crew. The batch size of the event source is the limit.
 func Each(ctx context.Context, c *crew.Crew, records []events.SQSMessage, do func(context.Context, events.SQSMessage) error) []string {
 	succeeded := make([]bool, len(records))
 	c.Each(len(records), len(records), func(i int) {

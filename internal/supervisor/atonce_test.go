@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/together"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 )
@@ -142,6 +143,33 @@ func TestASweepGoesThroughSeveralShardsAtOnce(t *testing.T) {
 			if took := time.Since(began); took > most*time.Second || atOnce == 1 && took < shards*time.Second {
 				t.Errorf("%d at once: it took %s, want at most %ds", atOnce, took, most)
 			}
+		}
+	})
+}
+
+// requests is a queue whose requests take five milliseconds each, and are counted.
+type requests struct {
+	*drained
+	made int
+}
+
+func (q *requests) Send(ctx context.Context, name string, messages ...queue.Message) []error {
+	time.Sleep(5 * time.Millisecond)
+	q.mu.Lock()
+	q.made++
+	q.mu.Unlock()
+	return q.drained.Send(ctx, name, messages...)
+}
+
+// On a stack with little to tell of, eight shards with a job or two each are told of by two requests in the place of eight.
+func TestWhatShardsHaveAtTheSameTimeGoesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		index, q := newSlowIndex(8, 9, time.Millisecond), &requests{drained: newDrained(100)}
+		s := supervisor.New(supervisor.Config{
+			Index: index, Queue: together.New(q), Events: "events", Depth: 100, AtOnce: 8, Logger: slog.New(slog.DiscardHandler),
+		})
+		if r, err := s.Sweep(t.Context()); r.Sent != 9 || err != nil || len(q.told) != 9 || q.made != 2 {
+			t.Errorf("got %+v, %v: %d jobs told of by %d requests, want 9 by 2", r, err, len(q.told), q.made)
 		}
 	})
 }

@@ -241,7 +241,7 @@ func activity(j *job.Job, a *job.Activity, claim job.Claim) makegood.Activity {
 	}
 	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
 		v.State, v.LockedBy = makegood.StepClaimed, text(claim.LockedBy)
-		v.CompleteBy = moment(claim.CompleteBy)
+		v.CompleteBy, v.Inline = moment(claim.CompleteBy), a.Inline != ""
 		if p := claim.Reported(); p.Value != "" {
 			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *moment(p.At)}
 		}

@@ -34,7 +34,7 @@ func TestAJobInJSON(t *testing.T) {
 	want := `{"id":"j","workflow":"order","definition":"hash","parent":"","round":1,"processState":"Pending","desired":"Processed",` +
 		`"paused":false,"pausedAt":null,"heldBy":"","heldReason":"","reason":"","firstReason":"","failureCount":0,"tenant":"","labels":null,"lockedBy":null,"completeBy":"2026-01-02T03:05:05Z","startAt":null,` +
 		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"deadline":null,"expectBy":null,"warned":false,"nextRoundAt":null,"requestedBy":null,"historyCount":0,"history":[],"historyGaps":[],"input":null,"inputBytes":0,"spent":null,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
-		`"failureCount":0,"lockedBy":null,"completeBy":null,"completedBy":null,"completedWhy":null,"startedAt":null,"finishedAt":null,"sentAt":null,"lastStartedAt":null,"nextAt":null,"progress":null,"output":null,"outputBytes":0,"error":null,"settled":null,"undo":null}]}`
+		`"failureCount":0,"lockedBy":null,"completeBy":null,"inline":false,"completedBy":null,"completedWhy":null,"startedAt":null,"finishedAt":null,"sentAt":null,"lastStartedAt":null,"nextAt":null,"progress":null,"output":null,"outputBytes":0,"error":null,"settled":null,"undo":null}]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
@@ -55,6 +55,7 @@ func TestAClaimIsShownWhereItIs(t *testing.T) {
 		{job.StepState{Name: "a", Forward: job.Activity{State: job.Done, Attempt: 1}, Undo: dispatched(2)}, "done", makegood.StepClaimed},
 		{job.StepState{Name: "a", Forward: job.Activity{State: job.Failed, Attempt: 2}, Undo: job.Activity{State: job.Skipped}}, "failed", "skipped"},
 		{job.StepState{Name: "b", Forward: dispatched(2)}, "dispatched", ""},
+		{job.StepState{Name: "a", Forward: job.Activity{State: job.Dispatched, Attempt: 2, Inline: claim.LockedBy}}, makegood.StepClaimed, ""},
 	} {
 		got := view.Of(job.Job{Steps: []job.StepState{test.step}}, map[string]job.Claim{"a": claim}).Steps[0]
 		undo := makegood.StepState("")
@@ -71,6 +72,9 @@ func TestAClaimIsShownWhereItIs(t *testing.T) {
 		claimed := held.State == makegood.StepClaimed
 		if claimed != (held.LockedBy != nil) || claimed && (*held.LockedBy != claim.LockedBy || !held.CompleteBy.Equal(claim.CompleteBy) || !held.StartedAt.Equal(base)) {
 			t.Errorf("%+v: got the claim %+v", test.step, *held)
+		}
+		if inline := test.step.Forward.Inline != ""; held.Inline != inline {
+			t.Errorf("%+v: got inline %v, want %v", test.step, held.Inline, inline)
 		}
 	}
 }

@@ -173,8 +173,11 @@ func (x *world) claim() {
 
 // inline is the claim of an attempt that is run where it was decided on.
 func (x *world) inline(task makegood.Task) (job.Claim, bool) {
-	s, _ := x.job.Step(task.Step)
-	claim, inline := machine.ClaimInline(&s)
+	i := slices.IndexFunc(x.job.Steps, func(s job.StepState) bool { return s.Name == task.Step })
+	if i < 0 {
+		return job.Claim{}, false
+	}
+	claim, inline := machine.ClaimWithin(x.w, x.job, i)
 	return claim, inline && claim.Attempt == task.Attempt
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/together"
 	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -382,6 +383,9 @@ func (w *world) scheduler(l *life, lane scheduler.Lane) *scheduler.Scheduler {
 		Lane: lane, Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
 		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
 	}
+	if l.engine == nil {
+		config.Queue = together.New(l)
+	}
 	if w.repairs {
 		config.Held = holds.NewReader(l, l.now)
 	}
@@ -464,7 +468,7 @@ func (w *world) schedule() {
 		for range times {
 			w.process("supervisor", func(l *life) {
 				s := supervisor.New(supervisor.Config{
-					Index: l, Queue: l, Events: eventsQueue, Leases: l, Holder: l.name, Depth: depthLimit, Unpolled: time.Second,
+					Index: l, Queue: together.New(l), Events: eventsQueue, Leases: l, Holder: l.name, Depth: depthLimit, Unpolled: time.Second,
 					AtOnce: 2, AskAgain: 5 * time.Second, Now: l.now, Logger: quiet,
 				})
 				ctx, cancel := context.WithTimeout(context.Background(), sweepFor)

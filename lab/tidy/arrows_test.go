@@ -87,7 +87,8 @@ var arrows = []arrow{
 	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
 	{"internal/queue/localqueue", []string{".", "internal/crew", "internal/queue", "internal/pause"}, []string{lambdaEvents}},
-	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause", "internal/spend"}, []string{lambdaEvents, awsSDK, smithy}},
+	{"internal/queue/together", []string{"internal/queue", "internal/limits"}, nil},
+	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/queue/together", "internal/pause", "internal/spend"}, []string{lambdaEvents, awsSDK, smithy}},
 	{"internal/notify", []string{".", "internal/job", "internal/plain"}, nil},
 	// Every change, outwards: it knows no job, and whoever is told nothing of it.
 	{"internal/changes", []string{".", "internal/pause"}, nil},

@@ -199,17 +199,12 @@ func writeProject(ctx context.Context, stdout io.Writer, imported *asl.Imported,
 	for _, f := range files {
 		begin.Own = append(begin.Own, scaffold.File(f))
 	}
-	folder, err := begin.Write(ctx, func(path string) { fmt.Fprintln(stdout, "wrote", path) })
+	folder, err := begin.WriteTo(ctx, stdout, "make test\nand write what is a stub in agents.go\n\n")
 	switch {
 	case err != nil && folder == "":
 		return exit(codeUsage, err)
 	case err != nil:
 		return exit(codeFailed, err)
 	}
-	fmt.Fprintf(stdout, "\nnow type:\n  cd %s\n", folder)
-	if file := scaffold.Workspace(ctx, folder); file != "" {
-		fmt.Fprintf(stdout, "  export GOWORK=off   # %s does not list the new module\n", file)
-	}
-	fmt.Fprint(stdout, "  make test\nand write what is a stub in agents.go\n\n")
 	return nil
 }

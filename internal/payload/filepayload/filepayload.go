@@ -54,9 +54,6 @@ const (
 	collectJobs = 256
 )
 
-// errReadOnly: a folder that Read opened was told to write.
-var errReadOnly = errors.New("the payload folder was opened for reading")
-
 // names writes ids as names of folders, of at most 205 characters.
 var names = base32.HexEncoding.WithPadding(base32.NoPadding)
 
@@ -70,9 +67,8 @@ func jobOf(folder string) (job string, is bool) {
 
 // Store keeps payloads in a folder.
 type Store struct {
-	dir      string
-	key      []byte
-	readOnly bool
+	dir string
+	key []byte
 	// mu is held while a file gets its name, is kept, and is dropped.
 	mu sync.Mutex
 	// walk is how far Collect has come; nil: it begins.
@@ -82,7 +78,7 @@ type Store struct {
 }
 
 // Open opens a folder. A missing one is made, for its owner alone, at the first write: without large payloads there is
-// none. Only one process may have it open so.
+// none. Only one process may have it open.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir, now: time.Now}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -98,10 +94,7 @@ func Open(dir string) (*Store, error) {
 func (s *Store) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.readOnly:
-		return errReadOnly
-	case s.key != nil:
+	if s.key != nil {
 		return nil
 	}
 	return s.make()
@@ -127,15 +120,6 @@ func (s *Store) make() error {
 		return fmt.Errorf("payload folder: %w", err)
 	}
 	return nil
-}
-
-// Read opens a folder for reading, also one that an engine holds. fs.ErrNotExist: there is none.
-func Read(dir string) (*Store, error) {
-	s := &Store{dir: dir, readOnly: true, now: time.Now}
-	if err := s.readKey(); err != nil {
-		return nil, fmt.Errorf("payload folder: %w", err)
-	}
-	return s, nil
 }
 
 func (s *Store) readKey() error {

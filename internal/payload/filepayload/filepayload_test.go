@@ -159,24 +159,6 @@ func TestAFolderWhoseKeyIsGoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestAReaderBesideAnEngineReadsAndWritesNothing(t *testing.T) {
-	dir := t.TempDir()
-	p := write(t, open(t, dir), "job", "x")
-	r, err := Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := read(t, r, "job", p); text != "x" || err != nil {
-		t.Errorf("got %q, %v, want x", text, err)
-	}
-	if _, err := r.Write(t.Context(), payload.Place{Job: "job"}, strings.NewReader("y")); !errors.Is(err, errReadOnly) {
-		t.Errorf("got %v, want %v", err, errReadOnly)
-	}
-	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, os.ErrNotExist)
-	}
-}
-
 // A job expires while another of its id, with the same content, has begun: written before the old one's files are dropped, or
 // kept, the new one's stay.
 func TestDropLeavesWhatIsYounger(t *testing.T) {

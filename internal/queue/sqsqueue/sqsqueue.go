@@ -22,6 +22,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/together"
 )
 
 // Config is what Queues needs. Client must be set.
@@ -60,6 +61,10 @@ type location struct {
 func New(c Config) *Queues {
 	return &Queues{client: c.Client, urls: c.URLs, prefix: c.Prefix, found: make(map[string]location)}
 }
+
+// Together returns a Sender that sends to these queues, and puts messages into one request that several goroutines send
+// at the same time.
+func (q *Queues) Together() queue.Sender { return together.New(q) }
 
 // Depth is SQS's ApproximateNumberOfMessages and ApproximateNumberOfMessagesNotVisible, which may be late
 // by a minute.

@@ -199,10 +199,11 @@ func TestLargeOutputsCostTheirOwnItemsOnly(t *testing.T) {
 	}
 }
 
-// Saves rewrite the whole item, so a job of many steps pays by its size; claims do not. Its limits are 20 steps 2.5 units
-// a step, 200 steps 4, on the average; design.md asks for 5 and 12.
+// Saves rewrite the whole item, which stays within a unit, and claims none of it. The limit is 2.5 units a step, on the
+// average; design.md asks for 5 with 20 steps and 12 with 200.
 func TestJobsOfManyStepsKeepToTheirUnits(t *testing.T) {
-	for steps, limit := range map[int]float64{20: 2.5, limits.MaxSteps: 4} {
+	const limit = 2.5
+	for _, steps := range []int{20, limits.MaxSteps} {
 		t.Run(fmt.Sprint(steps, " steps"), func(t *testing.T) {
 			tab := newTable(t)
 			tab.spent.take()
@@ -220,6 +221,35 @@ func TestJobsOfManyStepsKeepToTheirUnits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A job with a chain of details needs a release that knows of chains, and is parked by this one and saved again. It
+// keeps its level when it has no chain any more.
+func TestAJobWithAChainIsKeptThroughParkAndANewRound(t *testing.T) {
+	tab := newTable(t)
+	r := tab.reference(t, limits.MaxSteps, 32)
+	const id = "order-000001"
+	leveled := func(what string, j job.Job) {
+		t.Helper()
+		it, err := r.store.get(t.Context(), "Look", hotKey(id))
+		must(t, "read", err)
+		if got := asInt(it[attrNeeds]); got != job.LevelChained || j.Needs != job.LevelChained {
+			t.Errorf("%s: got level %d beside the data and %d in it, want %d", what, got, j.Needs, job.LevelChained)
+		}
+	}
+	j := r.run(id)
+	leveled("at its end", j)
+	must(t, "park", r.store.Park(t.Context(), id, j.CompleteBy, "why", r.now.Add(time.Hour)))
+	parked := loaded(t, tab.open(t), id)
+	same(t, "steps of the parked job", parked.Steps, j.Steps)
+	leveled("parked", parked)
+	for i := range parked.Steps {
+		parked.Steps[i].Forward = job.Activity{}
+	}
+	must(t, "save", r.store.Save(t.Context(), store.Change{Job: parked, Seen: parked.CompleteBy}))
+	again := loaded(t, r.store, id)
+	same(t, "steps of another round", again.Steps, parked.Steps)
+	leveled("in another round", again)
 }
 
 // A hundred branches cost at most a third of what they cost while claims were in the job's item, where a claim and a save

@@ -60,7 +60,7 @@ func (s *Store) packBirth(ctx context.Context, j job.Job, beside int) packed {
 		return pack(j, nil, beside)
 	}
 	p, counted := packCounted(j, nil, beside, func(p packed) int64 {
-		return s.partWrites(j.ID, p) + birthWrites(j, beside+len(p.data))
+		return s.partWrites(j.ID, p) + birthWrites(j, p.bytes)
 	})
 	account.Store(counted.Spent)
 	return p
@@ -219,8 +219,8 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 	}
 	stored, _ := s.spills.get(j.ID)
 	p := s.packSave(ctx, change, stored)
-	if bytes := s.besideData(j) + len(p.data); bytes > maxHot {
-		return fmt.Errorf("%w: %d bytes, the limit is %d", store.ErrTooLarge, bytes, maxHot)
+	if p.bytes > maxHot {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", store.ErrTooLarge, p.bytes, maxHot)
 	}
 	if err := s.putParts(ctx, j.ID, p); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 	if err := s.keepParts(ctx, j, s.expiry(j)); err != nil {
 		return err
 	}
-	old, err := s.updateGiving(ctx, "Save", hotKey(j.ID), s.saving(change, p.data), types.ReturnValueNone)
+	old, err := s.updateGiving(ctx, "Save", hotKey(j.ID), s.saving(change, p), types.ReturnValueNone)
 	switch {
 	case errors.Is(err, errCondition) && savedBefore(old, j, p.data):
 		return nil
@@ -245,7 +245,7 @@ func (s *Store) packSave(ctx context.Context, change store.Change, stored []deta
 		return pack(j, stored, beside)
 	}
 	p, counted := packCounted(j, stored, beside, func(p packed) int64 {
-		return s.partWrites(j.ID, p) + s.saveWrites(change, beside+len(p.data))
+		return s.partWrites(j.ID, p) + s.saveWrites(change, p.bytes)
 	})
 	account.Store(counted.Spent)
 	return p
@@ -269,19 +269,14 @@ func savedBefore(old item, j job.Job, data []byte) bool {
 }
 
 // saving is the update that a save makes. Its condition is Rev alone: every writer of the item raises it.
-func (s *Store) saving(change store.Change, data []byte) *update {
+func (s *Store) saving(change store.Change, p packed) *update {
 	u, j := newUpdate(), change.Job
-	u.set(u.attr(attrData), "data", blob(data))
+	u.setPacked(p)
 	u.set(u.attr(attrRev), "next", number(j.Rev+1))
 	u.set(u.attr(attrProcessState), "state", text(string(j.ProcessState)))
 	u.set(u.attr(attrLockedBy), "lockedBy", text(j.LockedBy))
 	u.set(u.attr(attrFailureCount), "failures", number(int64(j.FailureCount)))
 	u.set(u.attr(attrWorkflow), "workflow", text(j.Workflow))
-	if j.Needs > 0 {
-		u.set(u.attr(attrNeeds), "needs", number(int64(j.Needs)))
-	} else {
-		u.remove(u.attr(attrNeeds))
-	}
 	if waits := attention(j); waits != "" {
 		u.set(u.attr(attrAttention), "attention", text(waits))
 	} else {
@@ -302,6 +297,16 @@ func (s *Store) saving(change store.Change, data []byte) *update {
 	}
 	u.when(u.attr(attrRev) + " = " + u.value("rev", number(j.Rev)))
 	return u
+}
+
+// setPacked sets what a packed job has in its item.
+func (u *update) setPacked(p packed) {
+	u.set(u.attr(attrData), "data", blob(p.data))
+	if p.needs > 0 {
+		u.set(u.attr(attrNeeds), "needs", number(int64(p.needs)))
+	} else {
+		u.remove(u.attr(attrNeeds))
+	}
 }
 
 // move moves the key of a job in the index to its CompleteBy; a zero CompleteBy takes it out.

@@ -170,6 +170,7 @@ func (x *play) out() (replies []job.Reply) {
 func (x *play) save(j job.Job) {
 	p := pack(j, x.stored, x.beside)
 	got, stored := unpackAll(x, p, x.bodies)
+	j.Needs = p.needs
 	same(x, "job", got, inData(j))
 	if x.stored = stored; rapid.IntRange(0, 3).Draw(x.T, "forget") == 0 {
 		x.stored = nil

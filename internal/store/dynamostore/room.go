@@ -35,11 +35,11 @@ func (s *Store) makeRoom(ctx context.Context, id string) error {
 		return err
 	default:
 		stored, _ := s.spills.get(id)
-		p := packed{names: shapeOf(j.Steps), details: alive(j, stored)}.spill(j, begun)
+		p := packedWith(j, details(j, alive(j, stored), begun), 0)
 		if err := s.putParts(ctx, id, p); err != nil {
 			return err
 		}
-		u.set(u.attr(attrData), "data", blob(p.data))
+		u.setPacked(p)
 	}
 	u.raise(u.attr(attrRev))
 	u.when(u.attr(attrRev) + " = " + u.value("rev", number(asInt(it[attrRev]))))

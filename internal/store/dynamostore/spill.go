@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -18,6 +19,10 @@ const (
 	// maxItem is how large DynamoDB lets an item be, and maxHot how large a save may make that of a job: Park adds to it.
 	maxItem = 400 << 10
 	maxHot  = maxItem - 4<<10
+	// maxDetails is how many details a job names itself, as every release reads it. Then the next detail names these in
+	// its place, and so does each one that finds maxChained from then on.
+	maxDetails = 16
+	maxChained = 4
 	// maxDetailBytes bounds the size of one detail, well below the 400 KB of an item.
 	maxDetailBytes = 128 << 10
 	// inlineNames is how many bytes of names a job keeps for itself. Longer names are kept once for all jobs that have the
@@ -39,14 +44,20 @@ type packed struct {
 	details []detail
 	// names are the names of the steps, if data refers to them by their hash.
 	names *shape
+	// needs is the level of the job, raised to that of its form.
+	needs int
+	// bytes is the weight of the item.
+	bytes int
 }
 
 // detail is an item that holds the details of some activities. It is never changed.
 type detail struct {
 	key  string
 	body []byte // nil: it is stored already
-	// holds is what the activities were when they were written: one that has changed since is not
-	// described by it any more.
+	// chained: it names other details before it.
+	chained bool
+	// holds is what the activities were when they were written, here or in a detail before it: one that has changed
+	// since is not described by it any more.
 	holds map[jobformat.Place]job.Activity
 }
 
@@ -98,7 +109,7 @@ func begun(a job.Activity) bool { return !equal(a, job.Activity{}) }
 
 // packData packs a job. Activities that a detail holds are left out of data.
 func packData(j job.Job, names *shape, details []detail) []byte {
-	apart := jobformat.Apart{Held: held(details)}
+	apart := jobformat.Apart{Held: held(details), Chained: isChained(details)}
 	if names != nil {
 		apart.Names = hashOf(names.key)
 	}
@@ -123,26 +134,31 @@ func held(details []detail) map[jobformat.Place]bool {
 // already. No details spill as long as the item stays within one write unit, or the details of steps that are over
 // would not make it cost another one.
 func pack(j job.Job, stored []detail, beside int) packed {
-	p := packed{names: shapeOf(j.Steps), details: alive(j, stored)}
-	p.data = packData(j, p.names, p.details)
-	whole := beside + len(p.data)
-	if whole <= unit {
+	p := packedWith(j, alive(j, stored), beside)
+	if p.bytes <= unit {
 		return p
 	}
-	bare := p.spill(j, over)
-	if beside+len(bare.data) > maxHot {
-		bare = bare.spill(j, begun)
+	bare := packedWith(j, details(j, p.details, over), beside)
+	if bare.bytes > maxHot {
+		bare = packedWith(j, details(j, bare.details, begun), beside)
 	}
-	if units(whole) == units(beside+len(bare.data)) {
+	if units(p.bytes) == units(bare.bytes) {
 		return p
 	}
 	return bare
 }
 
-// spill is the packed job with the details of more activities elsewhere.
-func (p packed) spill(j job.Job, which func(job.Activity) bool) packed {
-	p.details = append(slices.Clone(p.details), details(j, p.details, which)...)
-	p.data = packData(j, p.names, p.details)
+// packedWith packs a job with the details that it is to name. beside has the level of the job, if it needs one.
+func packedWith(j job.Job, details []detail, beside int) packed {
+	if isChained(details) {
+		if j.Needs == 0 {
+			beside += weight(item{attrNeeds: number(job.LevelChained)})
+		}
+		j.Needs = max(j.Needs, job.LevelChained)
+	}
+	p := packed{names: shapeOf(j.Steps), details: details, needs: j.Needs}
+	p.data = packData(j, p.names, details)
+	p.bytes = beside + len(p.data)
 	return p
 }
 
@@ -159,7 +175,7 @@ func alive(j job.Job, stored []detail) []detail {
 			}
 		}
 		if len(holds) > 0 {
-			all = append(all, detail{key: d.key, holds: holds})
+			all = append(all, detail{key: d.key, chained: d.chained, holds: holds})
 		}
 	}
 	return all
@@ -167,59 +183,90 @@ func alive(j job.Job, stored []detail) []detail {
 
 func equal(a, b job.Activity) bool { return reflect.DeepEqual(a, b) }
 
-// details puts activities such as these, as far as they are in none of the stored details, into new ones.
+// details puts activities such as these, as far as they are in none of the stored details, into new ones. It returns
+// all that the job is to name: the stored ones and the new ones, or the new ones alone, where the first of them names
+// the stored ones.
 func details(j job.Job, stored []detail, which func(job.Activity) bool) []detail {
 	known := held(stored)
-	var all []detail
-	next := newDetail(j)
+	all, next := slices.Clone(stored), newDetail(j, nil)
+	if crowded(stored) {
+		all, next = nil, newDetail(j, stored)
+	}
+	added := false
 	for i, s := range j.Steps {
 		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
 			a := p.At(j.Steps)
 			if known[p] || !which(*a) {
 				continue
 			}
+			added = true
 			next.body.Add(s.Name, p, a)
 			next.holds[p] = *a
 			if next.body.Len() >= maxDetailBytes {
-				all, next = append(all, next.detail()), newDetail(j)
+				all, next = append(all, next.detail()), newDetail(j, nil)
 			}
 		}
 	}
-	if len(next.holds) > 0 {
+	switch {
+	case !added:
+		return stored
+	case next.body.Len() > 0:
 		all = append(all, next.detail())
 	}
 	return all
 }
 
-// growing is a detail to which activities are added.
-type growing struct {
-	body  *jobformat.Details
-	holds map[jobformat.Place]job.Activity
+// crowded reports whether the next detail is to name those of a job in its place.
+func crowded(stored []detail) bool {
+	if isChained(stored) {
+		return len(stored) >= maxChained
+	}
+	return len(stored) >= maxDetails
 }
 
-func newDetail(j job.Job) growing {
-	return growing{body: jobformat.NewDetails(j), holds: map[jobformat.Place]job.Activity{}}
+func isChained(details []detail) bool {
+	return slices.ContainsFunc(details, func(d detail) bool { return d.chained })
+}
+
+// growing is a detail to which activities are added.
+type growing struct {
+	body    *jobformat.Details
+	chained bool
+	holds   map[jobformat.Place]job.Activity
+}
+
+// newDetail begins a detail that names those before it, and so holds what they hold.
+func newDetail(j job.Job, before []detail) growing {
+	g := growing{chained: len(before) > 0, holds: map[jobformat.Place]job.Activity{}}
+	var hashes [][]byte
+	for _, d := range before {
+		hashes = append(hashes, hashOf(d.key))
+		maps.Copy(g.holds, d.holds)
+	}
+	g.body = jobformat.NewDetails(j, hashes)
+	return g
 }
 
 func (g growing) detail() detail {
 	body := g.body.Encode()
-	return detail{key: keyOf(detailPrefix, body), body: body, holds: g.holds}
+	return detail{key: keyOf(detailPrefix, body), body: body, chained: g.chained, holds: g.holds}
 }
 
-// fill gives a job the details that its data leaves out, from the bodies of their items, and says which item holds
-// what. An activity is described by the last that holds it: the others are older.
+// fill gives a job the details that its data leaves out, from the bodies of their items, and says which of those that
+// the job names holds what. An activity is described by the last that holds it: the others are older.
 func fill(stored *jobformat.Stored, bodies map[string][]byte) ([]detail, error) {
+	c := chains{bodies: bodies, read: map[string]*linked{}}
 	last := map[jobformat.Place]int{}
 	all := make([]detail, len(stored.DetailsAt))
-	parts := make([]map[jobformat.Place]job.Activity, len(all))
+	parts := make([]*linked, len(all))
 	for i, hash := range stored.DetailsAt {
-		all[i] = detail{key: detailPrefix + hashText(hash), holds: map[jobformat.Place]job.Activity{}}
-		part, err := jobformat.DecodeDetails(bodies[all[i].key])
+		part, err := c.at(hash)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", all[i].key, err)
+			return nil, err
 		}
+		all[i] = detail{key: detailPrefix + hashText(hash), chained: part.chained, holds: map[jobformat.Place]job.Activity{}}
 		parts[i] = part
-		for p := range part {
+		for p := range part.holds {
 			last[p] = i
 		}
 	}
@@ -229,8 +276,47 @@ func fill(stored *jobformat.Stored, bodies map[string][]byte) ([]detail, error) 
 			return nil, fmt.Errorf("%w: no details of step %d", store.ErrDamaged, p.Step)
 		}
 		a := p.At(stored.Job.Steps)
-		jobformat.Complete(a, parts[i][p])
+		jobformat.Complete(a, parts[i].holds[p])
 		all[i].holds[p] = *a
 	}
+	return all, nil
+}
+
+// chains reads details together with those before them.
+type chains struct {
+	bodies map[string][]byte
+	read   map[string]*linked // nil: it is being read
+}
+
+// linked is what a detail and those before it hold.
+type linked struct {
+	chained bool
+	holds   map[jobformat.Place]job.Activity
+}
+
+// at reads the chain that ends with a detail. Each detail is read once, so no bytes make it long.
+func (c *chains) at(hash []byte) (*linked, error) {
+	key := detailPrefix + hashText(hash)
+	if found, begun := c.read[key]; begun {
+		if found == nil {
+			return nil, fmt.Errorf("%s: %w: it comes before itself", key, store.ErrDamaged)
+		}
+		return found, nil
+	}
+	c.read[key] = nil
+	own, before, err := jobformat.DecodeDetails(c.bodies[key])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	all := &linked{chained: len(before) > 0, holds: map[jobformat.Place]job.Activity{}}
+	for _, hash := range before {
+		earlier, err := c.at(hash)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all.holds, earlier.holds)
+	}
+	maps.Copy(all.holds, own)
+	c.read[key] = all
 	return all, nil
 }

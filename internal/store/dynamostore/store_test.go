@@ -238,7 +238,7 @@ func TestTheDocumentShowsTheWritesThatAreMade(t *testing.T) {
 		"heartbeat":       extending(store.ClaimItem{}),
 		"close, replied":  replying(store.Closing{}),
 		"park":            s.parking("a", at, at.Add(time.Hour), "why", nil),
-		"save, key moves": s.saving(change, nil),
+		"save, key moves": s.saving(change, packed{}),
 	} {
 		want := "UpdateExpression: " + plain(u, u.expression()) + " ConditionExpression: " + plain(u, u.condition())
 		if !strings.Contains(shown, want) {

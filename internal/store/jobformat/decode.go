@@ -172,7 +172,11 @@ func (r *unpacker) unpackStep() error {
 	r.Job.Steps = append(r.Job.Steps, job.StepState{})
 	s := &r.Job.Steps[i]
 	forward := r.summaries.next()
-	if err := r.unpackActivity(Place{Step: i}, forward, sumAll); err != nil || r.newer != nil {
+	may := uint64(sumAll)
+	if i == 0 {
+		may |= sumChained
+	}
+	if err := r.unpackActivity(Place{Step: i}, forward, may); err != nil || r.newer != nil {
 		return err
 	}
 	if forward&sumAttempt != 0 {

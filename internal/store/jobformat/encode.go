@@ -21,12 +21,13 @@ const (
 	sumOwnRef   = 1 << 10
 	sumAttempt  = 1 << 11
 	sumAll      = 1<<12 - 1
+	sumChained  = 1 << 12
 )
 
 // Encode writes a job without the fields that stand beside its data, and without the parts that are kept apart. A state
 // that no release gave is a mistake of ours.
 func Encode(j job.Job, apart Apart) []byte {
-	r := record{codec: writer(j), rests: rests{codec: writer(j)}, namesAt: apart.Names, detailsAt: apart.Details}
+	r := record{codec: writer(j), rests: rests{codec: writer(j)}, namesAt: apart.Names, detailsAt: apart.Details, chained: apart.Chained}
 	r.out = make([]byte, 0, 512)
 	latest := r.pack(j.Steps, apart.Held, later(r.epoch, j.FinishedAt))
 	r.brief.in, r.isBrief = brief(j.Changes, latest)
@@ -61,6 +62,9 @@ func (r *record) step(s *job.StepState, heldForward, heldUndo bool) {
 	undo := r.summary(s.Name, &s.Undo, heldUndo)
 	if undo != 0 {
 		forward |= sumUndo
+	}
+	if r.chained && len(r.summaries.in) == 0 {
+		forward |= sumChained
 	}
 	r.summaries.add(forward)
 	if undo != 0 {

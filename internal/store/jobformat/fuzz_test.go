@@ -22,7 +22,7 @@ func decodeAll(data []byte) {
 	jobformat.CreatedAt(data)
 	jobformat.Needs(data)
 	_, _ = jobformat.DecodeNames(data)
-	_, _ = jobformat.DecodeDetails(data)
+	_, _, _ = jobformat.DecodeDetails(data)
 	_, _ = jobformat.DecodeWhole(data)
 }
 

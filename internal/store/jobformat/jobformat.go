@@ -48,9 +48,11 @@ func (p Place) number() int {
 type Apart struct {
 	// Names is the hash under which the names of the steps are kept.
 	Names []byte
-	// Details are the hashes under which the details of the activities in Held are kept.
+	// Details are the hashes under which the details of the activities in Held are kept. Chained: some of these details
+	// name others before them.
 	Details [][]byte
 	Held    map[Place]bool
+	Chained bool
 }
 
 // Newer says why this release must leave a job alone: store.ErrNewer, or nil if it may decide about it.

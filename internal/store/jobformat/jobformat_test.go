@@ -115,7 +115,7 @@ func must(t testing.TB, what string, err error) {
 // apart takes names and details of a job's activities out of its data, and puts them in again.
 func apart(t testing.TB, j job.Job) job.Job {
 	t.Helper()
-	details, held := jobformat.NewDetails(j), map[jobformat.Place]bool{}
+	details, held := jobformat.NewDetails(j, nil), map[jobformat.Place]bool{}
 	for i, s := range j.Steps {
 		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
 			details.Add(s.Name, p, p.At(j.Steps))
@@ -132,7 +132,7 @@ func apart(t testing.TB, j job.Job) job.Job {
 	names, err := jobformat.DecodeNames(jobformat.EncodeNames(j.Steps))
 	must(t, "names", err)
 	must(t, "name", s.Name(names))
-	parts, err := jobformat.DecodeDetails(details.Encode())
+	parts, _, err := jobformat.DecodeDetails(details.Encode())
 	must(t, "details", err)
 	for _, p := range s.Detailed {
 		jobformat.Complete(p.At(s.Job.Steps), parts[p])
@@ -220,7 +220,9 @@ func TestALayoutOfALaterReleaseIsLeft(t *testing.T) {
 	summary := func(varint ...byte) []byte { return append([]byte{8, 1, 12<<3 | 2, byte(len(varint))}, varint...) }
 	many := protowire.AppendBytes([]byte{8, 1, 40, 3, 12<<3 | 2}, make([]byte, limits.MaxSteps+1))
 	for name, data := range map[string][]byte{
-		"a format": {8, 2, 0xff}, "a bit of a summary": summary(0x80, 0x20), "an undo of an undo": summary(0x40, 0x40), "a step too many": many,
+		"a format": {8, 2, 0xff}, "a bit of a summary": summary(0x80, 0x40),
+		"chains, said by the second step": summary(0, 0x80, 0x20), "chains, said by an undo": summary(0x40, 0x80, 0x20),
+		"an undo of an undo": summary(0x40, 0x40), "a step too many": many,
 	} {
 		if _, err := jobformat.Decode(data); !errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: got %v, want %v", name, err, store.ErrNewer)
@@ -228,6 +230,35 @@ func TestALayoutOfALaterReleaseIsLeft(t *testing.T) {
 	}
 	if s, _ := jobformat.Decode(many); s.Job.Desired != makegood.JobProcessed {
 		t.Errorf("got a job that is to be %q, want what could be read", s.Job.Desired)
+	}
+}
+
+// A release of before, which knows twelve bits of a summary, leaves a job with chains, and the data says so in one byte.
+// A detail names those before it.
+func TestChainsAreSaidInABitThatReleasesOfBeforeDoNotKnow(t *testing.T) {
+	j := corpusJobs()["done"]
+	apart := jobformat.Apart{Details: [][]byte{[]byte("last")}, Held: map[jobformat.Place]bool{{Step: 0}: true, {Step: 1}: true}}
+	without := jobformat.Encode(j, apart)
+	apart.Chained = true
+	with := jobformat.Encode(j, apart)
+	same(t, "bytes more", len(with)-len(without), 1)
+	said := speaks(t, "Job", with)
+	summaries := said.Get(said.Descriptor().Fields().ByName("summaries")).List()
+	if first, second := summaries.Get(0).Uint(), summaries.Get(1).Uint(); first>>12 != 1 || second>>12 != 0 {
+		t.Errorf("got the summaries %#x and %#x, want bit 12 in the first alone", first, second)
+	}
+	got, err := jobformat.Decode(with)
+	must(t, "decode", err)
+	want, err := jobformat.Decode(without)
+	must(t, "decode without", err)
+	same(t, "decoded", got, want)
+	before := [][]byte{[]byte("first"), []byte("second")}
+	details := jobformat.NewDetails(j, before)
+	details.Add(j.Steps[0].Name, jobformat.Place{}, &j.Steps[0].Forward)
+	held, named, err := jobformat.DecodeDetails(details.Encode())
+	must(t, "details", err)
+	if !reflect.DeepEqual(named, before) || len(held) != 1 {
+		t.Errorf("got %d activities behind %q, want 1 behind %q", len(held), named, before)
 	}
 }
 

@@ -48,11 +48,12 @@ type Details struct {
 	created time.Time
 	places  column
 	rests   rests
+	before  [][]byte
 }
 
-// NewDetails begins the details of a job.
-func NewDetails(j job.Job) *Details {
-	return &Details{codec: writer(j), created: j.CreatedAt, rests: rests{codec: writer(j)}}
+// NewDetails begins the details of a job. before are the hashes of other details, which the job does not name any more.
+func NewDetails(j job.Job, before [][]byte) *Details {
+	return &Details{codec: writer(j), created: j.CreatedAt, rests: rests{codec: writer(j)}, before: before}
 }
 
 // Add adds the details of an activity.
@@ -80,35 +81,36 @@ func (d *Details) fields(data []byte) {
 		d.front(&created)
 		d.packed(3, &d.places)
 		d.rests.field(&d.codec, inDetails)
+		d.hashes(5, &d.before)
 	}
 }
 
-// DecodeDetails returns the details of activities by their place. Their other fields are in the job's data; see
-// Complete. store.ErrDamaged, store.ErrNewer.
-func DecodeDetails(data []byte) (map[Place]job.Activity, error) {
+// DecodeDetails returns the details of activities by their place, and the hashes of the details before them. Other
+// fields of the activities are in the job's data; see Complete. store.ErrDamaged, store.ErrNewer.
+func DecodeDetails(data []byte) (held map[Place]job.Activity, before [][]byte, err error) {
 	created, err := readFront(data)
 	if err != nil {
-		return nil, fmt.Errorf("decode details: %w", err)
+		return nil, nil, fmt.Errorf("decode details: %w", err)
 	}
 	d := Details{codec: codec{epoch: epochOf(created)}, created: created}
 	d.fields(data)
-	all := map[Place]job.Activity{}
+	held = map[Place]job.Activity{}
 	for _, rest := range d.rests.read {
 		n := d.places.next()
 		if n >= 2*limits.MaxSteps {
-			return nil, damaged("decode details: of step %d", n>>1)
+			return nil, nil, damaged("decode details: of step %d", n>>1)
 		}
 		var a job.Activity
 		d.readActivity(&a, rest)
-		all[Place{Step: int(n >> 1), Undo: n&1 == 1}] = a
+		held[Place{Step: int(n >> 1), Undo: n&1 == 1}] = a
 	}
 	if len(d.places.in) > 0 {
 		d.fail("%d bytes of places too many", len(d.places.in))
 	}
 	if err := cmp.Or(d.err, d.places.err); err != nil {
-		return nil, fmt.Errorf("decode details: %w", err)
+		return nil, nil, fmt.Errorf("decode details: %w", err)
 	}
-	return all, nil
+	return held, d.before, nil
 }
 
 // Complete gives an activity its details. Its job has its names already.

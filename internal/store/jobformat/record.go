@@ -17,6 +17,7 @@ type record struct {
 
 	namesAt            []byte
 	detailsAt          [][]byte
+	chained            bool
 	summaries, numbers column
 	// brief are changes as numbers; isBrief: there is no more to say of them.
 	brief   column

@@ -80,7 +80,7 @@ func TestTheSchemaSaysWhatIsStored(t *testing.T) {
 	for name, j := range corpusJobs() {
 		t.Run(name, func(t *testing.T) {
 			speaks(t, "Job", jobformat.Encode(j, jobformat.Apart{}))
-			details := jobformat.NewDetails(j)
+			details := jobformat.NewDetails(j, nil)
 			for i, s := range j.Steps {
 				p := jobformat.Place{Step: i, Undo: true}
 				details.Add(s.Name, p, p.At(j.Steps))
@@ -100,7 +100,7 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 	for _, variant := range []job.Job{j, nothingKept(full()), full(), corpusJobs()["done"], corpusJobs()["changes-brief"], withHash(nothingKept(full()), "0a0b"), withHash(nothingKept(full()), "Z")} {
 		data := jobformat.Encode(variant, jobformat.Apart{})
 		elsewhere := jobformat.Encode(variant, jobformat.Apart{Names: []byte("n"), Details: [][]byte{[]byte("d")}})
-		details := jobformat.NewDetails(variant)
+		details := jobformat.NewDetails(variant, [][]byte{[]byte("b")})
 		details.Add("a", jobformat.Place{Undo: true}, &job.Activity{})
 		for _, m := range []*dynamicpb.Message{
 			speaks(t, "Job", data), speaks(t, "Job", elsewhere), speaks(t, "Details", details.Encode()),

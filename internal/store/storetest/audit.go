@@ -22,9 +22,7 @@ func auditRules() []rule {
 	}
 	for i, r := range audits {
 		audits[i].test = func(w *world) {
-			if _, ok := w.store.(store.Auditor); !ok {
-				w.Skip("this store has no audit")
-			}
+			also[store.Auditor](w)
 			r.test(w)
 		}
 	}
@@ -73,10 +71,7 @@ func (w *world) auditPages(limit int, see func(store.Audited)) {
 
 // auditSchedules: an audit comes by each schedule that is in the index, with its key, and by none that is not.
 func auditSchedules(w *world) {
-	s, ok := w.store.(store.Schedules)
-	if !ok {
-		w.Skip("this store keeps no schedules")
-	}
+	s := also[store.Schedules](w)
 	w.create(w.job("beside"))
 	want := map[string]time.Time{}
 	for n := range 5 {
@@ -193,10 +188,7 @@ func auditFindsDamaged(w *world) {
 }
 
 func placeKept(w *world) {
-	places, ok := w.store.(store.Places)
-	if !ok {
-		w.Skip("this store keeps no places")
-	}
+	places := also[store.Places](w)
 	name := w.id("walk")
 	is := func(want string) {
 		w.Helper()

@@ -30,10 +30,7 @@ func holdRules() []rule {
 	var all []rule
 	for _, r := range rules {
 		all = append(all, rule{r.name, func(w *world) {
-			s, ok := w.store.(store.Holds)
-			if !ok {
-				w.Skip("this store has no holds")
-			}
+			s := also[store.Holds](w)
 			w.Cleanup(func() { w.changeHolds(s, func(others job.Holds) job.Holds { return others }) })
 			r.test(w, s)
 		}})
@@ -253,10 +250,7 @@ func heldGone(w *world, s store.Holds) {
 }
 
 func heldListed(w *world, _ store.Holds) {
-	l, ok := w.store.(store.Lister)
-	if !ok {
-		w.Skip("this store has no lists")
-	}
+	l := also[store.Lister](w)
 	want := map[string]bool{}
 	for i := range 3 {
 		want[w.create(w.held(fmt.Sprint("a", i), time.Duration(i)*time.Second, w.hold("a"))).ID] = true

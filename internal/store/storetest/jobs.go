@@ -22,6 +22,7 @@ func jobRules() []rule {
 		{"what does not exist is not found", notFound},
 		{"times keep their milliseconds", timesKeepMillis},
 		{"a job of 200 steps with long reasons is loaded as it was", largeJob},
+		{"a job of 200 steps is loaded as it was after each save, when steps are done again and saves are lost, too", longJob},
 		{"a job of 200 steps that are tried again after long errors is kept as it is, and can be parked", triedOftenIsKept},
 		{"the store shares nothing with its callers", nothingShared},
 		{"what was answered is there after reopening", thereAfterReopening},
@@ -125,6 +126,47 @@ func largeJob(w *world) {
 
 	want.Rev = 2
 	w.same("saved", w.mustSave(loaded), want)
+}
+
+// longJob saves a job each time that two of its steps have ended. Some steps are done again later, and some saves meet
+// another one that says of those steps something else; so does a process that has just begun.
+func longJob(w *world) {
+	j := w.job("long")
+	j.Steps = nil
+	for i := range limits.MaxSteps {
+		j.Steps = append(j.Steps, job.StepState{Name: fmt.Sprintf("step_%d", i)})
+	}
+	j = w.create(j)
+	for n := 0; n < limits.MaxSteps; n += 2 {
+		next, lost := j.Clone(), j.Clone()
+		for _, i := range []int{n, n + 1, n / 3} {
+			w.endStep(&next, i, "kept")
+			w.endStep(&lost, i, "lost")
+		}
+		want := next.Clone()
+		want.Rev++
+		w.want("save", w.save(next), nil)
+		if n%10 == 0 {
+			w.want("save of a revision that is over", w.save(lost), store.ErrConflict)
+		}
+		if n%60 == 0 && w.harness.Reopen != nil {
+			w.store = w.harness.Reopen()
+		}
+		j = w.load(j.ID)
+		want.Needs = max(want.Needs, j.Needs) // that of the form in which it is kept
+		w.same(fmt.Sprintf("after step %d", n), j, want)
+	}
+}
+
+// endStep ends a step, once more if it has ended before.
+func (w *world) endStep(j *job.Job, i int, what string) {
+	s := &j.Steps[i]
+	s.Attempt++
+	output := fmt.Sprintf(`{"what":%q,"step":%d,"attempt":%d,"and":"%0100d"}`, what, i, s.Attempt, i)
+	s.Forward = job.Activity{
+		State: job.Done, Attempt: s.Attempt, Tries: s.Attempt, At: w.at(time.Duration(i) * time.Second), Cause: "submit",
+		StartedAt: w.at(time.Duration(i) * time.Second), FinishedAt: w.at(time.Duration(i+1) * time.Second), Output: wire.Inline([]byte(output)),
+	}
 }
 
 // manyTries is a job of 200 steps that have each failed with an error of so many bytes and are tried again.

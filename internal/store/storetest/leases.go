@@ -24,11 +24,7 @@ func leaseRules() []rule {
 	var all []rule
 	for _, r := range rules {
 		all = append(all, rule{r.name, func(w *world) {
-			l, ok := w.store.(store.Leases)
-			if !ok {
-				w.Skip("this store has no leases")
-			}
-			r.test(w, l)
+			r.test(w, also[store.Leases](w))
 		}})
 	}
 	return all

@@ -43,6 +43,31 @@ func otherMutants() map[string]mutant {
 				return j, err
 			}}
 		}},
+		"a load gives the first output of a step that was done again": {"a job of 200 steps is loaded as it was after each save, when steps are done again and saves are lost, too", func(m *model) store.Store {
+			first := map[string]job.Payload{}
+			return hooked{model: m, load: func(id string) (job.Job, error) {
+				j, err := m.Load(ctx, id)
+				for i := range j.Steps {
+					s := &j.Steps[i]
+					if s.Attempt == 1 {
+						first[s.Name] = s.Forward.Output
+					}
+					if s.Attempt > 1 {
+						s.Forward.Output = first[s.Name]
+					}
+				}
+				return j, err
+			}}
+		}},
+		"a save that lost leaves the end of a step": {"a job of 200 steps is loaded as it was after each save, when steps are done again and saves are lost, too", func(m *model) store.Store {
+			return hooked{model: m, save: func(c store.Change) error {
+				err := m.Save(ctx, c)
+				if err != nil && len(c.Job.Steps) > 3 {
+					edit(m, c.Job.ID, func(j *job.Job) { j.Steps[0].Forward.Output = c.Job.Steps[0].Forward.Output })
+				}
+				return err
+			}}
+		}},
 		"a load cuts the errors of what is tried again": {"a job of 200 steps that are tried again after long errors is kept as it is, and can be parked", func(m *model) store.Store {
 			return hooked{model: m, load: func(id string) (job.Job, error) {
 				j, err := m.Load(ctx, id)

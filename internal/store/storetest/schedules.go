@@ -31,10 +31,7 @@ func scheduleRules() []rule {
 	var all []rule
 	for _, r := range rules {
 		all = append(all, rule{r.name, func(w *world) {
-			s, ok := w.store.(store.Schedules)
-			if !ok {
-				w.Skip("this store has no schedules")
-			}
+			s := also[store.Schedules](w)
 			w.Cleanup(func() { w.tidySchedules(s) })
 			r.test(w, s)
 		}})

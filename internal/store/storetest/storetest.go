@@ -92,6 +92,15 @@ func newWorld(t *testing.T, h Harness) *world {
 	return w
 }
 
+// also returns the store as a further port. It skips the test of a store that is not one.
+func also[S any](w *world) S {
+	s, is := w.store.(S)
+	if !is {
+		w.Skipf("this store is no %v", reflect.TypeFor[S]())
+	}
+	return s
+}
+
 func random(below int64) int64 {
 	n, err := rand.Int(rand.Reader, big.NewInt(below))
 	if err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -51,6 +52,22 @@ func TestTheReferenceJobCostsWhatItsBudgetAllows(t *testing.T) {
 	}
 }
 
+// Ten jobs that are submitted by message: one request has the ten submissions, and one their ten first tasks. Submitted
+// by ten callers, whose functions do not know of each other, they are ten requests, and what the door takes.
+func TestSubmissionsByMessageAreARequestForTen(t *testing.T) {
+	f := measured(t, load{name: "by message", steps: 5, batched: true, output: inlineOutput, byMessage: true})
+	const jobs, steps = limits.MaxBatch, 5 * limits.MaxBatch
+	if want := (costmeter.Totals{SQSRequests: 1}); f.submission != want {
+		t.Errorf("submission: got %+v, want %+v", f.submission, want)
+	}
+	// Births are among the steps here, and each reads which definition is current. Beside the requests of the
+	// steps, the submissions are received and deleted, and their tasks are sent.
+	want := costmeter.Totals{WriteUnits: 2*jobs + 2*steps + jobs, ReadUnits: steps + jobs, SQSRequests: 6*steps/10 - 1 + 3, Invocations: 2*steps/10 + 1}
+	if f.steps != want {
+		t.Errorf("steps: got %+v, want %+v", f.steps, want)
+	}
+}
+
 // A job that somebody listens to is told of three times (Pending, Processing, Processed), each of which is noted by a
 // write. None of them moves the key, but the last, which takes the job out of the index.
 func TestAJobThatSomebodyListensToPaysAWriteForEachAnnouncement(t *testing.T) {
@@ -62,13 +79,21 @@ func TestAJobThatSomebodyListensToPaysAWriteForEachAnnouncement(t *testing.T) {
 	}
 }
 
-// Saves rewrite the whole item, claims none of it: 20 steps may take 5 write units a step by the budget, 200 steps 12; while
-// claims were in the job's item, 200 steps took 4.
-func TestLongJobsKeepToTheirWriteUnits(t *testing.T) {
-	for steps, limit := range map[int]float64{20: 3, limits.MaxSteps: 3.9} {
-		f := measured(t, load{name: "long", steps: steps, output: inlineOutput})
-		if got := f.perStep().WriteUnits; got > limit {
-			t.Errorf("%d steps: got %.2f write units a step, the limit is %v", steps, got, limit)
+// Saves rewrite the whole item, which stays within a unit, since the details of steps that are over lie beside it, and
+// a job does not name all of these; claims write none of it. While a job named all of its details, 200 steps took 565
+// write units, and 100 with outputs of 256 bytes 328.
+func TestLongJobsKeepToTheirUnits(t *testing.T) {
+	for l, want := range map[load][2]float64{
+		{steps: 20, output: inlineOutput}:              {44, 30},
+		{steps: 60, output: inlineOutput}:              {130, 111},
+		{steps: 100, output: inlineOutput}:             {219, 213},
+		{steps: limits.MaxSteps, output: inlineOutput}: {447, 594},
+		{steps: 100, output: limits.MaxInlineBytes}:    {258, 522},
+	} {
+		l.name = fmt.Sprintf("long %d %d", l.steps, l.output)
+		f := measured(t, l)
+		if got := [2]float64{f.counted().WriteUnits, f.counted().ReadUnits}; got != want {
+			t.Errorf("%d steps, outputs of %d bytes: got %v write and read units, want %v", l.steps, l.output, got, want)
 		}
 	}
 }

@@ -27,6 +27,8 @@ type load struct {
 	slow bool
 	// inline: the Scheduler's function runs the agent itself, and jobs are submitted by message.
 	inline bool
+	// byMessage: jobs are submitted by message, though their steps go by the queue.
+	byMessage bool
 	// chained: those steps run in a chain.
 	chained bool
 	// timeout, if set, is that of each step.

@@ -64,6 +64,7 @@ type world struct {
 	db        *dynamodb.Client
 	table     string
 	queues    *sqsqueue.Queues
+	sender    queue.Sender // what the Scheduler and the Supervisor send with
 	store     *dynamostore.Store
 	scheduler *scheduler.Scheduler
 	agent     queue.Handler
@@ -99,6 +100,7 @@ func open(ctx context.Context, at endpoints, l load, check bool) (*world, error)
 	if w.queues, err = makeQueues(ctx, sqs.NewFromConfig(messages), prefix); err != nil {
 		return nil, err
 	}
+	w.sender = w.queues.Together()
 	if w.compiled, err = workflowfile.Parse("reference.yaml", l.workflow()); err != nil {
 		return nil, err
 	}
@@ -125,14 +127,14 @@ func makeQueues(ctx context.Context, client *sqs.Client, prefix string) (*sqsque
 func (w *world) wire() {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	w.scheduler = scheduler.New(scheduler.Config{
-		Changes: w.publisher(), Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
+		Changes: w.publisher(), Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.sender,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
 		Replies: []string{listener}, Listener: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
 		Counts: true, Clock: untimed(), Lane: w.lane(log),
 		Instance: instance, Reminders: true, Period: deployed.SweepPeriod, Logger: log, Now: w.clock.now,
 	})
 	w.supervisor = supervisor.New(supervisor.Config{
-		Index: w.store, Queue: w.queues, Events: deployed.EventsQueue, Leases: w.store, Holder: instance, Logger: log, Now: w.clock.now,
+		Index: w.store, Queue: w.sender, Events: deployed.EventsQueue, Leases: w.store, Holder: instance, Logger: log, Now: w.clock.now,
 	})
 	w.agent = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{w.worker()}, Claims: w.store, Queue: w.queues, Tasks: deployed.TasksQueue(agentName),
@@ -181,7 +183,7 @@ func untimed() *spend.Clock { return spend.NewClock(0, time.Now) }
 
 // sendOne sends an announcement, as the Scheduler function does.
 func (w *world) sendOne(ctx context.Context, name, body, group string) error {
-	return errors.Join(w.queues.Send(ctx, name, queue.Message{Body: body, Group: group})...)
+	return errors.Join(w.sender.Send(ctx, name, queue.Message{Body: body, Group: group})...)
 }
 
 // run runs jobs to their end, whose ids begin so, and returns what their submission and what their steps cost.
@@ -194,7 +196,7 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 	}
 	submission = w.meter.Take()
 	w.counted = nil
-	if w.load.inline {
+	if w.load.inline || w.load.byMessage {
 		if err := w.feed(ctx, deployed.EventsQueue, n, w.scheduler.HandleSQS); err != nil {
 			return nil, nil, err
 		}
@@ -228,9 +230,9 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 	return submission, steps, nil
 }
 
-// submitAll submits n jobs: by messages, if the Scheduler's function runs their steps itself.
+// submitAll submits n jobs: by messages, if the Scheduler's function runs their steps itself, or the load says so.
 func (w *world) submitAll(ctx context.Context, prefix string, n int) error {
-	if w.load.inline {
+	if w.load.inline || w.load.byMessage {
 		return w.submitByMessage(ctx, prefix, n)
 	}
 	for i := range n {
