@@ -2,7 +2,6 @@ package domain
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
@@ -21,7 +20,7 @@ const MaxNesting = 3
 
 // ChildID is the id of the child of an attempt. parent and birth are those of the job that has the step.
 func ChildID(parent, birth, step string, attempt int) string {
-	return strings.Join([]string{parent, step, strconv.Itoa(attempt), birth[:min(birthBytes, len(birth))]}, betweenChild)
+	return strings.Join([]string{parent, step, fmt.Sprint(attempt), birth[:min(birthBytes, len(birth))]}, betweenChild)
 }
 
 // A Child is what the id of a child says.
@@ -40,8 +39,8 @@ func ChildOf(id string) (c Child, ok bool) {
 	if n < 4 {
 		return Child{}, false
 	}
-	attempt, err := strconv.Atoi(parts[n-2])
-	if err != nil {
+	var attempt int
+	if _, err := fmt.Sscan(parts[n-2], &attempt); err != nil || fmt.Sprint(attempt) != parts[n-2] {
 		return Child{}, false
 	}
 	return Child{Parent: strings.Join(parts[:n-3], betweenChild), Step: parts[n-3], Attempt: attempt}, true

@@ -5,10 +5,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// The attempt of a step of agent workflow is a job of its own, a child. The child stands where the claim item of another
-// attempt stands: to send the task is to put the child there if it is absent; to close the attempt is to put a job there
-// that never begins, or to have the one that is there cancelled. So no child begins behind a closing, and what comes
-// before it is undone when it has ended, not before. The undo of the step is the undo of its child.
+// The attempt of a step of agent workflow is a job of its own, a child. It stands where the claim item of another attempt
+// stands: to send the task is to put the child there if it is absent; to close the attempt is to put a job there that
+// never begins, or to have the one that is there cancelled. So no child begins behind a closing, and steps before it are
+// undone when it has ended, not earlier. The undo of the step is the undo of its child.
 
 // ChildSeen is what is seen of a child. The zero value: it is not there.
 type ChildSeen struct {
@@ -27,7 +27,7 @@ const (
 )
 
 // Answer answers a question about the attempt of a child that was seen so. With an act it holds once that is done: a
-// child that CancelChild has ended at once has ended. Every closing that says nobody says so for ever.
+// child that CancelChild has ended at once has ended. A closing that finds no child and none to come finds that always.
 func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
 	if ask.Undo {
 		return c.ofUndo(ask), ""

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
@@ -64,4 +65,13 @@ func (s *story) child(a args) {
 		end.Output = job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}
 	}
 	s.ends[id] = end
+}
+
+// within is the claim of an attempt that has it within the job.
+func (s *story) within(step string) (job.Claim, bool) {
+	i := slices.IndexFunc(s.job.Steps, func(o job.StepState) bool { return o.Name == step })
+	if i < 0 {
+		return job.Claim{}, false
+	}
+	return machine.ClaimWithin(s.w, s.job, i)
 }

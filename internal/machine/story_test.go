@@ -325,9 +325,6 @@ func (s *story) event(verb string, a args) job.Event {
 			key = time.Time{}
 		}
 		return job.DeadlinePassed{Key: key}
-	case "ended":
-		state, _ := s.job.Step(a.words[1])
-		return job.ChildEnded{Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Forward.Attempt)))}
 	case "interrupted":
 		if !a.has("late") {
 			s.run++
@@ -366,10 +363,8 @@ func (s *story) reply(a args) job.Reply {
 	if ok {
 		item = s.items[s.slot(state.Name)]
 	}
-	if i := slices.IndexFunc(s.job.Steps, func(o job.StepState) bool { return o.Name == state.Name }); i >= 0 {
-		if claim, is := machine.ClaimWithin(s.w, s.job, i); is {
-			item = store.ClaimItem{Claim: claim}
-		}
+	if claim, is := s.within(state.Name); is {
+		item = store.ClaimItem{Claim: claim}
 	}
 	r := job.Reply{
 		Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))),

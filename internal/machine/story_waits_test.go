@@ -80,6 +80,9 @@ func (s *story) ofGeneration(p job.Place, a args) job.Job {
 // waits makes an event of steps that wait.
 func (s *story) waits(verb string, a args) (e job.Event, ok bool) {
 	switch verb {
+	case "ended":
+		state, _ := s.job.Step(a.words[1])
+		return job.ChildEnded{Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Forward.Attempt)))}, true
 	case "wait":
 		e := job.StepWaiting{Reply: s.reply(a)}
 		if until, ok := a.values["until"]; ok {
