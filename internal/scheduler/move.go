@@ -268,11 +268,15 @@ func (s *Scheduler) watched() bool {
 
 // facts are those that need no event and no ask, and the claims known so far.
 func (s *Scheduler) facts(k *knowledge, held job.Holds, j *job.Job) machine.Facts {
-	return machine.Facts{
+	facts := machine.Facts{
 		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(*j),
-		Random: s.config.Random(), Secret: s.config.Bytes(limits.SecretBytes), Found: k.found, Held: held,
+		Random: s.config.Random(), Found: k.found, Held: held,
 		Period: s.config.Period, Incarnation: s.config.Incarnation,
 	}
+	if len(j.Secret) == 0 { // A job keeps the one that it has.
+		facts.Secret = s.config.Bytes(limits.SecretBytes)
+	}
+	return facts
 }
 
 // held returns the holds that apply to a job: recent ones, or current ones where standing still or going on depends on
