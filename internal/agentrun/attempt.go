@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/secret"
@@ -54,14 +55,21 @@ type attempt struct {
 	task    makegood.Task
 	handler agent.Handler
 	lease   *lease
-	// say sends a reply, once; it must not send after until. Errors are those of queue.Sender.
-	say func(ctx context.Context, reply job.Event, until time.Time) error
+	to      speaker
+	// worked is the result of the agent, once it has returned.
+	worked result
 	// inline: the claim stands in the job, and there is no item.
 	inline bool
 	// with is the company of the attempt.
 	with company
 	// large is where it writes and reads large payloads; nil: nowhere.
 	large payload.Bytes
+}
+
+// speaker takes the replies of an attempt.
+type speaker interface {
+	// say sends a reply, once; it must not send after until. Errors are those of queue.Sender.
+	say(ctx context.Context, a *attempt, reply job.Event, until time.Time) error
 }
 
 // note logs a decision about the attempt.
@@ -137,7 +145,7 @@ func (a *attempt) letGo() error {
 		return nil
 	}
 	held := job.StepHeld{Reply: job.Reply{Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token}}
-	if err := a.say(a.batch, held, deadline); err != nil {
+	if err := a.to.say(a.batch, a, held, deadline); err != nil {
 		a.note(slog.LevelWarn, "the Scheduler could not be told that a task was let go", "untold", "error", err)
 		return err
 	}
@@ -281,22 +289,26 @@ func (a *attempt) work() (worked result, returned bool) {
 	if deadline, _ := a.lease.Deadline(); a.lease.Err() != nil || !time.Now().Before(deadline) {
 		return result{err: agent.NotApplied(errNotBegun)}, true
 	}
-	done := make(chan result, 1)
+	done := make(chan struct{})
 	// Only this goroutine may outlive the batch: an agent that ignores its context cannot be stopped. No other work gets
 	// it afterwards: an agent may have locked its thread.
 	go func() {
-		worked := result{err: errExited}
-		// Deferred, so that it is sent after runtime.Goexit too.
-		defer func() { done <- worked }()
-		worked = a.spill(a.call())
+		a.worked.err = errExited
+		defer close(done) // After runtime.Goexit too.
+		a.worked = a.spill(a.call())
 	}()
+	select {
+	case <-done: // Nearly always, and then no timer was made.
+		return a.worked, true
+	case <-a.lease.Done(): // The last word is later.
+	}
 	told, stuck := a.batch.Done(), (<-chan time.Time)(nil)
 	for {
 		patience := time.NewTimer(time.Until(a.lease.lastWord()))
 		select {
-		case worked = <-done:
+		case <-done:
 			patience.Stop()
-			return worked, true
+			return a.worked, true
 		case <-told:
 			patience.Stop()
 			told, stuck = nil, time.After(StopPatience)
@@ -330,11 +342,10 @@ func (a *attempt) call() (worked result) {
 	}
 	hider = h
 	task.Claim = a.claimed()
-	ctx := telemetry.Continue(a.lease, task.Traceparent)
-	if p := a.payloadsOf(); p != nil {
-		ctx = agentctx.WithPayloads(ctx, p)
-	}
-	worked.output, worked.err = a.handler.Handle(agentctx.NewContext(ctx, task, discreet{a.lease, hider}), task)
+	ctx := agentctx.With(telemetry.Continue(a.lease, task.Traceparent), agentctx.Attempt{
+		Task: task, Lease: discreet{a.lease, hider}, Payloads: a.payloadsOf(),
+	})
+	worked.output, worked.err = a.handler.Handle(ctx, task)
 	return worked
 }
 
@@ -372,15 +383,14 @@ func stopped(err error) bool {
 // outcome makes a reply from the agent's result.
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
-	if deadline, waits := agentctx.Waits(err); waits {
+	if err == nil {
+		err = checkOutput(worked.output)
+	} else if deadline, waits := agentctx.Waits(err); waits {
 		deadline = domain.Instant(deadline)
 		if _, wrong := deadline.MarshalJSON(); wrong != nil { // Neither a reply nor a job could be written with it.
 			return a.failed(agent.Final(fmt.Errorf("it would wait until a time that cannot be told: %w", wrong)))
 		}
 		return job.StepWaiting{Reply: a.replies(), Deadline: deadline}
-	}
-	if err == nil {
-		err = checkOutput(worked.output)
 	} else if errors.Is(a.lease.Err(), context.DeadlineExceeded) {
 		err = outOfTime(err)
 	}
@@ -422,7 +432,7 @@ func checkOutput(output json.RawMessage) error {
 // final failure, since the next attempt would have no better reply.
 func (a *attempt) reply(event job.Event) error {
 	err := a.send(event)
-	if refused := (*queue.RefusedError)(nil); err != nil && errors.As(err, &refused) {
+	if refused := refusal(err); refused != nil {
 		event = a.failed(agent.Final(fmt.Errorf("the reply cannot be sent: %w", refused)))
 		err = a.send(event)
 	}
@@ -433,6 +443,14 @@ func (a *attempt) reply(event job.Event) error {
 		return err
 	}
 	a.count(event)
+	return nil
+}
+
+// refusal returns the refusal of a queue; nil: err is none.
+func refusal(err error) (refused *queue.RefusedError) {
+	if err != nil && errors.As(err, &refused) {
+		return refused
+	}
 	return nil
 }
 
@@ -459,12 +477,12 @@ func (a *attempt) count(event job.Event) {
 func (a *attempt) send(event job.Event) error {
 	until := a.lease.lastWord()
 	// The end of the batch's context stops work; the outcome should still be sent.
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
+	ctx, cancel := pause.Until(a.batch, until)
 	defer cancel()
-	err := a.say(ctx, event, until)
+	err := a.to.say(ctx, a, event, until)
 	if err != nil {
-		try := func() error { return a.say(ctx, event, until) }
-		refused := func(err error) bool { return errors.As(err, new(*queue.RefusedError)) }
+		try := func() error { return a.to.say(ctx, a, event, until) }
+		refused := func(err error) bool { return refusal(err) != nil }
 		err = a.tryAgain(ctx, err, try, refused, backoff.WithMaxElapsedTime(0))
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -156,7 +157,7 @@ func (s *Scheduler) followUp(ctx context.Context, w *work) {
 // workOffSaved carries out the commands of a save for a caller, which may have hung up since: that must not cost the
 // job the time until it is found due. An error is not the caller's: the job is stored, and the Supervisor sees to it.
 func (s *Scheduler) workOffSaved(ctx context.Context, w *work) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
+	ctx, cancel := pause.Until(ctx, time.Now().Add(sendWithin))
 	defer cancel()
 	s.workOff(ctx, []*work{w})
 	if w.err != nil {
