@@ -233,8 +233,17 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 	}
 	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
-	facts.Lane, facts.Room = m.lane, m.room
+	facts.Lane, facts.Room, facts.Graph = m.lane, m.room, s.graph(m.compiled)
 	m.room = nil
+	if values, used := s.answers.Get().(map[machine.Want]machine.Fact); used {
+		facts.Values = values
+	}
+	defer func() {
+		if facts.Values != nil {
+			clear(facts.Values)
+			s.answers.Put(facts.Values)
+		}
+	}()
 	for {
 		*next, v = machine.Apply(m.compiled.Workflow, *j, e, facts, m.now)
 		if v.Kind != machine.Wanting {

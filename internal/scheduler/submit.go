@@ -288,6 +288,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 	var full []string
 	facts := s.facts(newKnowledge(), held, new(job.Job))
+	facts.Graph = s.graph(c)
 	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c, full), since: time.Now(), now: s.now()}
 	for {
 		facts.Lane, m.lockedBy = m.lane, m.lane.LockedBy

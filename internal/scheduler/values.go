@@ -183,14 +183,14 @@ func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (w
 	if err != nil {
 		return workflowfile.Data{}, err
 	}
-	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input, Errors: map[string]makegood.StepError{}}
+	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input}
 	of, _ := j.Step(step)
 	for _, name := range v.compiled.Reads(step, undo) {
 		if !v.compiled.Sees(step, of.Forward.By, name) {
 			continue
 		}
 		s, _ := j.Step(name)
-		noteError(data.Errors, s)
+		noteError(&data, s)
 		output, err := v.get(ctx, j.ID, s.Forward.Output)
 		if err != nil {
 			return data, err
@@ -212,12 +212,15 @@ func startedAt(j job.Job) time.Time {
 }
 
 // noteError notes why a step failed that has ended, and was not done.
-func noteError(errors map[string]makegood.StepError, s job.StepState) {
+func noteError(data *workflowfile.Data, s job.StepState) {
 	e := s.Forward.Error
 	if e == nil || s.Forward.State == job.Dispatched || s.Forward.State == job.Backoff || s.Forward.State == job.NotStarted {
 		return
 	}
-	errors[s.Name] = makegood.StepError{Message: e.Message, Kind: e.Kind, Retryable: e.Retryable, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
+	if data.Errors == nil {
+		data.Errors = make(map[string]makegood.StepError)
+	}
+	data.Errors[s.Name] = makegood.StepError{Message: e.Message, Kind: e.Kind, Retryable: e.Retryable, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
 }
 
 // learn evaluates the expressions that the core wants to know of. An error of an expression is a fact

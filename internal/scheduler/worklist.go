@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,18 @@ type work struct {
 	publish *job.Publish
 	// err is all that failed: the records must come again.
 	err error
+	// room has the first of each of three lists, for most work has one event.
+	room struct {
+		events, next [1]job.Event
+		records      [1]events.SQSMessage
+	}
+}
+
+// workOn returns the work on a job to which events come.
+func workOn(id string) *work {
+	w := &work{job: id}
+	w.events, w.next, w.records = w.room.events[:0], w.room.next[:0], w.room.records[:0]
+	return w
 }
 
 // came adds an event, and the record that carried it.
@@ -61,6 +74,10 @@ func (w *work) came(in wire.Incoming, record events.SQSMessage) {
 // becomes takes a job as it was moved. Receivers are told of that, and get no earlier notices.
 func (w *work) becomes(m *moved) {
 	w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil
+	if w.verdicts == nil {
+		w.verdicts = slices.Clip(m.verdicts)
+		return
+	}
 	w.verdicts = append(w.verdicts, m.verdicts...)
 }
 
@@ -183,6 +200,9 @@ func (s *Scheduler) moveNext(ctx context.Context, w *work) {
 // moveOrPark moves a job. A job that can never be moved is dealt with and returns nil: neither is tried again.
 func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event) (*moved, error) {
 	m, err := s.move(ctx, id, by)
+	if err == nil {
+		return m, nil
+	}
 	var park *parkError
 	switch {
 	case errors.As(err, &park):
