@@ -447,11 +447,13 @@ func (a *attempt) reply(event job.Event) error {
 }
 
 // refusal returns the refusal of a queue; nil: err is none.
-func refusal(err error) (refused *queue.RefusedError) {
-	if err != nil && errors.As(err, &refused) {
-		return refused
+func refusal(err error) *queue.RefusedError {
+	if err == nil {
+		return nil
 	}
-	return nil
+	var refused *queue.RefusedError
+	errors.As(err, &refused)
+	return refused
 }
 
 // count counts an outcome that was told.

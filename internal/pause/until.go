@@ -9,16 +9,16 @@ import (
 // Until returns a context that ends at a time, or by cancel, and has the values of another, but not its end. Its timer
 // is made when a caller first asks for Done: work that never waits needs none.
 func Until(values context.Context, end time.Time) (ctx context.Context, cancel context.CancelFunc) {
-	u := &until{Context: context.WithoutCancel(values), end: end}
+	u := &until{Context: values, end: end}
 	return u, u.cancel
 }
 
 type until struct {
-	context.Context // the values
+	context.Context // its values count, and its end does not
 	end             time.Time
 
 	mu sync.Mutex
-	// timed does the work from the first Done on; nil before.
+	// timed does the work from the first Done on, and when it has ended; nil before.
 	timed     context.Context
 	stop      context.CancelFunc
 	cancelled bool
@@ -31,32 +31,32 @@ func (u *until) Deadline() (time.Time, bool) { return u.end, true }
 func (u *until) Done() <-chan struct{} {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	return u.made().Done()
+}
+
+// made returns the timed one. u.mu is held.
+func (u *until) made() context.Context {
 	if u.timed == nil {
-		u.timed, u.stop = context.WithDeadline(u.Context, u.end)
+		u.timed, u.stop = context.WithDeadline(context.WithoutCancel(u.Context), u.end)
 		if u.cancelled {
 			u.stop()
 		}
 	}
-	return u.timed.Done()
+	return u.timed
 }
 
 // Err implements context.Context.
 func (u *until) Err() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case u.timed != nil:
-		return u.timed.Err()
-	case u.cancelled:
-		return context.Canceled
-	case !time.Now().Before(u.end):
-		return context.DeadlineExceeded
-	default:
+	if u.timed == nil && !u.cancelled && time.Now().Before(u.end) {
 		return nil
 	}
+	return u.made().Err()
 }
 
-// Value implements context.Context. Contexts that are made of this one find the timed one, and end with it.
+// Value implements context.Context. The cause of its end, and contexts that are made of it, are looked for after
+// Err or Done, and so in the timed one.
 func (u *until) Value(key any) any {
 	u.mu.Lock()
 	defer u.mu.Unlock()

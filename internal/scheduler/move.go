@@ -24,7 +24,7 @@ type moved struct {
 	compiled *workflowfile.Compiled
 	verdicts []machine.Verdict // one for each of the events, in their order
 	commands []job.Command
-	values   *values
+	values   values
 	known    *knowledge
 	// other is the definition that the job may be moved to; nil: no event asks for that.
 	other *workflowfile.Compiled
@@ -102,7 +102,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	}
 	m := &moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loadedOf(loaded)}
 	m.values.birth = loaded.Birth
-	s.renew(ctx, loaded, m.values)
+	s.renew(ctx, loaded, &m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
 		return nil, err
 	}

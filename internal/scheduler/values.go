@@ -37,8 +37,8 @@ type values struct {
 	turns turns
 }
 
-func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) *values {
-	return &values{store: p, compiled: c, turns: t}
+func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) values {
+	return values{store: p, compiled: c, turns: t}
 }
 
 // spill takes an output that is too large for the hot item out of a success, to be written later, and

@@ -51,17 +51,18 @@ type work struct {
 	publish *job.Publish
 	// err is all that failed: the records must come again.
 	err error
-	// room has the first of each of three lists, for most work has one event.
+	// room has the first of each of these lists: most work has one event, which sends one task.
 	room struct {
 		events, next [1]job.Event
 		records      [1]events.SQSMessage
+		sent         [1]job.Dispatch
 	}
 }
 
-// workOn returns the work on a job to which events come.
+// workOn returns the work on a job, without events.
 func workOn(id string) *work {
 	w := &work{job: id}
-	w.events, w.next, w.records = w.room.events[:0], w.room.next[:0], w.room.records[:0]
+	w.events, w.next, w.records, w.sent = w.room.events[:0], w.room.next[:0], w.room.records[:0], w.room.sent[:0]
 	return w
 }
 

@@ -25,7 +25,7 @@ const (
 )
 
 // The bytes that most jobs do not exceed: in all, of their rests, and of each column of their steps.
-const usualBytes, usualRests, usualColumn = 640, 320, 32
+const usualBytes, usualRests, usualColumn = 448, 192, 32
 
 // Encode writes a job without the fields that stand beside its data, and without the parts that are kept apart. A state
 // that no release gave is a mistake of ours.
