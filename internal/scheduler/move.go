@@ -22,7 +22,8 @@ import (
 type moved struct {
 	job      job.Job
 	compiled *workflowfile.Compiled
-	verdicts []machine.Verdict // one for each of the events, in their order
+	verdicts []machine.Verdict // one for each of the events, in their order; first has room for one
+	first    [1]machine.Verdict
 	commands []job.Command
 	values   values
 	known    *knowledge
@@ -202,6 +203,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, change *store.Change, in
 			return false, err
 		}
 	}
+	m.verdicts = m.first[:0]
 	for _, e := range events {
 		v, err := apply(e)
 		if err != nil {

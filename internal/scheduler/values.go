@@ -31,8 +31,9 @@ type values struct {
 	read  map[string]json.RawMessage
 	// readBytes is how much read holds.
 	readBytes int
-	// inputs are task inputs that were evaluated already.
+	// inputs are task inputs that were evaluated already; room is for the first of them.
 	inputs []evaluated
+	room   [1]evaluated
 	// turns bounds how many evaluations there are at a time.
 	turns turns
 }
@@ -251,6 +252,9 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, j job.Job, wan
 }
 
 func (v *values) remember(w machine.Want, input workflowfile.TaskInput) {
+	if v.inputs == nil {
+		v.inputs = v.room[:0]
+	}
 	v.inputs = append(v.inputs, evaluated{w, input})
 }
 
