@@ -23,11 +23,12 @@ var _ agentctx.Payloads = payloads{}
 
 // Write stores bytes for the job, under the agent's name.
 func (p payloads) Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
-	written, err := p.large.Write(ctx, p.at(), from)
+	at := p.at()
+	written, err := p.large.Write(ctx, at, from)
 	if err != nil {
 		return makegood.Payload{}, hopeless(err)
 	}
-	return makegood.Payload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType, By: p.task.Agent}, nil
+	return makegood.Payload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType, By: at.By}, nil
 }
 
 // Open reads bytes of the job.
