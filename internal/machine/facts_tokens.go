@@ -1,11 +1,11 @@
 package machine
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +56,7 @@ func appendCode(to, secret, text []byte) []byte {
 func hmacOf(secret, text []byte) [sha256.Size]byte {
 	if len(secret) > sha256.BlockSize {
 		mac := hmac.New(sha256.New, secret)
-		mac.Write(bytes.Clone(text)) // A copy lets the text of every other caller stay on its stack.
+		mac.Write(slices.Clone(text)) // A copy lets the text of every other caller stay on its stack.
 		return [sha256.Size]byte(mac.Sum(nil))
 	}
 	var room [sha256.BlockSize + maxCodedText]byte
