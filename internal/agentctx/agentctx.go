@@ -23,22 +23,43 @@ type Lease interface {
 
 type contextKey struct{}
 
-// Attempt is the attempt that runs in a context. Its Lease may be nil.
+// Attempt is the attempt that runs in a context. Its Lease and its Payloads may be nil.
 type Attempt struct {
-	Task  makegood.Task
-	Lease Lease
+	Task     makegood.Task
+	Lease    Lease
+	Payloads Payloads
 }
 
 // NewContext returns the context in which a task is handled. A nil lease never runs out, and lets every heartbeat
 // succeed: tests have one.
 func NewContext(ctx context.Context, task makegood.Task, lease Lease) context.Context {
-	return context.WithValue(ctx, contextKey{}, Attempt{task, lease})
+	return With(ctx, Attempt{Task: task, Lease: lease})
+}
+
+// With returns the context in which an attempt runs.
+func With(ctx context.Context, a Attempt) context.Context { return &running{ctx, a} }
+
+// running is a context with its attempt, in one piece of memory.
+type running struct {
+	context.Context
+	attempt Attempt
+}
+
+// Value implements context.Context.
+func (r *running) Value(key any) any {
+	if key == (contextKey{}) {
+		return &r.attempt
+	}
+	return r.Context.Value(key)
 }
 
 // Of returns the attempt that runs in ctx; ok is false where none does.
 func Of(ctx context.Context) (Attempt, bool) {
-	a, ok := ctx.Value(contextKey{}).(Attempt)
-	return a, ok
+	a, ok := ctx.Value(contextKey{}).(*Attempt)
+	if !ok {
+		return Attempt{}, false
+	}
+	return *a, true
 }
 
 // CompleteBy is when the attempt that runs in ctx must have replied; heartbeats move it. The context

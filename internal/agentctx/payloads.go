@@ -16,15 +16,8 @@ type Payloads interface {
 	Open(ctx context.Context, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
 }
 
-type payloadsKey struct{}
-
 // PayloadsOf returns the payloads of the attempt that runs in ctx; nil: it has none.
 func PayloadsOf(ctx context.Context) Payloads {
-	p, _ := ctx.Value(payloadsKey{}).(Payloads)
-	return p
-}
-
-// WithPayloads returns a context in which an action finds large payloads.
-func WithPayloads(ctx context.Context, p Payloads) context.Context {
-	return context.WithValue(ctx, payloadsKey{}, p)
+	a, _ := Of(ctx)
+	return a.Payloads
 }

@@ -163,11 +163,10 @@ func (b *batch) account(record events.SQSMessage) *spend.Account {
 func (b *batch) together(ctx context.Context, records []events.SQSMessage) (failed []string) {
 	with := company{beside: len(records) - 1 + b.config.Others}
 	return b.each(ctx, records, func(ctx context.Context, record events.SQSMessage, worker *worker) error {
-		free, err := b.slot(ctx)
-		if err != nil {
+		if err := b.slot(ctx); err != nil {
 			return err
 		}
-		defer free()
+		defer give(b.config.Slots)
 		if err := b.config.Room.enter(ctx); err != nil {
 			return err
 		}
@@ -183,17 +182,17 @@ func (b *batch) counted(ctx context.Context, record events.SQSMessage, worker *w
 	return b.record(spend.With(ctx, account), record, worker, with)
 }
 
-// slot waits until one more task may run. An error is the cause of ctx's end.
-func (b *batch) slot(ctx context.Context) (free func(), err error) {
+// slot waits until one more task may run, which the caller then gives back. An error is the cause of ctx's end.
+func (b *batch) slot(ctx context.Context) error {
 	for i, slots := range b.config.Slots {
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
 			give(b.config.Slots[:i])
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	return func() { give(b.config.Slots) }, nil
+	return nil
 }
 
 // take takes a place of each, or of none if one has none that is free.
@@ -218,11 +217,10 @@ func give(all []chan struct{}) {
 
 // alone does a record without batch mates.
 func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *worker) error {
-	free, err := b.slot(ctx)
-	if err != nil {
+	if err := b.slot(ctx); err != nil {
 		return err
 	}
-	defer free()
+	defer give(b.config.Slots)
 	empty, open, err := b.config.Room.enterAlone(ctx)
 	if err != nil {
 		return err
@@ -265,16 +263,7 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 		return r.poisoned(ctx, record, err)
 	}
 	a := &attempt{
-		Runner: r, batch: ctx, record: record, task: task, handler: handler, large: r.config.Large, with: with,
-	}
-	a.say = func(ctx context.Context, reply job.Event, until time.Time) error {
-		body, err := a.bodyOf(ctx, &a.task, reply)
-		if err != nil {
-			return err
-		}
-		return worker.send(ctx, &envelope{
-			queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until, sent: make(chan error, 1),
-		})
+		Runner: r, batch: ctx, record: record, task: task, handler: handler, to: worker, large: r.config.Large, with: with,
 	}
 	a.lease = newLease(ctx, r.config.Claims, r.config.Now, &a.task, r.lockedBy(task))
 	a.lease.claim.Beside = with.beside

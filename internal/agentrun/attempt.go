@@ -22,9 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
-	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/secret"
-	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -54,8 +52,9 @@ type attempt struct {
 	task    makegood.Task
 	handler agent.Handler
 	lease   *lease
-	// say sends a reply, once; it must not send after until. Errors are those of queue.Sender.
-	say func(ctx context.Context, reply job.Event, until time.Time) error
+	to      speaker
+	// worked is the result of the agent, once it has returned.
+	worked result
 	// inline: the claim stands in the job, and there is no item.
 	inline bool
 	// with is the company of the attempt.
@@ -137,7 +136,7 @@ func (a *attempt) letGo() error {
 		return nil
 	}
 	held := job.StepHeld{Reply: job.Reply{Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token}}
-	if err := a.say(a.batch, held, deadline); err != nil {
+	if err := a.to.say(a.batch, a, held, deadline); err != nil {
 		a.note(slog.LevelWarn, "the Scheduler could not be told that a task was let go", "untold", "error", err)
 		return err
 	}
@@ -281,22 +280,26 @@ func (a *attempt) work() (worked result, returned bool) {
 	if deadline, _ := a.lease.Deadline(); a.lease.Err() != nil || !time.Now().Before(deadline) {
 		return result{err: agent.NotApplied(errNotBegun)}, true
 	}
-	done := make(chan result, 1)
+	done := make(chan struct{})
 	// Only this goroutine may outlive the batch: an agent that ignores its context cannot be stopped. No other work gets
 	// it afterwards: an agent may have locked its thread.
 	go func() {
-		worked := result{err: errExited}
-		// Deferred, so that it is sent after runtime.Goexit too.
-		defer func() { done <- worked }()
-		worked = a.spill(a.call())
+		a.worked.err = errExited
+		defer close(done) // After runtime.Goexit too.
+		a.worked = a.spill(a.call())
 	}()
+	select {
+	case <-done: // Nearly always, and then no timer was made.
+		return a.worked, true
+	case <-a.lease.Done(): // The last word is later.
+	}
 	told, stuck := a.batch.Done(), (<-chan time.Time)(nil)
 	for {
 		patience := time.NewTimer(time.Until(a.lease.lastWord()))
 		select {
-		case worked = <-done:
+		case <-done:
 			patience.Stop()
-			return worked, true
+			return a.worked, true
 		case <-told:
 			patience.Stop()
 			told, stuck = nil, time.After(StopPatience)
@@ -330,11 +333,10 @@ func (a *attempt) call() (worked result) {
 	}
 	hider = h
 	task.Claim = a.claimed()
-	ctx := telemetry.Continue(a.lease, task.Traceparent)
-	if p := a.payloadsOf(); p != nil {
-		ctx = agentctx.WithPayloads(ctx, p)
-	}
-	worked.output, worked.err = a.handler.Handle(agentctx.NewContext(ctx, task, discreet{a.lease, hider}), task)
+	ctx := agentctx.With(telemetry.Continue(a.lease, task.Traceparent), agentctx.Attempt{
+		Task: task, Lease: discreet{a.lease, hider}, Payloads: a.payloadsOf(),
+	})
+	worked.output, worked.err = a.handler.Handle(ctx, task)
 	return worked
 }
 
@@ -372,15 +374,14 @@ func stopped(err error) bool {
 // outcome makes a reply from the agent's result.
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
-	if deadline, waits := agentctx.Waits(err); waits {
+	if err == nil {
+		err = checkOutput(worked.output)
+	} else if deadline, waits := agentctx.Waits(err); waits {
 		deadline = domain.Instant(deadline)
 		if _, wrong := deadline.MarshalJSON(); wrong != nil { // Neither a reply nor a job could be written with it.
 			return a.failed(agent.Final(fmt.Errorf("it would wait until a time that cannot be told: %w", wrong)))
 		}
 		return job.StepWaiting{Reply: a.replies(), Deadline: deadline}
-	}
-	if err == nil {
-		err = checkOutput(worked.output)
 	} else if errors.Is(a.lease.Err(), context.DeadlineExceeded) {
 		err = outOfTime(err)
 	}
@@ -416,71 +417,6 @@ func checkOutput(output json.RawMessage) error {
 		return agent.Final(fmt.Errorf("the output is %w", err))
 	}
 	return nil
-}
-
-// reply tells the outcome. Where that is refused as our fault, it tells the refusal instead: as a
-// final failure, since the next attempt would have no better reply.
-func (a *attempt) reply(event job.Event) error {
-	err := a.send(event)
-	if refused := (*queue.RefusedError)(nil); err != nil && errors.As(err, &refused) {
-		event = a.failed(agent.Final(fmt.Errorf("the reply cannot be sent: %w", refused)))
-		err = a.send(event)
-	}
-	if err != nil {
-		// No harm is done. The record is delivered again, finds its attempt claimed and is dropped; the claim that stays looks
-		// like silence, and the Supervisor ends it at CompleteBy.
-		a.note(slog.LevelWarn, "the outcome could not be told", "untold", "error", err)
-		return err
-	}
-	a.count(event)
-	return nil
-}
-
-// count counts an outcome that was told.
-func (a *attempt) count(event job.Event) {
-	switch event := event.(type) {
-	case job.StepSucceeded:
-		a.tell(func(t *Stats) { t.Succeeded++ })
-		a.note(slog.LevelDebug, "told a success", "succeeded")
-	case job.StepWaiting:
-		a.tell(func(t *Stats) { t.Waiting++ })
-		a.note(slog.LevelDebug, "told that the step waits", "waiting", "until", event.Deadline)
-	case job.StepFailed:
-		a.tell(func(t *Stats) { t.Failed++ })
-		// The message may quote a payload; the job keeps it, the log does not.
-		a.note(slog.LevelDebug, "told a failure", "failed",
-			"retryable", event.Error.Retryable, "applied", event.Error.Applied)
-	default:
-		panic(fmt.Sprintf("agentrun: an agent does not reply with %T", event))
-	}
-}
-
-// send sends one event to the queue that waits for it, and tries again as long as it may be said.
-func (a *attempt) send(event job.Event) error {
-	until := a.lease.lastWord()
-	// The end of the batch's context stops work; the outcome should still be sent.
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
-	defer cancel()
-	err := a.say(ctx, event, until)
-	if err != nil {
-		try := func() error { return a.say(ctx, event, until) }
-		refused := func(err error) bool { return errors.As(err, new(*queue.RefusedError)) }
-		err = a.tryAgain(ctx, err, try, refused, backoff.WithMaxElapsedTime(0))
-	}
-	if err != nil {
-		return fmt.Errorf("reply %T of job %s, step %s, attempt %d to %s: %w", event, a.task.Job, a.task.Step, a.task.Attempt, a.task.ReplyTo, err)
-	}
-	return nil
-}
-
-// bodyOf writes a reply as the message that goes to a queue, with the usage so far. A *queue.RefusedError if it has no
-// such form.
-func (r *Runner) bodyOf(ctx context.Context, task *makegood.Task, reply job.Event) (string, error) {
-	body, err := r.config.Memory.EncodeReply(task.Job, reply, spend.On(ctx).Due())
-	if err != nil {
-		return "", queue.Refused("%v", err)
-	}
-	return body, nil
 }
 
 // failure converts an error to the engine's StepError.

@@ -26,14 +26,14 @@ func (*all) Depth(context.Context, string) (queue.Depth, error) { return queue.D
 func TestAReplyWhoseTimeHasPassedIsNotSent(t *testing.T) {
 	var sender all
 	b := newOutbox(&sender, 2)
-	late := &envelope{queue: "events", message: queue.Message{Body: "late"}, until: time.Now(), sent: make(chan error, 1)}
-	early := &envelope{queue: "events", message: queue.Message{Body: "early"}, until: time.Now().Add(time.Minute), sent: make(chan error, 1)}
+	late := &envelope{queue: "events", message: queue.Message{Body: "late"}, until: time.Now()}
+	early := &envelope{queue: "events", message: queue.Message{Body: "early"}, until: time.Now().Add(time.Minute)}
 	b.waiting = []*envelope{late, early}
 	b.flush(t.Context())
-	if got := <-late.sent; !errors.Is(got, errTooLate) {
+	if got := late.err; !errors.Is(got, errTooLate) {
 		t.Errorf("the late one: got %v, want %v", got, errTooLate)
 	}
-	if got := <-early.sent; got != nil || len(sender.sent) != 1 || sender.sent[0] != "early" {
+	if got := early.err; got != nil || !early.answered || len(sender.sent) != 1 || sender.sent[0] != "early" {
 		t.Errorf("the early one: got %v, and sent were %q, want it alone", got, sender.sent)
 	}
 }

@@ -49,17 +49,18 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	}
 	r.tell(func(t *Stats) { t.Claimed++ })
 	a := &attempt{
-		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, &h), large: h.Large,
-		say: func(ctx context.Context, reply job.Event, _ time.Time) error {
-			body, err := r.bodyOf(ctx, &h.Task, reply)
-			if err != nil {
-				return err
-			}
-			return h.Reply(ctx, body)
-		},
+		Runner: r, batch: ctx, task: h.Task, handler: handler, to: &h, lease: newHeldLease(ctx, r.config.Now, &h), large: h.Large,
 	}
 	defer a.lease.close()
 	return a.do()
+}
+
+func (h *Held) say(ctx context.Context, a *attempt, reply job.Event, _ time.Time) error {
+	body, err := a.bodyOf(ctx, &h.Task, reply)
+	if err != nil {
+		return err
+	}
+	return h.Reply(ctx, body)
 }
 
 // newHeldLease takes over the clock of an attempt that was claimed elsewhere. It uses no time of day of the other

@@ -30,14 +30,11 @@ func (r *Runner) TryEnter() (leave func(), ok bool) {
 // that runs here. Heartbeats and progress are accepted and have no effect: the attempt ends at the task's CompleteBy,
 // and a timeout after since, which is a time before the save on the monotonic clock. So a process that stood still
 // after the save, and has a wrong clock, does not begin an attempt that is over.
-func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string, since time.Time) (reply job.Event) {
+func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string, since time.Time) job.Event {
 	handler, err := r.handlerOf(task)
+	var told heard
 	a := &attempt{
-		Runner: r, batch: ctx, task: task, handler: handler, large: r.config.Large, inline: true,
-		say: func(_ context.Context, said job.Event, _ time.Time) error {
-			reply = said
-			return nil
-		},
+		Runner: r, batch: ctx, task: task, handler: handler, to: &told, large: r.config.Large, inline: true,
 	}
 	a.lease = newLease(ctx, nil, r.config.Now, &a.task, lockedBy)
 	defer a.lease.close()
@@ -50,7 +47,15 @@ func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string
 	if a.do() != nil {
 		return nil
 	}
-	return reply
+	return told.reply
+}
+
+// heard keeps the reply of an attempt for its caller.
+type heard struct{ reply job.Event }
+
+func (h *heard) say(_ context.Context, _ *attempt, reply job.Event, _ time.Time) error {
+	h.reply = reply
+	return nil
 }
 
 // endBy ends the attempt at that time, on the monotonic clock, if it would end later.

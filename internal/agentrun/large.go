@@ -15,25 +15,25 @@ import (
 )
 
 // payloads are the payloads of one job, for one agent.
-type payloads struct {
-	store payload.Bytes
-	at    payload.Place
-}
+type payloads struct{ *attempt }
+
+func (p payloads) at() payload.Place { return payload.Place{Job: p.task.Job, By: p.task.Agent} }
 
 var _ agentctx.Payloads = payloads{}
 
 // Write stores bytes for the job, under the agent's name.
 func (p payloads) Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
-	written, err := p.store.Write(ctx, p.at, from)
+	at := p.at()
+	written, err := p.large.Write(ctx, at, from)
 	if err != nil {
 		return makegood.Payload{}, hopeless(err)
 	}
-	return makegood.Payload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType, By: p.at.By}, nil
+	return makegood.Payload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType, By: at.By}, nil
 }
 
 // Open reads bytes of the job.
 func (p payloads) Open(ctx context.Context, ref makegood.Payload, offset, n int64) (io.ReadCloser, error) {
-	r, err := p.store.Open(ctx, p.at.Job, ref, offset, n)
+	r, err := p.large.Open(ctx, p.task.Job, ref, offset, n)
 	if err != nil {
 		return nil, hopeless(err)
 	}
@@ -65,7 +65,7 @@ func (a *attempt) payloadsOf() agentctx.Payloads {
 	if a.large == nil {
 		return nil
 	}
-	return payloads{a.large, payload.Place{Job: a.task.Job, By: a.task.Agent}}
+	return payloads{a}
 }
 
 // spill makes a payload of an output that is too large for a message, if it is valid JSON. If it cannot be written, the

@@ -28,7 +28,7 @@ type lease struct {
 	context.Context
 	end context.CancelCauseFunc
 	// move moves CompleteBy where the claim is kept, and returns the one that stands there now, and the same moment on the
-	// monotonic clock, counted from began. Errors are those of store.Claims.Heartbeat. heartbeat is held.
+	// monotonic clock, counted from began. Errors are those of store.Claims.Heartbeat. heartbeat is held. Nil: moveStored.
 	move   func(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error)
 	claims store.Claims
 	now    func() time.Time
@@ -89,7 +89,6 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 		},
 		completeBy: completeBy, expires: started.Add(budget), extended: started,
 	}
-	l.move = l.moveStored
 	l.start(batch)
 	return l
 }
@@ -211,7 +210,11 @@ func (l *lease) extendAfter(ctx context.Context, pause time.Duration) error {
 	if began.Sub(l.extended) < pause {
 		return nil
 	}
-	completeBy, expires, err := l.move(ctx, began)
+	move := l.move
+	if move == nil {
+		move = l.moveStored
+	}
+	completeBy, expires, err := move(ctx, began)
 	switch {
 	case err == nil:
 		l.extended, l.progress = began, job.Progress{}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -30,8 +32,10 @@ type envelope struct {
 	message queue.Message
 	// until is when it must not be sent any more.
 	until time.Time
-	// sent gets the answer; its buffer lets the sender go on if the receiver has left.
-	sent chan error
+	// answered: the queue has said err. heard is closed then, where the reply is waited for. The outbox is locked.
+	answered bool
+	err      error
+	heard    chan struct{}
 }
 
 // worker is one record of the batch: while it works, the replies of others may wait for its own.
@@ -45,6 +49,15 @@ func newOutbox(sender queue.Sender, records int) *outbox {
 }
 
 func (o *outbox) worker() *worker { return &worker{outbox: o} }
+
+// say sends the reply of an attempt to the queue that waits for it.
+func (w *worker) say(ctx context.Context, a *attempt, reply job.Event, until time.Time) error {
+	body, err := a.bodyOf(ctx, &a.task, reply)
+	if err != nil {
+		return err
+	}
+	return w.send(ctx, &envelope{queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until})
+}
 
 // end marks the record as done. The last one to end sends the waiting replies.
 func (w *worker) end(ctx context.Context) {
@@ -67,27 +80,30 @@ func (w *worker) send(ctx context.Context, e *envelope) error {
 	w.waiting = append(w.waiting, e)
 	w.mu.Unlock()
 	w.end(ctx)
-	select {
-	case err := <-e.sent:
-		return err // Nearly always: it was the last of its batch, or alone.
-	default:
+	heard := w.await(e)
+	if heard == nil {
+		return e.err // Nearly always: it was the last of its batch, or alone.
 	}
 
 	patience := time.NewTimer(w.patience(e))
 	defer patience.Stop()
 	select {
-	case err := <-e.sent:
-		return err
+	case <-heard:
+		return e.err
 	case <-patience.C:
 		w.flush(ctx)
 	case <-ctx.Done():
-		return e.answer(ctx)
 	}
 	select {
-	case err := <-e.sent:
-		return err
+	case <-heard:
+		return e.err
 	case <-ctx.Done():
-		return e.answer(ctx)
+	}
+	select {
+	case <-heard: // A reply that was sent counts as told.
+		return e.err
+	default:
+		return context.Cause(ctx)
 	}
 }
 
@@ -98,13 +114,24 @@ func (o *outbox) patience(e *envelope) time.Duration {
 	return min(company, time.Until(e.until)/2)
 }
 
-// answer is the queue's answer, even if ctx has ended since: a reply that was sent counts as told.
-func (e *envelope) answer(ctx context.Context) error {
-	select {
-	case err := <-e.sent:
-		return err
-	default:
-		return context.Cause(ctx)
+// await returns the channel that is closed when a reply was answered; nil: it was.
+func (o *outbox) await(e *envelope) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e.answered {
+		return nil
+	}
+	e.heard = make(chan struct{})
+	return e.heard
+}
+
+// answer notes what the queue has said of a reply.
+func (o *outbox) answer(e *envelope, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e.answered, e.err = true, err
+	if e.heard != nil {
+		close(e.heard)
 	}
 }
 
@@ -120,7 +147,7 @@ func (o *outbox) flush(ctx context.Context) {
 		for _, e := range waiting {
 			switch {
 			case !time.Now().Before(e.until):
-				e.sent <- errTooLate
+				o.answer(e, errTooLate)
 			case len(now) == 0 || e.queue == now[0].queue:
 				now = append(now, e)
 			default:
@@ -148,15 +175,15 @@ func (o *outbox) sendAll(ctx context.Context, group []*envelope) {
 	}
 	if has, ok := ctx.Deadline(); !ok || !has.Equal(until) { // That of a reply which is alone is made for it.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), until)
+		ctx, cancel = pause.Until(ctx, until)
 		defer cancel()
 	}
 	errs := o.sender.Send(ctx, group[0].queue, messages...)
 	for i, e := range group {
+		var err error
 		if i < len(errs) {
-			e.sent <- errs[i]
-			continue
+			err = errs[i]
 		}
-		e.sent <- nil
+		o.answer(e, err)
 	}
 }

@@ -2,6 +2,7 @@ package agentrun
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,9 @@ type loner struct {
 
 // apart separates the records of tasks that are to run alone from all others.
 func apart(event events.SQSEvent) (company []events.SQSMessage, alone []loner) {
+	if !slices.ContainsFunc(event.Records, saysAlone) {
+		return event.Records, nil
+	}
 	for _, record := range event.Records {
 		if task, is := isAlone(record); is {
 			alone = append(alone, loner{record, task})
@@ -45,12 +49,14 @@ func apart(event events.SQSEvent) (company []events.SQSMessage, alone []loner) {
 
 // isAlone reads no task that does not have the word in it: they are read again when they are done.
 func isAlone(record events.SQSMessage) (makegood.Task, bool) {
-	if !strings.Contains(record.Body, `"alone"`) {
+	if !saysAlone(record) {
 		return makegood.Task{}, false
 	}
 	task, err := wire.DecodeTask(record.Body)
 	return task, err == nil && task.Alone && !task.Shared
 }
+
+func saysAlone(record events.SQSMessage) bool { return strings.Contains(record.Body, `"alone"`) }
 
 // mayBegin reports whether the invocation has at least the time that a task may be silent, or the message came often
 // enough.

@@ -18,7 +18,7 @@ type zombies struct {
 }
 
 // add keeps a zombie until it ends, or its attempt does: its later effects are those of a silent attempt.
-func (z *zombies) add(who string, until time.Time, done <-chan result) {
+func (z *zombies) add(who string, until time.Time, done <-chan struct{}) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if z.by == nil {

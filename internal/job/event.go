@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -205,7 +206,7 @@ func (Requested) isEvent()       {}
 func (Submitted) Cause() string { return "submit" }
 
 // Cause is STEP#ATTEMPT: an attempt has one reply.
-func (r Reply) Cause() string { return fmt.Sprintf("%s#%d", r.Step, r.Attempt) }
+func (r Reply) Cause() string { return r.Step + "#" + strconv.Itoa(r.Attempt) }
 
 // Cause is held:STEP#ATTEMPT. The attempt may have another reply later.
 func (e StepHeld) Cause() string { return "held:" + e.Reply.Cause() }

@@ -48,19 +48,23 @@ var (
 	ErrLaterCompletionToken = errors.New("this is a completion token of a later release")
 )
 
-// Says is the text of a completion token of a place, from which its code is made. Neither ids nor names of steps have
-// such a byte as is between them.
-func (p Place) Says(id string) string {
+// AppendSays appends the text of a completion token of a place, from which its code is made. Neither ids nor names of
+// steps have such a byte as is between them.
+func (p Place) AppendSays(to []byte, id string) []byte {
 	direction := "forward"
 	if p.Undo {
 		direction = "undo"
 	}
-	says := []string{id, p.Step, strconv.Itoa(p.Round), direction}
+	to = append(append(append(append(to, id...), 0), p.Step...), 0)
+	to = append(append(strconv.AppendInt(to, int64(p.Round), 10), 0), direction...)
 	if p.Generation > 0 {
-		says = append(says, strconv.Itoa(p.Generation))
+		to = strconv.AppendInt(append(to, 0), int64(p.Generation), 10)
 	}
-	return strings.Join(says, "\x00")
+	return to
 }
+
+// usualTokenBytes is the length that most completion tokens do not exceed.
+const usualTokenBytes = 192
 
 // WriteCompletionToken writes the completion token of a place, with its code.
 func WriteCompletionToken(id string, p Place, code string) string {
@@ -68,7 +72,10 @@ func WriteCompletionToken(id string, p Place, code string) string {
 	if p.Generation > 0 {
 		scheme = generationScheme
 	}
-	return "c" + strconv.Itoa(scheme) + "." + base64.RawURLEncoding.EncodeToString([]byte(p.Says(id))) + "." + code
+	var room, says [usualTokenBytes]byte
+	token := append(strconv.AppendInt(append(room[:0], 'c'), int64(scheme), 10), '.')
+	token = base64.RawURLEncoding.AppendEncode(token, p.AppendSays(says[:0], id))
+	return string(append(append(token, '.'), code...))
 }
 
 // ReadCompletionToken returns the job and step of a completion token. Whether it is genuine only the job can tell.
@@ -114,7 +121,7 @@ func placeSaid(scheme int, says string) (id string, p Place, ok bool) {
 	if err != nil || wrong != nil || p.Round < 1 || domain.CheckJobID(fields[0]) != nil || limits.StepName.Check(p.Step) != nil {
 		return "", p, false
 	}
-	return fields[0], p, p.Says(fields[0]) == says
+	return fields[0], p, string(p.AppendSays(nil, fields[0])) == says
 }
 
 // Code is the end of a completion token: what only the job can have made.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -23,7 +24,7 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 	}
 	var commands []job.Command
 	cause := event.Cause()
-	if key, ok := remind(j, event, now); ok {
+	if key, ok := remind(j, event, cause, now); ok {
 		commands = append(commands, job.Remind{Key: key})
 	}
 	if c, child := domain.ChildOf(j.ID); child && j.ProcessState.Finished() && !IsTelling(event) {
@@ -106,8 +107,8 @@ func Untold(j job.Job, now time.Time) (commands []job.Announce) {
 
 // remind returns the job's key if event made a retry, the start or the next round due at it. Any event except those
 // of telling reminds of the last two: the key was another before, and an extra reminder is harmless.
-func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
-	key, cause := j.CompleteBy, event.Cause()
+func remind(j job.Job, event job.Event, cause string, now time.Time) (time.Time, bool) {
+	key := j.CompleteBy
 	if !key.IsZero() && !IsTelling(event) {
 		starts := key.Equal(j.StartAt) && !now.After(key) && !j.Paused()
 		if starts || key.Equal(j.NextRoundAt) {
@@ -153,7 +154,7 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 		panic(fmt.Sprintf("machine: job %s has no step %s", j.ID, d.Step))
 	}
 	s, a, p := w.Steps[i], t.activity(side{i, d.Undo}), planOf(w.Steps[i], d.Undo)
-	forward := fmt.Sprintf("%s/%s/%d", j.ID, d.Step, j.Round)
+	forward := j.ID + "/" + d.Step + "/" + strconv.Itoa(j.Round)
 	task := makegood.Task{
 		Job: j.ID, Workflow: j.Workflow, Step: d.Step, Round: j.Round, Attempt: d.Attempt,
 		Agent: s.Agent, Action: s.Action, Key: forward + repetition(*a),

@@ -9,19 +9,19 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
-// graph is the order of a workflow's steps, by their index.
-type graph struct {
+// Graph is the order of a workflow's steps, by their index. It never changes.
+type Graph struct {
 	order     []int   // every step behind those that it needs: by how long the longest way to it is, then as in the workflow
 	needs     [][]int // the needs of each step, or the steps that may go to it
 	followers [][]int // the steps that need each step
 }
 
-// newGraph panics on an unchecked workflow: an unknown need, or a cycle. Every decision makes one, so its lists share
-// memory.
-func newGraph(w makegood.Workflow) graph {
+// GraphOf panics on an unchecked workflow: an unknown need, or a cycle. A decision without one makes it, so its lists
+// share memory.
+func GraphOf(w makegood.Workflow) *Graph {
 	n := len(w.Steps)
 	lists, numbers := make([][]int, 2*n), make([]int, 8*n)
-	g := graph{order: numbers[:0:n], needs: lists[:n:n], followers: lists[n:]}
+	g := Graph{order: numbers[:0:n], needs: lists[:n:n], followers: lists[n:]}
 	missing, depth := numbers[n:2*n], numbers[2*n:3*n]
 	g.link(w, numbers[3*n:])
 	for i, needs := range g.needs {
@@ -40,12 +40,12 @@ func newGraph(w makegood.Workflow) graph {
 		panic(fmt.Sprintf("machine: the steps of %s need each other in a circle", w.Name))
 	}
 	g.byDepth(depth)
-	return g
+	return &g
 }
 
 // link records the needs of each step and the steps that need it. room holds five numbers a step, all zero: enough
 // for an average of two needs a step.
-func (g graph) link(w makegood.Workflow, room []int) {
+func (g Graph) link(w makegood.Workflow, room []int) {
 	n := len(w.Steps)
 	index := indexOf(w)
 	followed, all, back := room[:n], room[n:n:3*n], room[3*n:]
@@ -105,7 +105,7 @@ func stepNamed(steps []makegood.Step, index map[string]int, name string) (int, b
 
 // byDepth makes the order independent of the order of the needs: if several steps begin at the same moment and one
 // may stop the job as it begins, the order decides which do begin. depth is room for as many numbers, all zero.
-func (g graph) byDepth(depth []int) {
+func (g Graph) byDepth(depth []int) {
 	for _, i := range g.order {
 		for _, need := range g.needs[i] {
 			depth[i] = max(depth[i], depth[need]+1)
@@ -115,14 +115,14 @@ func (g graph) byDepth(depth []int) {
 }
 
 // backwards is the order with every step behind those that need it.
-func (g graph) backwards() []int {
+func (g Graph) backwards() []int {
 	order := slices.Clone(g.order)
 	slices.Reverse(order)
 	return order
 }
 
 // behind are a step and all that follow it.
-func (g graph) behind(i int) map[int]bool {
+func (g Graph) behind(i int) map[int]bool {
 	all := map[int]bool{i: true}
 	for _, n := range g.order {
 		for _, need := range g.needs[n] {

@@ -117,7 +117,7 @@ func Inlined(w makegood.Workflow, j job.Job, lockedBy string) (opened [][]job.Di
 		if mine := ok && a.Inline != "" && a.Inline == lockedBy; !mine {
 			continue
 		}
-		if t.graph.order == nil {
+		if t.graph == nil {
 			t = newTurn(w, j, Facts{}, "", time.Time{})
 		}
 		at := side{i, undo}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,25 +27,36 @@ const tokenBytes = 16
 // Token returns the token that a reply to an attempt must carry, so that only the receiver of its task can answer: an
 // HMAC of step and attempt under the job's secret. Empty for a job that has no secret.
 func Token(j job.Job, step string, attempt int) string {
-	if len(j.Secret) == 0 {
-		return ""
-	}
-	// A step's name has no such byte, so no two attempts are written the same.
-	return strconv.Itoa(scheme) + "." + codeOf(j.Secret, step+"\x00"+strconv.Itoa(attempt))
+	var room [maxTokenText]byte
+	return string(appendToken(room[:0], j.Secret, step, attempt))
 }
 
-// codeOf is the beginning of the HMAC-SHA256 of a text, written as text.
-func codeOf(secret []byte, text string) string {
+// maxTokenText is the length that no token of an attempt exceeds.
+const maxTokenText = 32
+
+// appendToken appends the token of an attempt to a text.
+func appendToken(to, secret []byte, step string, attempt int) []byte {
+	if len(secret) == 0 {
+		return to
+	}
+	var room [maxCodedText]byte
+	// A step's name has no such byte, so no two attempts are written the same.
+	text := strconv.AppendInt(append(append(room[:0], step...), 0), int64(attempt), 10)
+	return appendCode(append(strconv.AppendInt(to, scheme, 10), '.'), secret, text)
+}
+
+// appendCode appends the beginning of the HMAC-SHA256 of a text, written as text.
+func appendCode(to, secret, text []byte) []byte {
 	mac := hmacOf(secret, text)
-	return base64.RawURLEncoding.EncodeToString(mac[:tokenBytes])
+	return base64.RawURLEncoding.AppendEncode(to, mac[:tokenBytes])
 }
 
 // hmacOf is the HMAC-SHA256 (RFC 2104) of a text. Package crypto/hmac makes the same with five allocations more, and
 // every step needs four HMACs. That package handles secrets longer than a block, which no job has.
-func hmacOf(secret []byte, text string) [sha256.Size]byte {
+func hmacOf(secret, text []byte) [sha256.Size]byte {
 	if len(secret) > sha256.BlockSize {
 		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(text))
+		mac.Write(slices.Clone(text)) // A copy lets the text of every other caller stay on its stack.
 		return [sha256.Size]byte(mac.Sum(nil))
 	}
 	var room [sha256.BlockSize + maxCodedText]byte
@@ -69,8 +81,9 @@ func pad(buffer, secret []byte, by byte) []byte {
 
 // Genuine reports whether a reply carries the token of the attempt that it speaks of.
 func Genuine(j job.Job, r job.Reply) bool {
-	want := Token(j, r.Step, r.Attempt)
-	return want != "" && hmac.Equal([]byte(want), []byte(r.Token))
+	var room [maxTokenText]byte
+	want := appendToken(room[:0], j.Secret, r.Step, r.Attempt)
+	return len(want) > 0 && hmac.Equal(want, []byte(r.Token))
 }
 
 // OfLaterScheme reports whether only a later release knows the scheme of a reply's token: this release cannot verify
@@ -131,17 +144,21 @@ func CompletionToken(j job.Job, step string, undo bool) string {
 	if undo {
 		p.Generation = s.Undo.Generation
 	}
-	return job.WriteCompletionToken(j.ID, p, completionCode(j, p))
+	var room [maxTokenText]byte
+	return job.WriteCompletionToken(j.ID, p, string(appendCompletionCode(room[:0], j, p)))
 }
 
-// completionCode begins with a byte that no name of a step begins with, so it is never the code of an attempt.
-func completionCode(j job.Job, p job.Place) string {
-	return codeOf(j.Secret, "\x00completion\x00"+p.Says(j.ID))
+// appendCompletionCode appends the code of a place. Its text begins with a byte that no name of a step begins with, so
+// it is never the code of an attempt.
+func appendCompletionCode(to []byte, j job.Job, p job.Place) []byte {
+	var room [maxCodedText]byte
+	return appendCode(to, j.Secret, p.AppendSays(append(room[:0], "\x00completion\x00"...), j.ID))
 }
 
 // GenuineCompletion reports whether the job made the completion token for this place, in any of its rounds.
 func GenuineCompletion(j job.Job, p job.Place) bool {
-	return len(j.Secret) > 0 && hmac.Equal([]byte(completionCode(j, p)), []byte(p.Code()))
+	var room [maxTokenText]byte
+	return len(j.Secret) > 0 && hmac.Equal(appendCompletionCode(room[:0], j, p), []byte(p.Code()))
 }
 
 // place is the fence of completions: it returns the side of the step that a completion names, and whether it counts.

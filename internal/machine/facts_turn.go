@@ -15,7 +15,7 @@ type turn struct {
 	facts Facts
 	cause string
 	now   time.Time
-	graph graph
+	graph *Graph
 
 	// The moves leave these behind. wants, asks and entries become the verdict; opened, the sides that got an attempt, and
 	// holding, the hold to apply to the job, are for hold.
@@ -30,7 +30,11 @@ type turn struct {
 }
 
 func newTurn(w makegood.Workflow, j job.Job, facts Facts, cause string, now time.Time) turn {
-	return turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: newGraph(w)}
+	graph := facts.Graph
+	if graph == nil {
+		graph = GraphOf(w)
+	}
+	return turn{w: w, job: j, facts: facts, cause: cause, now: domain.Instant(now), graph: graph}
 }
 
 // active reports whether the job is to be moved on: neither at its end nor waiting for a person.

@@ -79,6 +79,8 @@ type Facts struct {
 	// Lane is what the process that decides may run itself. The zero value: nothing.
 	Lane Lane
 
+	// Graph is that of the workflow; nil: it is made. It is no fact, and no decision depends on it.
+	Graph *Graph
 	// Room is memory for the steps of the returned job: those of the job that the call before returned Wanting, which has
 	// no other use then. Nil: they get their own memory. It is no fact, and no decision depends on it.
 	Room []job.StepState

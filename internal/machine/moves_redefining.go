@@ -65,7 +65,7 @@ func (t *turn) moveTo(to Definition) {
 	}
 	t.job.Changes.Pending = movePlaces(t.job.Changes.Pending, t.job.Steps, steps)
 	t.job.Definition, t.job.Steps = to.Hash, steps
-	t.w, t.graph = to.Workflow, newGraph(to.Workflow)
+	t.w, t.graph = to.Workflow, GraphOf(to.Workflow)
 	for i := range t.job.Steps {
 		if t.job.Steps[i].Forward.WentTo != "" {
 			t.leaveOut(i)

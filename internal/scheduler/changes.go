@@ -71,7 +71,7 @@ func (l *ledger) doubt(until time.Time) {
 	l.doubted = until
 }
 
-// publishing is the publishing of some jobs' changes, while their people are told.
+// publishing is the publishing of some jobs' changes, while their people are told. Zero: there are none.
 type publishing struct {
 	done   chan struct{}
 	became map[*work]job.Event
@@ -79,23 +79,23 @@ type publishing struct {
 
 // of waits, and returns the event that tells a job the outcome; nil: none.
 func (p publishing) of(w *work) job.Event {
+	if p.done == nil {
+		return nil
+	}
 	<-p.done
 	return p.became[w]
 }
 
 // publishAll begins to publish the pending changes of the jobs of a list, all together. All their tasks are out.
 func (s *Scheduler) publishAll(ctx context.Context, list []*work) publishing {
-	p := publishing{done: make(chan struct{}), became: make(map[*work]job.Event)}
-	var due []*work
-	for _, w := range list {
-		if w.publish != nil && s.config.Changes != nil {
-			due = append(due, w)
-		}
+	if s.config.Changes == nil {
+		return publishing{}
 	}
+	due := those(list, func(w *work) bool { return w.publish != nil })
 	if len(due) == 0 {
-		close(p.done)
-		return p
+		return publishing{}
 	}
+	p := publishing{done: make(chan struct{}), became: make(map[*work]job.Event)}
 	go func() {
 		defer close(p.done)
 		within, cancel := context.WithTimeout(ctx, tellWithin)

@@ -98,7 +98,7 @@ func (b *batch) event(in wire.Incoming, record events.SQSMessage) {
 			return
 		}
 	}
-	w := &work{job: in.Job}
+	w := workOn(in.Job)
 	w.came(in, record)
 	b.work = append(b.work, w)
 }

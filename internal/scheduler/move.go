@@ -22,9 +22,10 @@ import (
 type moved struct {
 	job      job.Job
 	compiled *workflowfile.Compiled
-	verdicts []machine.Verdict // one for each of the events, in their order
+	verdicts []machine.Verdict // one for each of the events, in their order; first has room for one
+	first    [1]machine.Verdict
 	commands []job.Command
-	values   *values
+	values   values
 	known    *knowledge
 	// other is the definition that the job may be moved to; nil: no event asks for that.
 	other *workflowfile.Compiled
@@ -102,7 +103,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	}
 	m := &moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loadedOf(loaded)}
 	m.values.birth = loaded.Birth
-	s.renew(ctx, loaded, m.values)
+	s.renew(ctx, loaded, &m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
 		return nil, err
 	}
@@ -202,6 +203,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, change *store.Change, in
 			return false, err
 		}
 	}
+	m.verdicts = m.first[:0]
 	for _, e := range events {
 		v, err := apply(e)
 		if err != nil {
@@ -233,8 +235,17 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 	}
 	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
-	facts.Lane, facts.Room = m.lane, m.room
+	facts.Lane, facts.Room, facts.Graph = m.lane, m.room, s.graph(m.compiled)
 	m.room = nil
+	if values, used := s.answers.Get().(map[machine.Want]machine.Fact); used {
+		facts.Values = values
+	}
+	defer func() {
+		if facts.Values != nil {
+			clear(facts.Values)
+			s.answers.Put(facts.Values)
+		}
+	}()
 	for {
 		*next, v = machine.Apply(m.compiled.Workflow, *j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
@@ -268,11 +279,15 @@ func (s *Scheduler) watched() bool {
 
 // facts are those that need no event and no ask, and the claims known so far.
 func (s *Scheduler) facts(k *knowledge, held job.Holds, j *job.Job) machine.Facts {
-	return machine.Facts{
+	facts := machine.Facts{
 		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(*j),
-		Random: s.config.Random(), Secret: s.config.Bytes(limits.SecretBytes), Found: k.found, Held: held,
+		Random: s.config.Random(), Found: k.found, Held: held,
 		Period: s.config.Period, Incarnation: s.config.Incarnation,
 	}
+	if len(j.Secret) == 0 { // A job keeps the one that it has.
+		facts.Secret = s.config.Bytes(limits.SecretBytes)
+	}
+	return facts
 }
 
 // held returns the holds that apply to a job: recent ones, or current ones where standing still or going on depends on

@@ -20,9 +20,14 @@ import (
 // outbox is the messages that a round of moves has made due, by their queues. Other commands stay with the work of
 // their job: a later round may change them.
 type outbox struct {
-	// queues are in the order of their first messages.
-	queues   []string
-	messages map[string][]envelope
+	// queues are in the order of their first messages. They are few.
+	queues []queued
+}
+
+// queued is the messages for one queue.
+type queued struct {
+	name      string
+	envelopes []envelope
 }
 
 // envelope is a message on its way.
@@ -47,13 +52,12 @@ type reminder struct {
 }
 
 func (o *outbox) put(name string, e envelope) {
-	if o.messages == nil {
-		o.messages = make(map[string][]envelope)
+	i := slices.IndexFunc(o.queues, func(q queued) bool { return q.name == name })
+	if i < 0 {
+		i = len(o.queues)
+		o.queues = append(o.queues, queued{name: name})
 	}
-	if _, ok := o.messages[name]; !ok {
-		o.queues = append(o.queues, name)
-	}
-	o.messages[name] = append(o.messages[name], e)
+	o.queues[i].envelopes = append(o.queues[i].envelopes, e)
 }
 
 // derive puts what the last move of a job made due into the outbox.
@@ -89,6 +93,9 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 		}
 	}
 	err := s.dispatch(ctx, out, w, tasks)
+	if err == nil {
+		return
+	}
 	if park := new(parkError); errors.As(err, &park) {
 		park.seen = w.moved.job.CompleteBy
 		w.notices, w.unwanted, w.asks, w.publish = nil, nil, nil, nil
@@ -210,14 +217,13 @@ func (s *Scheduler) remind(out *outbox, w *work, c job.Remind) error {
 
 // send empties the outbox of its messages: those of a queue go out together.
 func (s *Scheduler) send(ctx context.Context, out *outbox) {
-	for _, name := range out.queues {
-		envelopes := out.messages[name]
-		messages := make([]queue.Message, len(envelopes))
-		for i, e := range envelopes {
+	for _, to := range out.queues {
+		messages := make([]queue.Message, len(to.envelopes))
+		for i, e := range to.envelopes {
 			messages[i] = e.content()
 		}
-		errs := s.config.Queue.Send(ctx, name, messages...)
-		for i, e := range envelopes {
+		errs := s.config.Queue.Send(ctx, to.name, messages...)
+		for i, e := range to.envelopes {
 			var err error
 			if i < len(errs) {
 				err = errs[i]
@@ -225,7 +231,7 @@ func (s *Scheduler) send(ctx context.Context, out *outbox) {
 			e.sent(ctx, s, err)
 		}
 	}
-	out.queues, out.messages = nil, nil
+	out.queues = nil
 }
 
 func (t task) content() queue.Message { return t.message }

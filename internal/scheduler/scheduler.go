@@ -38,6 +38,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/tally"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -51,7 +52,9 @@ const maxConflicts = 50
 type Scheduler struct {
 	config      Config
 	stats       tally.Of[Stats]
-	definitions sync.Map // hash -> *workflowfile.Compiled
+	definitions sync.Map  // hash -> *workflowfile.Compiled
+	graphs      sync.Map  // *workflowfile.Compiled, one of definitions -> *machine.Graph
+	answers     sync.Pool // map[machine.Want]machine.Fact, empty
 	currents    currents
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
@@ -107,4 +110,14 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 	}
 	s.definitions.Store(hash, c)
 	return c, nil
+}
+
+// graph returns the graph of a definition, which every decision about its jobs needs.
+func (s *Scheduler) graph(c *workflowfile.Compiled) *machine.Graph {
+	if g, ok := s.graphs.Load(c); ok {
+		return g.(*machine.Graph)
+	}
+	g := machine.GraphOf(c.Workflow)
+	s.graphs.Store(c, g)
+	return g
 }

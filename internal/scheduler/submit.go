@@ -284,7 +284,8 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 
 // birth returns the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (*moved, error) {
-	v := newValues(s.config.Payloads, c, s.turns)
+	m := &moved{compiled: c, values: newValues(s.config.Payloads, c, s.turns)}
+	v := &m.values
 	v.birth = nonce(s.config.Bytes)
 	birth := v.born(sub, input)
 	held, err := s.held(ctx, job.Job{}, nil)
@@ -293,7 +294,8 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 	var full []string
 	facts := s.facts(newKnowledge(), held, new(job.Job))
-	m := &moved{compiled: c, values: v, lane: s.laneOf(ctx, c, full), since: time.Now(), now: s.now()}
+	facts.Graph = s.graph(c)
+	m.lane, m.since, m.now = s.laneOf(ctx, c, full), time.Now(), s.now()
 	for {
 		facts.Lane, m.lockedBy = m.lane, m.lane.LockedBy
 		j, verdict := machine.Submit(c.Workflow, birth, facts, m.now)
@@ -351,9 +353,10 @@ func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error
 
 // firstWork holds what the submission of a new job made due.
 func (s *Scheduler) firstWork(m *moved) *work {
-	events := []job.Event{job.Submitted{}}
-	m.commands = pending(m.compiled.Workflow, m.job, events, s.now())
-	return &work{job: m.job.ID, events: events, moved: m}
+	w := workOn(m.job.ID)
+	w.moved, w.events = m, append(w.events, job.Submitted{})
+	m.commands = pending(m.compiled.Workflow, m.job, w.events, s.now())
+	return w
 }
 
 // hopeless: a message that can never be understood, or a submission that will be refused however often

@@ -31,14 +31,15 @@ type values struct {
 	read  map[string]json.RawMessage
 	// readBytes is how much read holds.
 	readBytes int
-	// inputs are task inputs that were evaluated already.
+	// inputs are task inputs that were evaluated already; room is for the first of them.
 	inputs []evaluated
+	room   [1]evaluated
 	// turns bounds how many evaluations there are at a time.
 	turns turns
 }
 
-func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) *values {
-	return &values{store: p, compiled: c, turns: t}
+func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) values {
+	return values{store: p, compiled: c, turns: t}
 }
 
 // spill takes an output that is too large for the hot item out of a success, to be written later, and
@@ -183,14 +184,14 @@ func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (w
 	if err != nil {
 		return workflowfile.Data{}, err
 	}
-	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input, Errors: map[string]makegood.StepError{}}
+	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input}
 	of, _ := j.Step(step)
 	for _, name := range v.compiled.Reads(step, undo) {
 		if !v.compiled.Sees(step, of.Forward.By, name) {
 			continue
 		}
 		s, _ := j.Step(name)
-		noteError(data.Errors, s)
+		noteError(&data, s)
 		output, err := v.get(ctx, j.ID, s.Forward.Output)
 		if err != nil {
 			return data, err
@@ -212,12 +213,15 @@ func startedAt(j job.Job) time.Time {
 }
 
 // noteError notes why a step failed that has ended, and was not done.
-func noteError(errors map[string]makegood.StepError, s job.StepState) {
+func noteError(data *workflowfile.Data, s job.StepState) {
 	e := s.Forward.Error
 	if e == nil || s.Forward.State == job.Dispatched || s.Forward.State == job.Backoff || s.Forward.State == job.NotStarted {
 		return
 	}
-	errors[s.Name] = makegood.StepError{Message: e.Message, Kind: e.Kind, Retryable: e.Retryable, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
+	if data.Errors == nil {
+		data.Errors = make(map[string]makegood.StepError)
+	}
+	data.Errors[s.Name] = makegood.StepError{Message: e.Message, Kind: e.Kind, Retryable: e.Retryable, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
 }
 
 // learn evaluates the expressions that the core wants to know of. An error of an expression is a fact
@@ -248,6 +252,9 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, j job.Job, wan
 }
 
 func (v *values) remember(w machine.Want, input workflowfile.TaskInput) {
+	if v.inputs == nil {
+		v.inputs = v.room[:0]
+	}
 	v.inputs = append(v.inputs, evaluated{w, input})
 }
 

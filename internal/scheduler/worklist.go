@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -51,6 +53,19 @@ type work struct {
 	publish *job.Publish
 	// err is all that failed: the records must come again.
 	err error
+	// room has the first of each of these lists: most work has one event, which sends one task.
+	room struct {
+		events, next [1]job.Event
+		records      [1]events.SQSMessage
+		sent         [1]job.Dispatch
+	}
+}
+
+// workOn returns the work on a job, without events.
+func workOn(id string) *work {
+	w := &work{job: id}
+	w.events, w.next, w.records, w.sent = w.room.events[:0], w.room.next[:0], w.room.records[:0], w.room.sent[:0]
+	return w
 }
 
 // came adds an event, and the record that carried it.
@@ -62,6 +77,10 @@ func (w *work) came(in wire.Incoming, record events.SQSMessage) {
 // becomes takes a job as it was moved. Receivers are told of that, and get no earlier notices.
 func (w *work) becomes(m *moved) {
 	w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil
+	if w.verdicts == nil {
+		w.verdicts = slices.Clip(m.verdicts)
+		return
+	}
 	w.verdicts = append(w.verdicts, m.verdicts...)
 }
 
@@ -159,7 +178,7 @@ func (s *Scheduler) followUp(ctx context.Context, w *work) {
 // workOffSaved carries out the commands of a save for a caller, which may have hung up since: that must not cost the
 // job the time until it is found due. An error is not the caller's: the job is stored, and the Supervisor sees to it.
 func (s *Scheduler) workOffSaved(ctx context.Context, w *work) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
+	ctx, cancel := pause.Until(ctx, time.Now().Add(sendWithin))
 	defer cancel()
 	s.workOff(ctx, []*work{w})
 	if w.err != nil {
@@ -185,6 +204,9 @@ func (s *Scheduler) moveNext(ctx context.Context, w *work) {
 // moveOrPark moves a job. A job that can never be moved is dealt with and returns nil: neither is tried again.
 func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event) (*moved, error) {
 	m, err := s.move(ctx, id, by)
+	if err == nil {
+		return m, nil
+	}
 	var park *parkError
 	switch {
 	case errors.As(err, &park):

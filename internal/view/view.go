@@ -27,13 +27,14 @@ type Source interface {
 // Of returns a job without its payloads and its history. held are the claims on its open attempts, by step; nil if
 // they were not read: then an attempt is shown as sent, claimed or not.
 func Of(j job.Job, held map[string]job.Claim) makegood.Job {
+	times := make(moments, 0, timesOfJob+timesOfStep*len(j.Steps))
 	v := makegood.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
-		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), PausedAt: moment(j.PausedAt), Reason: j.Reason, FirstReason: j.FirstReason,
+		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), PausedAt: times.show(j.PausedAt), Reason: j.Reason, FirstReason: j.FirstReason,
 		Tenant: j.Tenant, Labels: j.Labels,
-		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
-		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
-		ExpectBy: moment(j.ExpectBy), Warned: !j.ExpectBy.IsZero() && j.WarnAt.IsZero(),
+		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: times.show(j.CompleteBy),
+		StartAt: times.show(j.StartAt), NextRoundAt: times.show(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: times.show(j.FinishedAt),
+		ExpectBy: times.show(j.ExpectBy), Warned: !j.ExpectBy.IsZero() && j.WarnAt.IsZero(),
 		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count, InputBytes: j.Input.Bytes,
 		Spent:   Spent(j.Spent),
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
@@ -43,7 +44,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		v.Parent = child.Parent
 	}
 	if j.Desired == makegood.JobProcessed && !j.ProcessState.Finished() {
-		v.Deadline = moment(j.Deadline)
+		v.Deadline = times.show(j.Deadline)
 	}
 	if j.Paused() {
 		v.HeldBy, v.HeldReason = j.HeldBy, j.HeldReason
@@ -51,9 +52,9 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	for i := range j.Steps {
 		s := &j.Steps[i] // By index: a step is large.
 		claim := held[s.Name]
-		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(&j, &s.Forward, claim)}
+		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(&times, &j, &s.Forward, claim)}
 		if s.Undo.State != job.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
-			undo := activity(&j, &s.Undo, claim)
+			undo := activity(&times, &j, &s.Undo, claim)
 			v.Steps[i].Undo = &undo
 		}
 	}
@@ -210,28 +211,28 @@ func value(ctx context.Context, job string, p job.Payload, read func(context.Con
 }
 
 // activity returns a step or its undo. claim is the step's, which may be the other one's.
-func activity(j *job.Job, a *job.Activity, claim job.Claim) makegood.Activity {
+func activity(times *moments, j *job.Job, a *job.Activity, claim job.Claim) makegood.Activity {
 	v := makegood.Activity{
 		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
-		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt), OutputBytes: a.Output.Bytes,
+		StartedAt: times.show(a.StartedAt), FinishedAt: times.show(a.FinishedAt), OutputBytes: a.Output.Bytes,
 	}
 	if a.State == job.NotStarted {
 		v.State = makegood.StepNotStarted
 	}
-	if v.LastStartedAt = moment(a.LastStartedAt); v.LastStartedAt == nil {
+	if v.LastStartedAt = times.show(a.LastStartedAt); v.LastStartedAt == nil {
 		v.LastStartedAt = v.StartedAt
 	}
 	switch a.State {
 	case job.Backoff:
-		v.NextAt = moment(a.At)
+		v.NextAt = times.show(a.At)
 	case job.Dispatched, job.Waiting, job.Done, job.Failed:
 		if a.FinishedAt.IsZero() || !a.At.After(a.FinishedAt) { // Else it ended before the attempt that was to be made then.
-			v.SentAt = moment(a.At)
+			v.SentAt = times.show(a.At)
 		}
 	}
 	v.Error = failure(a.Error)
 	if a.State == job.Waiting {
-		v.CompleteBy = moment(a.Wait.Deadline)
+		v.CompleteBy = times.show(a.Wait.Deadline)
 	}
 	if a.Completion != nil && (a.State == job.Done || a.State == job.Failed || a.WentTo != "") {
 		v.CompletedBy, v.CompletedWhy = text(a.Completion.By), text(a.Completion.Why)
@@ -241,11 +242,11 @@ func activity(j *job.Job, a *job.Activity, claim job.Claim) makegood.Activity {
 	}
 	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
 		v.State, v.LockedBy = makegood.StepClaimed, text(claim.LockedBy)
-		v.CompleteBy, v.Inline = moment(claim.CompleteBy), a.Inline != ""
+		v.CompleteBy, v.Inline = times.show(claim.CompleteBy), a.Inline != ""
 		if p := claim.Reported(); p.Value != "" {
-			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *moment(p.At)}
+			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *times.show(p.At)}
 		}
-		v.LastStartedAt = moment(claim.StartedAt)
+		v.LastStartedAt = times.show(claim.StartedAt)
 		if v.StartedAt == nil {
 			v.StartedAt = v.LastStartedAt
 		}
@@ -261,14 +262,27 @@ func text(s string) *string {
 	return &said
 }
 
-func moment(t time.Time) *time.Time {
+// moments are the times of one job, which share memory. It grows by pieces: a time that is shown stays where it is.
+type moments []time.Time
+
+// The times that most jobs and steps have.
+const timesOfJob, timesOfStep = 4, 3
+
+// show returns a time as it is shown; nil: it is not set.
+func (m *moments) show(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	at := t.UTC() // A variable of its own: an unset time needs no allocation.
+	if len(*m) == cap(*m) {
+		*m = make(moments, 0, timesOfJob)
+	}
+	at := t.UTC()
 	if at.Year() < 0 || at.Year() > 9999 {
 		// JSON has no such year, and one job that is broken must not keep all others from being shown.
 		at = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	}
-	return &at
+	*m = append(*m, at)
+	return &(*m)[len(*m)-1]
 }
+
+func moment(t time.Time) *time.Time { return new(moments).show(t) }

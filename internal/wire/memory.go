@@ -47,7 +47,7 @@ func (m *Memory) EncodeTask(t makegood.Task) (string, error) {
 func (m *Memory) EncodeReply(id string, e job.Event, spent job.Spent) (string, error) {
 	body, err := EncodeReply(id, e, spent)
 	if said, ok := e.(job.StepSucceeded); ok && m != nil && err == nil && !spent.Counted() && said.Output.Ref == "" {
-		m.keep(body, Incoming{Job: id, Event: said})
+		m.keep(body, Incoming{Job: id, Event: e})
 	}
 	return body, err
 }

@@ -47,7 +47,7 @@ func mutants() []proof.Bug {
 		{"unknown is judged by the last attempt only", movesAttempts, "a.Unknown = a.Unknown || failure", "a.Unknown = failure"},
 		{"the undo has the attempt number of its step", movesAttempts, "\ts.Attempt++\n", "\tif !at.undo || s.Attempt == 0 {\n\t\ts.Attempt++\n\t}\n"},
 		{"a new round numbers its attempts anew", movesJob, "s.Forward = job.Activity{FailureCount", "s.Attempt = 0\n\t\ts.Forward = job.Activity{FailureCount"},
-		{"the key is the same in every round", "machine/facts_commands.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
+		{"the key is the same in every round", "machine/facts_commands.go", `d.Step + "/" + strconv.Itoa(j.Round)`, `d.Step + "/" + strconv.Itoa(1)`},
 		{"the undo does not wait for the attempt that is out", movesDirections, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(side{step: i}) {"},
 		{"undos run in any order", movesDirections, "behind = behind && over[f]", "behind = behind && f >= 0"},
 		{"a step does not wait for what it needs", movesDirections, "\tcase t.allThrough(i):\n\t\tt.start(", "\tdefault:\n\t\tt.start("},

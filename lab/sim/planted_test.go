@@ -92,7 +92,7 @@ func bugs() []proof.Bug {
 		{"a payload is not kept before the save", "scheduler/large.go", "err := s.config.Large.Keep(ctx, id, p)\n\t\tif errors.Is", "var err error\n\t\tif errors.Is"},
 		{"a reference to what is not there is taken", "scheduler/large.go", "\t\tif errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrAltered) {\n", "\t\tif errors.Is(err, payload.ErrNotFound) {\n\t\t\tcontinue\n\t\t}\n\t\tif errors.Is(err, payload.ErrAltered) {\n"},
 		{"a payload that could not be kept counts as kept", "scheduler/large.go", "\t\tif err != nil {\n\t\t\treturn \"\", err\n\t\t}\n\t}\n\treturn \"\", nil\n", "\t}\n\treturn \"\", nil\n"},
-		{"an agent writes its payloads as another", "agentrun/large.go", "By: a.task.Agent}}", "By: a.task.Step}}"},
+		{"an agent writes its payloads as another", "agentrun/large.go", "By: p.task.Agent}", "By: p.task.Step}"},
 		{"a schedule moves on before its job is made", fire, "\tif err := t.submit(ctx, &s, turn); err != nil {\n\t\treturn s, err\n\t}\n\treturn t.moveOn(ctx, s, rule, turn)\n", "\tof := s\n\ts, err = t.moveOn(ctx, s, rule, turn)\n\tif err == nil {\n\t\terr = t.submit(ctx, &of, turn)\n\t}\n\treturn s, err\n"},
 		{"fires that are left out are not counted", fire, "\ts.Skipped += int64(len(fires))\n", ""},
 		{"a fire that made its job is left out", fire, "\tif made {\n\t\ts.Skipped--", "\tif made && s.Rev < 0 {\n\t\ts.Skipped--"},

@@ -131,7 +131,7 @@ var arrows = []arrow{
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
 		"internal/agentctx", "internal/crew",
-		"internal/payload", "internal/canonical",
+		"internal/payload", "internal/canonical", "internal/pause",
 		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/telemetry",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	// The agents outside: what agentrun does for those here, but for the work.

@@ -68,7 +68,8 @@ func newLine(q Queue, random *rand.Rand) *line {
 }
 
 func (l *line) send(m *message, now time.Time) {
-	m.id, m.sentAt = newID(l.random), now
+	m.id, m.first = newID(l.random)
+	m.sentAt = now
 	l.counts.Sent++
 	if m.delay == 0 {
 		l.show(m)
@@ -109,7 +110,7 @@ func (l *line) surface(now time.Time) {
 // take delivers at most limit visible messages. Those out of deliveries become dead letters.
 func (l *line) take(limit int, now time.Time) []delivery {
 	l.surface(now)
-	var taken []delivery
+	taken := make([]delivery, 0, min(limit, l.visible))
 	for len(taken) < limit && l.visible > 0 {
 		m := l.pick()
 		if l.maxReceive > 0 && m.here >= l.maxReceive {
@@ -154,7 +155,9 @@ func (l *line) oldest() (sent time.Time) {
 func (l *line) deliver(m *message, now time.Time) delivery {
 	m.receives++
 	m.here++
-	m.receipt = m.id + "#" + strconv.Itoa(m.receives)
+	if m.receipt = m.first; m.receives > 1 {
+		m.receipt = m.id + "#" + strconv.Itoa(m.receives)
+	}
 	l.received[m.id] = m
 	l.hide(m, now.Add(l.visibility))
 	l.counts.Received++

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -144,25 +145,25 @@ func (q *Queues) line(name string) (*line, error) {
 // Send sends as queue.Sender says. It refuses exactly the messages that SQS refuses. After ctx has ended it sends no
 // message.
 func (q *Queues) Send(ctx context.Context, name string, messages ...queue.Message) []error {
-	errs := make([]error, len(messages))
 	l, err := q.line(name)
 	if err == nil && ctx.Err() != nil {
 		err = fmt.Errorf("send to %s: %w", name, ctx.Err())
 	}
 	if err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
+		return slices.Repeat([]error{err}, len(messages))
 	}
-	refused := false
+	var errs []error // nil: none was refused
 	fresh := make([]*message, 0, len(messages))
 	for i, m := range messages {
-		if errs[i] = queue.Check(m); errs[i] != nil {
-			refused = true
+		err := queue.Check(m)
+		if err == nil {
+			fresh = append(fresh, newMessage(m))
 			continue
 		}
-		fresh = append(fresh, newMessage(m))
+		if errs == nil {
+			errs = make([]error, len(messages))
+		}
+		errs[i] = err
 	}
 
 	q.mu.Lock()
@@ -172,9 +173,6 @@ func (q *Queues) Send(ctx context.Context, name string, messages ...queue.Messag
 		l.send(m, now)
 	}
 	l.settle(now)
-	if !refused {
-		return nil
-	}
 	return errs
 }
 

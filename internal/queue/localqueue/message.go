@@ -26,8 +26,8 @@ type message struct {
 
 	// receives counts the deliveries on all queues, as SQS does, and here those on this one.
 	receives, here int
-	// receipt is that of the latest delivery.
-	receipt string
+	// receipt is that of the latest delivery, and first that of the first one.
+	receipt, first string
 	// source is the name of the queue that it was a dead letter of.
 	source string
 
@@ -46,20 +46,25 @@ func newMessage(m queue.Message) *message {
 	return &message{body: m.Body, group: m.Group, delay: m.Delay, index: notHidden}
 }
 
-// newID makes an id that looks as those of SQS do.
-func newID(random *rand.Rand) string {
+// newID makes an id that looks as those of SQS do, and the receipt of its first delivery: they share memory.
+func newID(random *rand.Rand) (id, receipt string) {
 	var raw [16]byte
 	binary.LittleEndian.PutUint64(raw[:8], random.Uint64())
 	binary.LittleEndian.PutUint64(raw[8:], random.Uint64())
-	var text [36]byte
+	var text [36 + len(firstDelivery)]byte
 	hex.Encode(text[:8], raw[:4])
 	hex.Encode(text[9:13], raw[4:6])
 	hex.Encode(text[14:18], raw[6:8])
 	hex.Encode(text[19:23], raw[8:10])
-	hex.Encode(text[24:], raw[10:])
+	hex.Encode(text[24:36], raw[10:])
 	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	return string(text[:])
+	copy(text[36:], firstDelivery)
+	receipt = string(text[:])
+	return receipt[:36], receipt
 }
+
+// firstDelivery is the end of the receipt of a first delivery.
+const firstDelivery = "#1"
 
 // delivery is what one delivery of a message says beyond what never changes.
 type delivery struct {
@@ -69,14 +74,13 @@ type delivery struct {
 	source   string
 }
 
-// render writes deliveries as SQS does, but for the digest of the body and the time of the first delivery: no handler
-// reads them, and each costs every message. It reads only immutable fields, so it needs no lock.
+// render writes deliveries as SQS does, but for the digest of the body and the times of sending and of the first
+// delivery: no handler reads them, and each costs every message. It reads only immutable fields, so it needs no lock.
 func (l *line) render(taken []delivery) []events.SQSMessage {
 	records := make([]events.SQSMessage, len(taken))
 	for i, d := range taken {
-		attributes := make(map[string]string, 4)
+		attributes := make(map[string]string, 3)
 		attributes["ApproximateReceiveCount"] = strconv.Itoa(d.receives)
-		attributes["SentTimestamp"] = milliseconds(d.sentAt)
 		if d.group != "" {
 			attributes["MessageGroupId"] = d.group
 		}
@@ -90,5 +94,3 @@ func (l *line) render(taken []delivery) []events.SQSMessage {
 	}
 	return records
 }
-
-func milliseconds(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }

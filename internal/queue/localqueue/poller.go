@@ -102,7 +102,7 @@ func (p Poller) receive(ctx context.Context) ([]events.SQSMessage, error) {
 	if err != nil || ctx.Err() == nil || len(records) == 0 {
 		return records, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	ctx, cancel := pause.Until(ctx, time.Now().Add(finishWithin))
 	defer cancel()
 	return nil, p.Receiver.Return(ctx, p.Queue, 0, receipts(records)...)
 }
@@ -118,11 +118,8 @@ func (p Poller) invoke(ctx context.Context, event events.SQSEvent) {
 	if len(done) == 0 {
 		return
 	}
-	if _, inMemory := p.Receiver.(*Queues); !inMemory { // In memory it takes no time, whatever its context says.
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
-		defer cancel()
-	}
+	ctx, cancel := pause.Until(ctx, time.Now().Add(finishWithin))
+	defer cancel()
 	if err := p.Receiver.Delete(ctx, p.Queue, receipts(done)...); err != nil {
 		p.Logger.WarnContext(ctx, "records that were dealt with will come again", "queue", p.Queue, "records", len(done), "error", err)
 	}

@@ -24,11 +24,18 @@ const (
 	sumChained  = 1 << 12
 )
 
+// The bytes that most jobs do not exceed: in all, of their rests, and of each column of their steps.
+const usualBytes, usualRests, usualColumn = 448, 192, 32
+
 // Encode writes a job without the fields that stand beside its data, and without the parts that are kept apart. A state
 // that no release gave is a mistake of ours.
 func Encode(j job.Job, apart Apart) []byte {
 	r := record{codec: writer(j), rests: rests{codec: writer(j)}, namesAt: apart.Names, detailsAt: apart.Details, chained: apart.Chained}
-	r.out = make([]byte, 0, 512)
+	// The parts of most jobs have room in one piece of memory.
+	room := make([]byte, usualBytes+usualRests+2*usualColumn)
+	r.out, room = room[:0:usualBytes], room[usualBytes:]
+	r.rests.out, room = room[:0:usualRests], room[usualRests:]
+	r.summaries.in, r.numbers.in = room[:0:usualColumn], room[usualColumn:usualColumn]
 	latest := r.pack(j.Steps, apart.Held, later(r.epoch, j.FinishedAt))
 	r.brief.in, r.isBrief = brief(j.Changes, latest)
 	r.fields(nil, &j)

@@ -104,7 +104,7 @@ func (c *codec) keptOfStep(m frame, index *int, kept *string) {
 // labelled has a name and its value, and so on, in the order of the names.
 func (r *record) labelled(num protowire.Number, labels *map[string]string) {
 	r.texts(num, &r.labels)
-	if !r.writing {
+	if !r.writing || len(*labels) == 0 {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(*labels)) {

@@ -46,7 +46,8 @@ func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 
 func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer, err error) {
 	if fresh, err := store.Claimed(store.ClaimItem{}, claim, until); err == nil {
-		result, err := g.conn.exec(takeSlot, slotArgs(slot, fresh)...)
+		args := slotArgs(slot, fresh)
+		result, err := g.conn.exec(takeSlot, args[:]...)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +142,8 @@ func (g *group) put(slot store.Slot, item, next store.ClaimItem) error {
 	if next == item {
 		return nil
 	}
-	return g.exec(putSlot, slotArgs(slot, next)...)
+	args := slotArgs(slot, next)
+	return g.exec(putSlot, args[:]...)
 }
 
 // readSlot reads a slot; the zero item when it is empty.
@@ -160,8 +162,8 @@ func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
 	}, nil
 }
 
-func slotArgs(slot store.Slot, item store.ClaimItem) []driver.Value {
-	return []driver.Value{
+func slotArgs(slot store.Slot, item store.ClaimItem) [14]driver.Value {
+	return [14]driver.Value{
 		slot.Job, slot.Birth, slot.Step, slot.Agent,
 		int64(item.Attempt), item.LockedBy, millis(item.StartedAt), millis(item.CompleteBy), string(item.Closed), millis(item.Ends),
 		millis(item.ExpiresAt), item.Progress.Value, millis(item.Progress.At), int64(item.Beside),

@@ -94,7 +94,19 @@ func (s *Store) submit(ctx context.Context, bytes int, do func(g *group) (answer
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &write{do: do, bytes: bytes, done: make(chan error, 1)}
+	w, used := s.writes.Get().(*write)
+	if !used {
+		w = &write{done: make(chan error, 1)}
+	}
+	w.do, w.bytes = do, bytes
+	err := s.await(ctx, w)
+	w.do, w.answer = nil, nil
+	s.writes.Put(w) // Not after a panic, which may leave an answer in it.
+	return err
+}
+
+// await is submit for a write that was made for it.
+func (s *Store) await(ctx context.Context, w *write) error {
 	if err := s.queue.put(w); err != nil {
 		return err
 	}

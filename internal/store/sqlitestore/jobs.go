@@ -155,7 +155,7 @@ func (g *group) save(fresh *item, seen time.Time, data []byte) (answer, err erro
 		return answer, nil
 	}
 	j := &fresh.job
-	args := []driver.Value{j.Rev, int64(j.FailureCount), j.LockedBy, data}
+	args := append(make([]driver.Value, 0, 8), j.Rev, int64(j.FailureCount), j.LockedBy, data)
 	switch {
 	case change.MovesKey():
 		err = g.exec(saveAndMoveJob, append(args, string(j.ProcessState), millis(j.CompleteBy), finishedAt(*j), it.row)...)

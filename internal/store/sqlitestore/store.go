@@ -34,6 +34,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -83,6 +84,8 @@ type Store struct {
 	shelf  shelf
 	queue  queue
 	leases leases
+	// writes are those to use again: each was answered, and the answer taken, or it was withdrawn.
+	writes sync.Pool
 	// syncing is the group with a commit that readers may see already although it is not durable yet.
 	syncing atomic.Pointer[group]
 	failed  atomic.Pointer[error]
