@@ -32,7 +32,7 @@ func blocks(text, language string) []string {
 }
 
 func TestTheWorkflowsInTheDocsAreWorkflows(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/workflow-file.md", "docs/expressions.md", "docs/schedules.md", "docs/two-services.md", "docs/inline.md"} {
+	for _, file := range []string{"README.md", "docs/workflow-file.md", "docs/expressions.md", "docs/schedules.md", "docs/two-services.md", "docs/inline.md", "docs/children.md"} {
 		found := blocks(read(t, file), "yaml")
 		if len(found) == 0 {
 			t.Errorf("%s shows no workflow", file)
