@@ -81,6 +81,9 @@ type Job struct {
 type JobStep struct {
 	Name string `json:"name"`
 	Activity
+	// Child is the job that does the last attempt of the step, or did it (AgentWorkflow); empty: there is none, or this is
+	// the answer to a verb.
+	Child string `json:"child"`
 	// Undo is the step's compensation; nil until it has a state.
 	Undo *Activity `json:"undo"`
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine/folder"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -28,6 +29,7 @@ const maxShownBytes = 400
 func newGet() *cobra.Command {
 	var o remote
 	var data string
+	var whole bool
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show a job, with its steps, input, outputs and history",
@@ -39,8 +41,12 @@ the requests of people, with their names; a job that goes well has none.
 The input of each step is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
 secret, and marked "now" where a value that it reads has changed since it was sent.
 
+With --tree it shows the job and the jobs that do steps of it (agent: workflow), and theirs: of each its state, its
+reason, and its steps. A job that did an earlier attempt of a step is not among them: makegood list --id-prefix ID~ has all.
+
 Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood get order-17
+  makegood get order-17 --tree
   makegood get order-17 --json | jq .processState
   makegood get order-17 --data ./data
   makegood get order-17 --stack shop-prod`,
@@ -51,6 +57,9 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
 				return err
 			}
 			defer closeJobs()
+			if whole {
+				return showTree(cmd, jobs, args[0], o.json)
+			}
 			job, err := getJob(cmd, jobs, args[0])
 			if err != nil {
 				return err
@@ -79,6 +88,7 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
 	}
 	o.flags(cmd)
 	dataFlag(cmd, &data)
+	cmd.Flags().BoolVar(&whole, "tree", false, "show the job with the jobs that do steps of it")
 	cmd.ValidArgsFunction = completeIDs(&o, &data)
 	return cmd
 }
@@ -197,6 +207,9 @@ func printJob(w io.Writer, job makegood.Job) {
 		fmt.Fprintf(w, ", finished %s", moment(job.FinishedAt))
 	}
 	fmt.Fprintf(w, ", round %d, %s\n", job.Round, count(job.FailureCount, "failure"))
+	if of, ok := domain.ChildOf(job.ID); ok {
+		fmt.Fprintf(w, "  does step %s of job %s\n", of.Step, of.Parent)
+	}
 	if line := forWhom(job); line != "" {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
@@ -245,7 +258,11 @@ func stepLines(job makegood.Job) []string {
 	}
 	var lines []string
 	for _, s := range job.Steps {
-		lines = append(lines, fmt.Sprintf("  %-*s  %s", width, s.Name, activityText(s.Activity)))
+		line := fmt.Sprintf("  %-*s  %s", width, s.Name, activityText(s.Activity))
+		if s.Child != "" && s.LockedBy == nil {
+			line += ", by " + domain.HolderOf(s.Child)
+		}
+		lines = append(lines, line)
 		if s.Undo != nil {
 			lines = append(lines, fmt.Sprintf("  %-*s  undo: %s", width, "", activityText(*s.Undo)))
 		}
@@ -262,7 +279,10 @@ func activityText(a makegood.Activity) string {
 		text += ", inline"
 	}
 	if a.LockedBy != nil {
-		text += fmt.Sprintf(", by %s until %s", plain.Line(*a.LockedBy), moment(a.CompleteBy))
+		text += ", by " + plain.Line(*a.LockedBy)
+	}
+	if a.LockedBy != nil && a.CompleteBy != nil {
+		text += " until " + moment(a.CompleteBy)
 	}
 	if a.Progress != nil {
 		text += fmt.Sprintf(", said %s at %s", plain.Line(string(a.Progress.Value)), moment(&a.Progress.At))

@@ -23,6 +23,9 @@ func ChildID(parent, birth, step string, attempt int) string {
 	return strings.Join([]string{parent, step, fmt.Sprint(attempt), birth[:min(birthBytes, len(birth))]}, betweenChild)
 }
 
+// HolderOf is the name under which a child holds the attempt of its parent.
+func HolderOf(id string) string { return "job " + id }
+
 // A Child is what the id of a child says.
 type Child struct {
 	Parent, Step string

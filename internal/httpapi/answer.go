@@ -58,13 +58,16 @@ func (p *problem) Error() string { return p.body.Error }
 
 func bad(format string, args ...any) error { return newProblem(http.StatusBadRequest, format, args...) }
 
-// namePattern matches the ids and the names of requests.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+// namePattern matches the names of requests, and idPattern the ids: that of a child has a ~.
+var (
+	namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+	idPattern   = regexp.MustCompile(`^[A-Za-z0-9._:~-]{1,128}$`)
+)
 
 // jobID returns the id in the path. An id that no job can have is answered as unknown, without a read of the store.
 func jobID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
-	if !namePattern.MatchString(id) {
+	if !idPattern.MatchString(id) {
 		return "", api.ErrNotFound
 	}
 	return id, nil
@@ -160,7 +163,7 @@ func (s subject) full() string {
 
 // shown returns a name for a message: as it is, if it can be a name.
 func shown(name string) string {
-	if namePattern.MatchString(name) {
+	if idPattern.MatchString(name) {
 		return name
 	}
 	return fmt.Sprintf("%.140q", name)

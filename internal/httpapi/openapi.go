@@ -62,7 +62,7 @@ func (d drawing) operation(r route) object {
 	o := object{"operationId": r.name, "summary": r.summary}
 	parameters := []object{}
 	if strings.Contains(r.path, "{id}") {
-		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "pattern": namePattern.String()}})
+		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "pattern": idPattern.String()}})
 	}
 	if strings.Contains(r.path, "{hash}") {
 		parameters = append(parameters, object{"name": "hash", "in": "path", "required": true, "schema": object{"type": "string", "pattern": control.HashPattern.String()}})

@@ -134,16 +134,20 @@ func Inlined(w makegood.Workflow, j job.Job, lockedBy string) (opened [][]job.Di
 }
 
 // ClaimWithin returns the claim of the attempt of a step that is out, where it needs no item: an inline attempt has its
-// claim in the job, and the holder of one that is done by a child is that job. ok is false for any other.
+// claim in the job, and the holder of one that is done by a child is that job, which is named when it is over, too. ok is
+// false for any other.
 func ClaimWithin(w makegood.Workflow, j job.Job, step int) (claim job.Claim, ok bool) {
-	a, undo, out := dispatched(&j.Steps[step])
+	s := &j.Steps[step]
+	a, _, out := dispatched(s)
 	switch {
-	case !out:
-		return job.Claim{}, false
-	case agentOf(w.Steps[step], undo) == makegood.AgentWorkflow:
+	case w.Steps[step].Agent == makegood.AgentWorkflow && s.Forward.Attempt > 0:
 		t := turn{job: j}
-		return job.Claim{Attempt: a.Attempt, LockedBy: "job " + t.childOf(side{step, undo}), StartedAt: a.Opened()}, true
-	case a.Inline == "":
+		claim.LockedBy = domain.HolderOf(t.childOf(side{step: step}))
+		if out {
+			claim.Attempt, claim.StartedAt = a.Attempt, a.Opened()
+		}
+		return claim, true
+	case !out || a.Inline == "":
 		return job.Claim{}, false
 	}
 	claim = inlineClaim(a)

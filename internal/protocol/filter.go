@@ -179,7 +179,7 @@ func wrong(f api.Filter) string {
 		return err.Error()
 	}
 	if err := domain.CheckJobID(f.IDPrefix + "0"); err != nil && f.IDPrefix != "" {
-		return fmt.Sprintf("id-prefix: %.40q begins no job's id: want [A-Za-z0-9._:-]{1,%d}", f.IDPrefix, makegood.MaxJobIDBytes-1)
+		return fmt.Sprintf("id-prefix: %.40q begins no job's id: want [A-Za-z0-9._:~-]{1,%d}", f.IDPrefix, makegood.MaxJobIDBytes-1)
 	}
 	return contradicts(f)
 }

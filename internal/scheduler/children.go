@@ -118,7 +118,7 @@ func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (neve
 
 // askOfChild is what a parent asks of its child. It has no name: whether it is granted says the state of the child.
 func (s *Scheduler) askOfChild(j job.Job, verb makegood.Verb) job.Requested {
-	return job.Requested{Verb: verb, By: limits.Clip("job " + j.ID), Reason: limits.Clip(fmt.Sprintf("job %s is %s: %s", j.ID, j.ProcessState, j.Reason))}
+	return job.Requested{Verb: verb, By: limits.Clip(domain.HolderOf(j.ID)), Reason: limits.Clip(fmt.Sprintf("job %s is %s: %s", j.ID, j.ProcessState, j.Reason))}
 }
 
 // askChild answers a question about the attempt of a child. One that is a newer release's, or damaged, is under way: a

@@ -53,6 +53,11 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		s := &j.Steps[i] // By index: a step is large.
 		claim := held[s.Name]
 		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(&times, &j, &s.Forward, claim)}
+		if claim.LockedBy != "" {
+			if child := domain.ChildID(j.ID, j.Birth, s.Name, s.Forward.Attempt); claim.LockedBy == domain.HolderOf(child) {
+				v.Steps[i].Child = child
+			}
+		}
 		if s.Undo.State != job.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
 			undo := activity(&times, &j, &s.Undo, claim)
 			v.Steps[i].Undo = &undo

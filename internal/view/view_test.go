@@ -34,7 +34,7 @@ func TestAJobInJSON(t *testing.T) {
 	want := `{"id":"j","workflow":"order","definition":"hash","parent":"","round":1,"processState":"Pending","desired":"Processed",` +
 		`"paused":false,"pausedAt":null,"heldBy":"","heldReason":"","reason":"","firstReason":"","failureCount":0,"tenant":"","labels":null,"lockedBy":null,"completeBy":"2026-01-02T03:05:05Z","startAt":null,` +
 		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"deadline":null,"expectBy":null,"warned":false,"nextRoundAt":null,"requestedBy":null,"historyCount":0,"history":[],"historyGaps":[],"input":null,"inputBytes":0,"spent":null,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
-		`"failureCount":0,"lockedBy":null,"completeBy":null,"inline":false,"completedBy":null,"completedWhy":null,"startedAt":null,"finishedAt":null,"sentAt":null,"lastStartedAt":null,"nextAt":null,"progress":null,"output":null,"outputBytes":0,"error":null,"settled":null,"undo":null}]}`
+		`"failureCount":0,"lockedBy":null,"completeBy":null,"inline":false,"completedBy":null,"completedWhy":null,"startedAt":null,"finishedAt":null,"sentAt":null,"lastStartedAt":null,"nextAt":null,"progress":null,"output":null,"outputBytes":0,"error":null,"settled":null,"child":"","undo":null}]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
@@ -224,5 +224,25 @@ func TestOneBrokenKeyDoesNotKeepAListFromBeingShown(t *testing.T) {
 	}
 	if _, err := json.Marshal(view.Strays([]store.Audited{{Job: "bad", ProcessState: makegood.JobProcessed, CompleteBy: time.UnixMilli(1 << 60), Indexed: true, NoJob: true}})); err != nil {
 		t.Errorf("audit: %v", err)
+	}
+}
+
+// The child of a step is named while it is under way and afterwards, by what holds the attempt, and by no other holder.
+func TestAStepNamesTheJobThatDoesIt(t *testing.T) {
+	child := domain.ChildID("j", "0a1b2c3d4e5f", "a", 2)
+	for _, x := range []struct {
+		state job.ActivityState
+		by    string
+		want  string
+	}{
+		{job.Dispatched, domain.HolderOf(child), child},
+		{job.Done, domain.HolderOf(child), child},
+		{job.Dispatched, "agent:1", ""},
+		{job.Dispatched, domain.HolderOf("other"), ""},
+	} {
+		j := job.Job{ID: "j", Birth: "0a1b2c3d4e5f", Steps: []job.StepState{{Name: "a", Forward: job.Activity{State: x.state, Attempt: 2}}}}
+		if got := view.Of(j, map[string]job.Claim{"a": {Attempt: 2, LockedBy: x.by}}).Steps[0].Child; got != x.want {
+			t.Errorf("%s, by %s: got %q, want %q", x.state, x.by, got, x.want)
+		}
 	}
 }

@@ -81,8 +81,8 @@ func wayTo(f store.Filter) way {
 	case !f.KeyBy().IsZero():
 		return way{from: `jobs INDEXED BY jobs_due`, where: `complete_by IS NOT NULL AND complete_by <= ?`, args: []driver.Value{f.KeyBy().UnixMilli()}, order: byKey}
 	case f.IDPrefix != "":
-		// "~" comes after each character of an id.
-		return way{from: `jobs`, where: `id >= ?`, args: []driver.Value{f.IDPrefix}, order: byID, before: f.IDPrefix + "~"}
+		// 0x7f comes after each character of an id; a ~ is in that of a child.
+		return way{from: `jobs`, where: `id >= ?`, args: []driver.Value{f.IDPrefix}, order: byID, before: f.IDPrefix + "\x7f"}
 	case f.Tenant != "":
 		return way{from: `jobs INDEXED BY jobs_tenant`, where: `tenant IS NOT NULL AND tenant = ?`, args: []driver.Value{f.Tenant}}
 	case len(f.Labels) > 0:

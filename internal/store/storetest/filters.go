@@ -33,7 +33,11 @@ func (w *world) findable() []job.Job {
 		makegood.JobPending, makegood.JobProcessing, makegood.JobError, makegood.JobUndoing, makegood.JobProcessed, makegood.JobCancelled, makegood.JobError, makegood.JobProcessing,
 		makegood.JobProcessing, makegood.JobProcessing, makegood.JobUndoing, makegood.JobPending, makegood.JobProcessing,
 	} {
-		j := w.listable(fmt.Sprintf("find-%02d-%s", i, state))
+		id := fmt.Sprintf("find-%02d-%s", i, state)
+		if i == 12 {
+			id = "find-1~reserve~1~0a1b2c3d" // The id of a child begins with that of its parent.
+		}
+		j := w.listable(id)
 		j.ProcessState = state
 		j.CreatedAt = w.at(time.Duration(i) * time.Minute)
 		j.CompleteBy, j.Deadline = w.at(time.Duration(10*i)*time.Minute), w.at(time.Duration(20*i+5)*time.Minute)
