@@ -53,8 +53,8 @@ func sharesOf(job makegood.Job, w makegood.Workflow) map[string]share {
 		}
 		s := shares[agent]
 		s.attempts += float64(attempts)
-		// The time of a step that waited is no agent's work.
-		if !domain.WaitsByItself(agent) && a.CompletedBy == nil && a.LastStartedAt != nil && a.FinishedAt != nil {
+		// The time of a step that waited, or that another job did, is no agent's work.
+		if domain.GetsTasks(agent) && a.CompletedBy == nil && a.LastStartedAt != nil && a.FinishedAt != nil {
 			s.atWork += max(0, a.FinishedAt.Sub(*a.LastStartedAt))
 		}
 		shares[agent] = s

@@ -29,10 +29,18 @@ func OfWorkflow(w makegood.Workflow) ([]Node, []Edge) {
 	return nodes, edges
 }
 
+// worker names the agent of a step, and the workflow of one that is done by a job of its own.
+func worker(s makegood.Step) string {
+	if s.Agent == makegood.AgentWorkflow {
+		return s.Agent + " " + s.Action
+	}
+	return s.Agent
+}
+
 // whoDoes names the agent, and the undo where there is one.
 func whoDoes(s makegood.Step) string {
-	text := s.Agent
-	if s.Action != "" && s.Action != s.Name && s.Action != s.Agent {
+	text, child := worker(s), s.Agent == makegood.AgentWorkflow
+	if s.Action != "" && s.Action != s.Name && s.Action != s.Agent && !child {
 		text += " " + s.Action
 	}
 	for _, answer := range slices.Sorted(maps.Keys(s.OnAnswer)) {
@@ -42,7 +50,7 @@ func whoDoes(s makegood.Step) string {
 	}
 	if domain.CanUndo(s) {
 		text += " · undo"
-		if s.Undo.Action != "undo" { // that of an http step, which has no other name
+		if s.Undo.Action != "undo" && !child { // that of an http step, which has no other name, and that of the job
 			text += " " + s.Undo.Action
 		}
 	}
@@ -115,16 +123,16 @@ func subOf(s makegood.Step, step makegood.JobStep) string {
 	state, word := stateOf(step)
 	switch state {
 	case Idle, Skipped, Undoing, Undone, Cancelled:
-		return s.Agent + " · " + word
+		return worker(s) + " · " + word
 	case Error:
 		if kind := errorKind(step); kind != "" {
-			return s.Agent + " · " + word + ": " + kind
+			return worker(s) + " · " + word + ": " + kind
 		}
-		return s.Agent + " · " + word
+		return worker(s) + " · " + word
 	case Processed:
-		return s.Agent + tries(step.Activity) + took(step.Activity)
+		return worker(s) + tries(step.Activity) + took(step.Activity)
 	default:
-		return s.Agent + " · " + word + tries(step.Activity)
+		return worker(s) + " · " + word + tries(step.Activity)
 	}
 }
 

@@ -139,3 +139,19 @@ func TestOrdinals(t *testing.T) {
 		}
 	}
 }
+
+// A step that is done by a job of its own names the workflow of that, also where that is its own name.
+func TestAStepThatIsAJobNamesItsWorkflow(t *testing.T) {
+	w := makegood.Workflow{Steps: []makegood.Step{
+		{Name: "reserve", Agent: makegood.AgentWorkflow, Action: "reserve-line", Undo: &makegood.Undo{Agent: makegood.AgentWorkflow, Action: "reserve-line"}},
+		{Name: "mail", Agent: makegood.AgentWorkflow, Action: "mail", Undo: &makegood.Undo{None: true}},
+	}}
+	nodes, _ := OfWorkflow(w)
+	if nodes[0].Sub != "workflow reserve-line · undo" || nodes[1].Sub != "workflow mail" {
+		t.Errorf("got %q and %q", nodes[0].Sub, nodes[1].Sub)
+	}
+	nodes, _ = OfJob(w, makegood.Job{Steps: []makegood.JobStep{{Name: "reserve", Activity: makegood.Activity{State: makegood.StepClaimed, Attempt: 1}}}})
+	if !strings.HasPrefix(nodes[0].Sub, "workflow reserve-line · ") {
+		t.Errorf("of a job: got %q", nodes[0].Sub)
+	}
+}

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -273,4 +275,29 @@ func TestTextOfOthersTurnsNothingRoundOnThePage(t *testing.T) {
 	if strings.ContainsAny(page.text, "\u202e\u009b") {
 		t.Errorf("the page turns text round:\n%s", page.text)
 	}
+}
+
+// The step of a child leads to the child, and the page of the child to the step's job, while it is at work and afterwards.
+func TestAJobAndTheJobThatDoesAStepOfItLeadToEachOther(t *testing.T) {
+	w := newWorldOf(t, fstest.MapFS{
+		"order.yaml": {Data: []byte("name: order\nsteps: [{name: reserve, agent: workflow, action: line}]\n")},
+		"line.yaml":  {Data: []byte("name: line\nsteps: [{name: sign, agent: approval, with: {choices: [\"yes\", \"no\"]}}]\n")},
+	})
+	if _, err := w.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "o", Input: json.RawMessage(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	j, err := w.Look(t.Context(), "o")
+	if err != nil || j.Steps[0].Child == "" {
+		t.Fatalf("got %+v, %v, want a step with a child", j.Steps, err)
+	}
+	child := j.Steps[0].Child
+	w.until(child, func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepWaiting })
+	by := `By <a class="m" href="../jobs/` + child + `">job ` + child + `</a>`
+	w.get("jobs/o").wants(t, "is the work of job "+child, by)
+	w.get("jobs/"+child).wants(t, `does a step of <a class="m" href="../jobs/o">o</a>`)
+	if _, err := w.Complete(t.Context(), child, api.StepRef{Step: "sign"}, json.RawMessage(`"yes"`)); err != nil {
+		t.Fatal(err)
+	}
+	w.until("o", func(j makegood.Job) bool { return j.ProcessState == makegood.JobProcessed })
+	w.get("jobs/o").wants(t, by)
 }

@@ -177,6 +177,9 @@ func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 		return what + " is tried again"
 	case makegood.StepClaimed:
 		text := fmt.Sprintf("%s is at work, attempt %d", what, a.Attempt)
+		if step.Child != "" {
+			text = what + " is the work of job " + step.Child
+		}
 		if a.LastStartedAt != nil {
 			text += ", since " + moment(*a.LastStartedAt)
 		}

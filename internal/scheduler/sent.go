@@ -63,7 +63,7 @@ func askedOf(w makegood.Workflow, j job.Job, step string) (all []machine.Want) {
 		if s.Forward.Attempt > 0 {
 			all = append(all, machine.Want{Step: s.Name})
 		}
-		if s.Undo.Attempt > 0 {
+		if s.Undo.Attempt > 0 && !isChild(w, s.Name, true) { // The undo of a child is sent no input.
 			all = append(all, machine.Want{Step: s.Name, Undo: true})
 		}
 	}
