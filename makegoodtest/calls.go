@@ -136,7 +136,7 @@ type watchedStore struct {
 	store.Store
 	life *life
 	// before returns the job as it was last stored, and saved gets each later one.
-	before func() job.Job
+	before func(id string) job.Job
 	saved  func(job.Job)
 }
 
@@ -161,7 +161,7 @@ func (s *watchedStore) Load(ctx context.Context, id string) (j job.Job, err erro
 }
 
 func (s *watchedStore) Save(ctx context.Context, change store.Change) error {
-	return s.life.do("Save", "it was saved that "+changes(s.before(), change.Job), func() error {
+	return s.life.do("Save", "it was saved that "+changes(s.before(change.Job.ID), change.Job), func() error {
 		err := s.Store.Save(ctx, change)
 		if err == nil {
 			s.saved(change.Job)

@@ -80,6 +80,8 @@ type Case struct {
 	YAML []byte
 	// Workflow is the workflow as built in Go.
 	Workflow makegood.Workflow
+	// Children are the workflow files of the jobs that do steps of it (agent: workflow), and of theirs.
+	Children [][]byte
 	// Input is the input of the job: whatever encoding/json writes, as json.RawMessage or a map.
 	Input any
 	// Services makes the services as they are before the job. It is called at the start of every run, and
@@ -129,7 +131,9 @@ type Job struct {
 	// Job is the job as its users see it: ProcessState, Reason, FailureCount, and of each step its state, its output,
 	// its undo and its error.
 	makegood.Job
-	// Attempts are those that came to an agent, in the order in which they began, undos too.
+	// Children are the jobs that do steps of it, and theirs, in the order of their ids.
+	Children []makegood.Job
+	// Attempts are those that came to an agent, in the order in which they began, undos and those of its children too.
 	Attempts []Attempt
 }
 
@@ -176,14 +180,22 @@ func Run(t *testing.T, c Case) Job {
 	return job
 }
 
-// compiled reads the case, and returns an error where it is wrong.
-func (c Case) compiled() (*workflowfile.Compiled, json.RawMessage, error) {
+// compiled reads the case, and returns an error where it is wrong. The last of the workflows is that of the job.
+func (c Case) compiled() ([]*workflowfile.Compiled, json.RawMessage, error) {
 	if c.Services == nil {
 		return nil, nil, errors.New("the case has no Services")
 	}
 	input, err := json.Marshal(c.Input)
 	if err != nil {
 		return nil, nil, fmt.Errorf("input of the case: %w", err)
+	}
+	var all []*workflowfile.Compiled
+	for i, source := range c.Children {
+		child, err := workflowfile.Parse(fmt.Sprintf("Children[%d]", i), source)
+		if err != nil {
+			return nil, nil, fmt.Errorf("workflow of a child of the case: %w", err)
+		}
+		all = append(all, child)
 	}
 	var compiled *workflowfile.Compiled
 	if len(c.YAML) > 0 {
@@ -194,7 +206,7 @@ func (c Case) compiled() (*workflowfile.Compiled, json.RawMessage, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("workflow of the case: %w", err)
 	}
-	return compiled, input, nil
+	return append(all, compiled), input, nil
 }
 
 func (c Case) within() time.Duration {

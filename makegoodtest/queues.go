@@ -97,6 +97,8 @@ func message(body string) string {
 		return fmt.Sprintf("the reply \"failed: %s\" of attempt %d of step %s", e.Error.Message, e.Attempt, e.Step)
 	case job.DeadlinePassed:
 		return "the Supervisor's word that a job is overdue"
+	case job.ChildEnded:
+		return fmt.Sprintf("the word that the job of attempt %d of step %s has ended", e.Attempt, e.Step)
 	case job.Interrupted:
 		return "the word that the engine was started again"
 	default:

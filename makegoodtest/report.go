@@ -2,12 +2,16 @@ package makegoodtest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // report describes a violation: the rule that is broken, the faults of the engine, the requests to the agents, and
@@ -20,15 +24,24 @@ func (w *world) report(violation error) string {
 	if len(w.suffered) > 0 {
 		fmt.Fprintf(&b, "\nfaults:\n%s\n", indent(strings.Join(w.suffered, "\n")))
 	}
-	fmt.Fprintf(&b, "\nthe job of workflow %s: %s", w.compiled.Workflow.Name, w.stored.ProcessState)
-	if w.stored.Reason != "" {
-		fmt.Fprintf(&b, ", because %s", w.stored.Reason)
+	fmt.Fprintf(&b, "\nthe job of workflow %s: %s\n", w.compiled.Workflow.Name, ended(w.stored[JobID]))
+	for _, id := range slices.Sorted(maps.Keys(w.stored)) {
+		if id != JobID {
+			fmt.Fprintf(&b, "job %s of workflow %s: %s\n", id, w.stored[id].Workflow, ended(w.stored[id]))
+		}
 	}
-	fmt.Fprintf(&b, "\n\ntasks that reached the agents:\n%s", w.sequence())
+	fmt.Fprintf(&b, "\ntasks that reached the agents:\n%s", w.sequence())
 	if w.services.Ledger != nil {
 		fmt.Fprintf(&b, "\nthe ledger:\n%s\n", indent(w.services.Ledger()))
 	}
 	return b.String()
+}
+
+func ended(j job.Job) string {
+	if j.Reason == "" {
+		return string(j.ProcessState)
+	}
+	return fmt.Sprintf("%s, because %s", j.ProcessState, j.Reason)
 }
 
 // sequence lists the attempts in the order in which they began, with the deaths between them. The caller holds mu.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -59,9 +60,11 @@ func handleIt(ctx context.Context, a agent.Handler, task makegood.Task) (json.Ra
 
 // world is one run of a case: its services, and one life of the engine after another.
 type world struct {
-	t        *testing.T
-	c        Case
+	t *testing.T
+	c Case
+	// compiled is the workflow of the job, and children are those of the jobs that do steps of it.
 	compiled *workflowfile.Compiled
+	children []*workflowfile.Compiled
 	input    json.RawMessage
 	services Services
 	dir      string
@@ -75,7 +78,7 @@ type world struct {
 	mu       sync.Mutex
 	inner    store.Store
 	lives    int
-	stored   job.Job
+	stored   map[string]job.Job
 	attempts []Attempt
 	// suffered are the faults so far, in sentences.
 	suffered []string
@@ -84,11 +87,12 @@ type world struct {
 // newWorld makes the services, in a bubble. The engine does not run until open.
 func newWorld(t *testing.T, c Case) *world {
 	t.Helper()
-	compiled, input, err := c.compiled()
+	all, input, err := c.compiled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, c: c, compiled: compiled, input: input, dir: memoryDir(t), start: time.Now()}
+	last := len(all) - 1
+	w := &world{t: t, c: c, compiled: all[last], children: all[:last], input: input, dir: memoryDir(t), start: time.Now(), stored: map[string]job.Job{}}
 	w.services = c.Services()
 	t.Cleanup(w.close)
 	if w.services.Completions != nil {
@@ -135,7 +139,7 @@ func (w *world) config() embedded.Config {
 	quiet := slog.New(slog.DiscardHandler)
 	return embedded.Config{
 		Dir: w.dir, Agents: w.agents(), Secrets: w.services.secret, Logger: quiet, Notifier: notify.Log{Logger: quiet}, Visibility: visibility,
-		Tick: w.look() / 2, Asker: asker{w.services}, Asked: w.compiled.Asked(),
+		Tick: w.look() / 2, Asker: asker{w.services}, Asked: w.asked(),
 		WrapStore: func(inner store.Store) store.Store {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -146,6 +150,15 @@ func (w *world) config() embedded.Config {
 			return &watchedQueues{Queues: faultqueue.New(inner, w.faults.queues), life: w.life}
 		},
 	}
+}
+
+// asked are the names of those who are asked, by all workflows of the case.
+func (w *world) asked() []string {
+	all := w.compiled.Asked()
+	for _, child := range w.children {
+		all = append(all, child.Asked()...)
+	}
+	return all
 }
 
 // secret is the agent.Secrets of a case.
@@ -173,10 +186,15 @@ func (w *world) close() {
 	w.mu.Unlock()
 }
 
-// submit makes the workflow and the job known; it asks until it is answered, as a submitter must. False:
+// submit makes the workflows and the job known; it asks until it is answered, as a submitter must. False:
 // the engine died.
 func (w *world) submit() bool {
 	w.t.Helper()
+	for _, child := range w.children {
+		if !w.insist(func() error { return w.engine.Define(context.Background(), child) }) {
+			return false
+		}
+	}
 	return w.insist(func() error { return w.engine.Define(context.Background(), w.compiled) }) &&
 		w.insist(func() error {
 			_, _, err := w.engine.Submit(context.Background(), scheduler.Submission{ID: JobID, Definition: w.compiled.Hash, Input: w.input})
@@ -241,7 +259,22 @@ func (w *world) job() (Job, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Job{Job: seen, Attempts: slices.Clone(w.attempts)}, nil
+	whole := Job{Job: seen, Attempts: slices.Clone(w.attempts)}
+	for _, id := range slices.Sorted(maps.Keys(w.stored)) {
+		if id == JobID {
+			continue
+		}
+		child, err := w.inner.Load(context.Background(), id)
+		if err != nil {
+			return Job{}, fmt.Errorf("read job %s: %w", id, err)
+		}
+		shown, err := view.WithPayloads(context.Background(), child, nil, w.inner)
+		if err != nil {
+			return Job{}, fmt.Errorf("read job %s: %w", id, err)
+		}
+		whole.Children = append(whole.Children, shown)
+	}
+	return whole, nil
 }
 
 // verdict returns the job at the end of a run, and the violation, if there is one.
@@ -258,17 +291,17 @@ func (w *world) verdict() (Job, error) {
 	return job, w.services.Check(job)
 }
 
-func (w *world) lastStored() job.Job {
+func (w *world) lastStored(id string) job.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.stored
+	return w.stored[id]
 }
 
 func (w *world) noteStored(j job.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if j.Rev >= w.stored.Rev {
-		w.stored = j.Clone()
+	if j.Rev >= w.stored[j.ID].Rev {
+		w.stored[j.ID] = j.Clone()
 	}
 }
 
