@@ -80,7 +80,7 @@ type Case struct {
 	YAML []byte
 	// Workflow is the workflow as built in Go.
 	Workflow makegood.Workflow
-	// Children are the workflow files of the jobs that do steps of it (agent: workflow), and of theirs.
+	// Children are the workflow files of the jobs that do steps (agent: workflow) of this one or of each other.
 	Children [][]byte
 	// Input is the input of the job: whatever encoding/json writes, as json.RawMessage or a map.
 	Input any
@@ -131,7 +131,7 @@ type Job struct {
 	// Job is the job as its users see it: ProcessState, Reason, FailureCount, and of each step its state, its output,
 	// its undo and its error.
 	makegood.Job
-	// Children are the jobs that do steps of it, and theirs, in the order of their ids.
+	// Children are the jobs that do steps of the job or of each other, in the order of their ids.
 	Children []makegood.Job
 	// Attempts are those that came to an agent, in the order in which they began, undos and those of its children too.
 	Attempts []Attempt

@@ -62,7 +62,7 @@ func handleIt(ctx context.Context, a agent.Handler, task makegood.Task) (json.Ra
 type world struct {
 	t *testing.T
 	c Case
-	// compiled is the workflow of the job, and children are those of the jobs that do steps of it.
+	// compiled is the workflow of the job, children those of the jobs that do its steps.
 	compiled *workflowfile.Compiled
 	children []*workflowfile.Compiled
 	input    json.RawMessage
