@@ -34,7 +34,26 @@ func showTree(cmd *cobra.Command, jobs api.Reader, id string, asJSON bool) error
 		return printJSON(cmd.OutOrStdout(), all)
 	}
 	printTree(cmd.OutOrStdout(), all, "")
+	if spent, known := all.spent(); known {
+		fmt.Fprintf(cmd.OutOrStdout(), "cost of all  %s\n", spentText(spent))
+	}
 	return nil
+}
+
+// spent is the cost of the job and those below it; known is false where that of one is not counted.
+func (t tree) spent() (sum makegood.Spent, known bool) {
+	if t.Job == nil || t.Job.Spent == nil {
+		return sum, false
+	}
+	sum = *t.Job.Spent
+	for _, child := range t.Children {
+		part, known := child.spent()
+		if !known {
+			return sum, false
+		}
+		sum = sum.Plus(part)
+	}
+	return sum, true
 }
 
 // readTree reads a job, and then the child of each of its steps: a read a job, also on a stack, where a list of the ids

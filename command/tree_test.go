@@ -82,6 +82,12 @@ func TestATreeSaysOfAChildThatItIsNotStored(t *testing.T) {
 		ID: "o", Job: &makegood.Job{ID: "o", Workflow: "order", ProcessState: makegood.JobProcessed, Desired: makegood.JobProcessed},
 		Children: []tree{{ID: "o~a~1~0a1b2c3d", Step: "a", Missing: "is not stored: it never began, or its time is over"}},
 	}, "")
+	if _, known := (tree{Job: &makegood.Job{Spent: new(makegood.Spent)}, Children: []tree{{}}}).spent(); known {
+		t.Error("the cost of a job that is not stored is known")
+	}
+	if spent, known := (tree{Job: &makegood.Job{Spent: &makegood.Spent{WriteUnits: 1}}, Children: []tree{{Job: &makegood.Job{Spent: &makegood.Spent{WriteUnits: 2}}}}}).spent(); !known || spent.WriteUnits != 3 {
+		t.Errorf("got %+v, %v, want the sum", spent, known)
+	}
 	want := "o  order  Processed  []\n  a: job o~a~1~0a1b2c3d is not stored: it never began, or its time is over\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
