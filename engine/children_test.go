@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,44 @@ func TestAJobWhoseStepsCannotBeJobsIsRefused(t *testing.T) {
 	} {
 		if _, err := eng.Submit(t.Context(), sub); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want %q", err, name)
+		}
+	}
+}
+
+// A workflow that does a step by itself ends at the limit. The attempt that can never begin is made once: the job that
+// stands in the child's place says no word to its parent.
+func TestAWorkflowThatBeginsItselfEnds(t *testing.T) {
+	eng, err := engine.Open(t.Context(), engine.Options{Workflows: fstest.MapFS{
+		"again.yaml": {Data: []byte("name: again\nsteps: [{name: me, agent: workflow, action: again}]\n")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- eng.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := errors.Join(<-ended, eng.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range 20 {
+		id := fmt.Sprint("o", i)
+		if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "again", ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if j := waitFor(t, eng, id); j.ProcessState != makegood.JobUndone || !strings.Contains(j.Reason, "4 jobs stand above it, the limit is 3") {
+			t.Errorf("got %s: %s", j.ProcessState, j.Reason)
+		}
+		n := 0
+		for _, err := range eng.List(t.Context(), api.Filter{IDPrefix: id + "~"}) {
+			if n++; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != 4 { // Three children, and the one that never begins.
+			t.Errorf("%s: got %d jobs below it, want 4", id, n)
 		}
 	}
 }

@@ -234,7 +234,12 @@ type hint struct {
 	message queue.Message
 }
 
+// tellParent says nothing of a job that never began: its parent is what put it there, and a look that came before the
+// event which it was put there for would make one more attempt.
 func (s *Scheduler) tellParent(out *outbox, w *work, c job.TellParent) error {
+	if seen(w.moved.job).Never {
+		return nil
+	}
 	body, err := wire.EncodeEvent(c.Parent, c.ChildEnded)
 	if err != nil {
 		return err
