@@ -133,8 +133,8 @@ func Inlined(w makegood.Workflow, j job.Job, lockedBy string) (opened [][]job.Di
 	return opened
 }
 
-// ClaimWithin returns the claim of the attempt of a step that is out, where it needs no item: an inline attempt has its
-// claim in the job, and the holder of one that is done by a child is that job, which is named when it is over, too. ok is
+// ClaimWithin returns the claim of the attempt of a step that is out, where it needs no item: an inline attempt has
+// its claim in the job, and the holder of one that is done by a child is that job, named when it is over, too. ok is
 // false for any other.
 func ClaimWithin(w makegood.Workflow, j job.Job, step int) (claim job.Claim, ok bool) {
 	s := &j.Steps[step]

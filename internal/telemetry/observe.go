@@ -136,8 +136,9 @@ func ended(h job.Happened, at side, before, after job.Activity) (a attempt, told
 	case job.StepWaiting:
 		a.outcome, a.claimed = Waiting, e.StartedAt
 		return a, e.Step == at.step && e.Attempt == a.number
-	default:
-		return a, false
+	default: // Of an attempt that another job does any event may find the end.
+		a.outcome, a.claimed = Succeeded, a.opened
+		return a, at.agent == makegood.AgentWorkflow && after.State == job.Done && after.Attempt == a.number
 	}
 }
 

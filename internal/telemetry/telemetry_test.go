@@ -87,6 +87,26 @@ func TestEachEndOfAnAttemptIsItsOutcome(t *testing.T) {
 	}
 }
 
+// An attempt that another job does has a span, since that job's trace hangs on it, whichever event found its end.
+func TestAnAttemptThatAnotherJobDoesHasASpan(t *testing.T) {
+	child := makegood.Workflow{Name: "order", Steps: []makegood.Step{{Name: "charge", Agent: makegood.AgentWorkflow, Action: "paying"}}}
+	out := with(job.Activity{State: job.Dispatched, Attempt: 2, At: at.Add(-3 * time.Second)})
+	for _, x := range []struct {
+		event job.Event
+		after job.Activity
+		spans int
+	}{
+		{job.ChildEnded{Step: "charge", Attempt: 2}, job.Activity{State: job.Done, Attempt: 2}, 1},
+		{job.DeadlinePassed{}, job.Activity{State: job.Done, Attempt: 2}, 1},
+		{job.DeadlinePassed{}, job.Activity{State: job.Dispatched, Attempt: 3}, 0},
+	} {
+		spans, _ := happened(t, job.Happened{Workflow: child, Before: out, After: with(x.after), Event: x.event, At: at})
+		if len(spans) != x.spans || x.spans > 0 && (attribute(spans[0], "makegood.outcome") != "succeeded" || spans[0].EndTime.Sub(spans[0].StartTime) != 3*time.Second) {
+			t.Errorf("%T, %s: got %v, want %d of three seconds that succeeded", x.event, x.after.State, spans, x.spans)
+		}
+	}
+}
+
 // What people ask and settle, and what becomes of the job, are spans of one moment; a round has one with a link to the round before.
 func TestWhatBecomesOfAJobIsASpanOfOneMoment(t *testing.T) {
 	done := job.Activity{State: job.Done, Attempt: 1}
