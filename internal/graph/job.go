@@ -29,18 +29,10 @@ func OfWorkflow(w makegood.Workflow) ([]Node, []Edge) {
 	return nodes, edges
 }
 
-// worker names the agent of a step, and the workflow of one that is done by a job of its own.
-func worker(s makegood.Step) string {
-	if s.Agent == makegood.AgentWorkflow {
-		return s.Agent + " " + s.Action
-	}
-	return s.Agent
-}
-
 // whoDoes names the agent, and the undo where there is one.
 func whoDoes(s makegood.Step) string {
-	text, child := worker(s), s.Agent == makegood.AgentWorkflow
-	if s.Action != "" && s.Action != s.Name && s.Action != s.Agent && !child {
+	text, child := s.Agent, s.Agent == makegood.AgentWorkflow
+	if s.Action != "" && (s.Action != s.Name || child) && s.Action != s.Agent {
 		text += " " + s.Action
 	}
 	for _, answer := range slices.Sorted(maps.Keys(s.OnAnswer)) {
@@ -121,18 +113,22 @@ func stateOf(s makegood.JobStep) (State, string) {
 // subOf summarizes the step's course in a few words, after its agent.
 func subOf(s makegood.Step, step makegood.JobStep) string {
 	state, word := stateOf(step)
+	who := s.Agent
+	if who == makegood.AgentWorkflow {
+		who = s.Action // There is no room for both.
+	}
 	switch state {
 	case Idle, Skipped, Undoing, Undone, Cancelled:
-		return worker(s) + " · " + word
+		return who + " · " + word
 	case Error:
 		if kind := errorKind(step); kind != "" {
-			return worker(s) + " · " + word + ": " + kind
+			return who + " · " + word + ": " + kind
 		}
-		return worker(s) + " · " + word
+		return who + " · " + word
 	case Processed:
-		return worker(s) + tries(step.Activity) + took(step.Activity)
+		return who + tries(step.Activity) + took(step.Activity)
 	default:
-		return worker(s) + " · " + word + tries(step.Activity)
+		return who + " · " + word + tries(step.Activity)
 	}
 }
 

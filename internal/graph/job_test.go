@@ -151,7 +151,7 @@ func TestAStepThatIsAJobNamesItsWorkflow(t *testing.T) {
 		t.Errorf("got %q and %q", nodes[0].Sub, nodes[1].Sub)
 	}
 	nodes, _ = OfJob(w, makegood.Job{Steps: []makegood.JobStep{{Name: "reserve", Activity: makegood.Activity{State: makegood.StepClaimed, Attempt: 1}}}})
-	if !strings.HasPrefix(nodes[0].Sub, "workflow reserve-line · ") {
+	if !strings.HasPrefix(nodes[0].Sub, "reserve-line · ") {
 		t.Errorf("of a job: got %q", nodes[0].Sub)
 	}
 }

@@ -293,7 +293,7 @@ func TestAJobAndTheJobThatDoesAStepOfItLeadToEachOther(t *testing.T) {
 	child := j.Steps[0].Child
 	w.until(child, func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepWaiting })
 	by := `By <a class="m" href="../jobs/` + child + `">job ` + child + `</a>`
-	w.get("jobs/o").wants(t, "is the work of job "+child, by)
+	w.get("jobs/o").wants(t, "is the work of job "+child, by, `<a href="../jobs/`+child+`">The job that does reserve</a>`)
 	w.get("jobs/"+child).wants(t, `does a step of <a class="m" href="../jobs/o">o</a>`)
 	if _, err := w.Complete(t.Context(), child, api.StepRef{Step: "sign"}, json.RawMessage(`"yes"`)); err != nil {
 		t.Fatal(err)
