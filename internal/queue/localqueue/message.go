@@ -74,8 +74,9 @@ type delivery struct {
 	source   string
 }
 
-// render writes deliveries as SQS does, but for the digest of the body and the times of sending and of the first
-// delivery: no handler reads them, and each costs every message. It reads only immutable fields, so it needs no lock.
+// render writes deliveries as SQS does, but for the digest of the body and the times of the first delivery and of
+// sending, which only dead letters have: no handler reads them, and each costs every message. It reads only immutable
+// fields, so it needs no lock.
 func (l *line) render(taken []delivery) []events.SQSMessage {
 	records := make([]events.SQSMessage, len(taken))
 	for i, d := range taken {
@@ -86,6 +87,7 @@ func (l *line) render(taken []delivery) []events.SQSMessage {
 		}
 		if d.source != "" {
 			attributes["DeadLetterQueueSourceArn"] = ARN(d.source)
+			attributes["SentTimestamp"] = strconv.FormatInt(d.sentAt.UnixMilli(), 10)
 		}
 		records[i] = events.SQSMessage{
 			MessageId: d.id, ReceiptHandle: d.receipt, Body: d.body, Attributes: attributes,
