@@ -85,7 +85,7 @@ restart: ## Time when a killed run is at work again, by the lines of its file, a
 	@go test -run NONE -bench RunAgain -benchtime 7x ./lab/e2e
 	@go test -run NONE -bench Restart -benchtime 5x -timeout 30m ./lab/pagesoak
 
-heap: ## Measure the memory of an engine after 10,000 and after 100,000 jobs that have ended
+heap: ## Measure the memory of an engine after 10,000, 100,000 and 1,000,000 jobs that have ended
 	@go test -run NONE -bench 'Heap$$' -benchtime 1x -timeout 30m ./internal/embedded
 
 collector: ## See the trace of a job whole in a collector for OpenTelemetry; needs Python

@@ -134,7 +134,7 @@ func TestAJobThatHasEndedTakesNoMemory(t *testing.T) {
 func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		c := newCrowd(b)
-		for _, jobs := range []int{10_000, 100_000} {
+		for _, jobs := range []int{10_000, 100_000, 1_000_000} {
 			c.run(jobs)
 			b.ReportMetric(float64(heap()>>10), fmt.Sprintf("KB-after-%d", jobs))
 		}

@@ -63,6 +63,7 @@ func receive(t testing.TB, q *Queues, name string, limit int) []events.SQSMessag
 func TestARecordLooksAsSQSMakesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := open(t, Options{Queues: []Queue{{Name: "main"}}})
+		sent := time.Now().UnixMilli()
 		send(t, q, "main", queue.Message{Body: "hello", Group: "job-1"})
 		time.Sleep(time.Minute)
 		receive(t, q, "main", 1)
@@ -78,6 +79,7 @@ func TestARecordLooksAsSQSMakesIt(t *testing.T) {
 			EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:local:000000000000:main", AWSRegion: "local",
 			Attributes: map[string]string{
 				"ApproximateReceiveCount": "2", "MessageGroupId": "job-1",
+				"SentTimestamp": strconv.FormatInt(sent, 10),
 			},
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {

@@ -74,13 +74,14 @@ type delivery struct {
 	source   string
 }
 
-// render writes deliveries as SQS does, but for the digest of the body and the times of sending and of the first
-// delivery: no handler reads them, and each costs every message. It reads only immutable fields, so it needs no lock.
+// render writes deliveries as SQS does, but for the digest of the body and the time of the first delivery: no handler
+// reads them, and each costs every message. It reads only immutable fields, so it needs no lock.
 func (l *line) render(taken []delivery) []events.SQSMessage {
 	records := make([]events.SQSMessage, len(taken))
 	for i, d := range taken {
-		attributes := make(map[string]string, 3)
+		attributes := make(map[string]string, 4)
 		attributes["ApproximateReceiveCount"] = strconv.Itoa(d.receives)
+		attributes["SentTimestamp"] = strconv.FormatInt(d.sentAt.UnixMilli(), 10)
 		if d.group != "" {
 			attributes["MessageGroupId"] = d.group
 		}

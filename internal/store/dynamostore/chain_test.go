@@ -44,7 +44,7 @@ func TestAnyChainIsLoadedAsItWasSaved(t *testing.T) {
 	seed.Check(t, func(t *rapid.T) {
 		j, bodies := begins(60), map[string][]byte{}
 		var stored, before []detail
-		for n := range rapid.IntRange(20, 80).Draw(t, "saves") {
+		for n := range rapid.IntRange(60, 120).Draw(t, "saves") {
 			do(&j, n%len(j.Steps), fmt.Sprint("in its turn ", n))
 			for range rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "again") {
 				do(&j, rapid.IntRange(0, n).Draw(t, "step")%len(j.Steps), fmt.Sprint("again ", n))
