@@ -90,7 +90,7 @@ func Small() []Config {
 
 // Large are those that only make modelcheck checks.
 func Large() []Config {
-	return slices.Concat(largeJobs(), largeInline(), largeChains(), largeExpected(), largeWorlds(), largeSettlements())
+	return slices.Concat(largeJobs(), largeInline(), largeChains(), largeExpected(), largeChildren(), largeWorlds(), largeSettlements())
 }
 
 func verbs(v ...makegood.Verb) []makegood.Verb { return v }
@@ -342,10 +342,6 @@ func smallChildren() []Config {
 			Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel), Final: true, Late: true, Single: true,
 		},
 		{
-			Name: "a child beside a step, stopped and resubmitted", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, stop: true, children: []int{1}}.workflow(),
-			Verbs: verbs(makegood.VerbResubmit), Final: true, Late: true, Single: true,
-		},
-		{
 			Name: "a child beside a step, undone and forward", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, children: []int{1}}.workflow(),
 			Verbs: verbs(makegood.VerbForward), Final: true, Late: true, Single: true,
 		},
@@ -366,20 +362,29 @@ func smallChildren() []Config {
 			Final: true, Weeks: 2, Late: true, Single: true,
 		},
 		{
-			Name: "a child, refused", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, children: []int{1}}.workflow(), Verbs: verbs(makegood.VerbResubmit),
-			Refusals: true, Late: true, Single: true,
-		},
-		{
-			Name: "a child, slow, cancelled", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel),
-			Final: true, Slow: true, Late: true,
-		},
-		{
 			Name: "a child, two rounds, a timeout", Period: sweep, Workflow: shape{steps: 1, rounds: 2, timeout: 3 * tick, children: []int{0}}.workflow(),
 			Final: true, Wipe: true, Late: true, Single: true,
 		},
+	}
+}
+
+func largeChildren() []Config {
+	return []Config{
 		{
-			Name: "a child, batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, stop: true, children: []int{1}}.workflow(), Verbs: verbs(makegood.VerbResubmit, makegood.VerbCancel),
-			Final: true, Folds: true, Late: true, Single: true,
+			Name: "a child beside a step, stopped and resubmitted", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, stop: true, children: []int{1}}.workflow(),
+			Verbs: verbs(makegood.VerbResubmit), Final: true, Single: true,
+		},
+		{
+			Name: "a child, refused", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, children: []int{1}}.workflow(), Verbs: verbs(makegood.VerbResubmit),
+			Refusals: true, Single: true,
+		},
+		{
+			Name: "a child, slow, cancelled", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel),
+			Final: true, Slow: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child, batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, stop: true, children: []int{1}}.workflow(), Verbs: verbs(makegood.VerbCancel),
+			Final: true, Folds: true, Single: true,
 		},
 	}
 }
