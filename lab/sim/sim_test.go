@@ -154,3 +154,23 @@ func TestWhatIsLeftOutChangesNothingElse(t *testing.T) {
 		t.Errorf("got the faults %v, want none", calm.struck)
 	}
 }
+
+// Jobs whose steps are done by jobs of their own, whatever goes wrong.
+func TestWhateverGoesWrongEveryParentAndChildEnds(t *testing.T) {
+	n := uint64(1000)
+	if testing.Short() {
+		n /= 5
+	}
+	s := newSum()
+	for seed := uint64(1); seed <= n; seed++ {
+		r := run(t, Options{Seed: seed, Children: true, Seen: &s.seen})
+		s.add(seed, r)
+		if len(r.Violations) > 0 {
+			t.Errorf("seed %d: %s\nAgain: make sim SEED=%[1]d CHILDREN=1", seed, r.Violations[0])
+		}
+		if len(s.failed) > 5 {
+			break
+		}
+	}
+	t.Logf("%d seeds, %d events, ends %v", s.seeds, s.events, s.ends)
+}

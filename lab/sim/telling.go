@@ -110,6 +110,9 @@ func (w *world) untried(j job.Job, cause string) string {
 		return ""
 	}
 	for _, s := range j.Steps {
+		if def, _ := w.stepOf(j.ID, s.Name); def.Agent == makegood.AgentWorkflow {
+			continue // There is no task to send.
+		}
 		a := activity(s, j.Desired != makegood.JobProcessed)
 		name := on(j.ID, s.Name, a.Attempt)
 		if a.State == job.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {

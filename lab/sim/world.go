@@ -71,6 +71,8 @@ type Options struct {
 	Trace io.Writer
 	// Waits lets remotes answer that their step waits, and those outside complete it.
 	Waits bool
+	// Children lets jobs of their own do steps of some jobs.
+	Children bool
 	// Changes lets somebody hear of every change.
 	Changes bool
 	// Repairs lets people repair; without it they do in some worlds.
@@ -238,7 +240,9 @@ func Run(o Options) Result {
 	w.mixed = oneIn(c.of("mixed"), 4)
 	w.repairs = o.Repairs || oneIn(c.of("repairs"), 4)
 	w.hang()
-	w.rollPayloads()
+	if !o.Children { // What a child gives is not kept for its parent: see docs.
+		w.rollPayloads()
+	}
 	w.rollSchedules(o)
 	w.hear(o, embedded)
 	w.build(embedded)
