@@ -14,7 +14,7 @@ import (
 )
 
 // With Options.Children some steps are done by jobs of their own. What such a step did is what its child did, so it is
-// judged by that; the oracle judges the children, and not their parents.
+// judged by that. The oracle knows neither births nor what parents ask. It judges other worlds, and the invariants these.
 
 // rollChildren makes a workflow some of whose steps are done by jobs of another.
 func rollChildren(r *rand.Rand, c, child *workflowfile.Compiled) *workflowfile.Compiled {
@@ -39,11 +39,6 @@ func rollChildren(r *rand.Rand, c, child *workflowfile.Compiled) *workflowfile.C
 		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))
 	}
 	return parent
-}
-
-// hasChildren reports whether jobs of their own do some steps of a workflow.
-func hasChildren(w makegood.Workflow) bool {
-	return slices.ContainsFunc(w.Steps, func(s makegood.Step) bool { return s.Agent == makegood.AgentWorkflow })
 }
 
 // isReal reports whether a child may begin: it is not one that only stands where another was to be.
@@ -138,6 +133,9 @@ func (c change) childrenBehind(step string) {
 // childBegun: an event that makes a child due, or its undo, is deleted once that has begun. w.mu is held.
 func (w *world) childBegun(j job.Job, s job.StepState, cause string) {
 	child, there := w.store.Stored(domain.ChildID(j.ID, j.Birth, s.Name, s.Forward.Attempt))
+	if w.mixed {
+		return // A child may be of a newer release, which alone may ask it: the next look does.
+	}
 	due := func(a job.Activity) bool { return a.State == job.Dispatched && !a.Closing && a.Cause == cause }
 	switch {
 	case j.Desired == makegood.JobProcessed && due(s.Forward) && !there:

@@ -58,16 +58,12 @@ func (w *world) referee(id string) *oracle.Referee {
 	r := w.referees[id]
 	if r == nil {
 		r = oracle.Watch(w.workflowOf(id), func(format string, args ...any) {
-			if !hasChildren(w.workflowOf(id)) {
+			if !w.children {
 				w.violate(id, "job %s: POL: %s", id, fmt.Sprintf(format, args...))
 			}
 		})
 		r.Exact = w.exact
 		r.Definition = func(j job.Job) makegood.Workflow { return w.definitions[j.Definition] }
-		if _, child := domain.ChildOf(id); child {
-			r.Asks(makegood.VerbCancel) // Its parent may.
-			r.Asks(makegood.VerbUndo)
-		}
 		w.referees[id] = r
 	}
 	return r

@@ -207,7 +207,9 @@ type world struct {
 	repairs bool
 	// waits: remotes hand steps to those outside. words are those who said that one is done.
 	waits bool
-	words map[string]bool
+	// children: jobs of their own do steps of some jobs.
+	children bool
+	words    map[string]bool
 	// handed are the attempts whose agents answered that their step waits.
 	handed map[string]bool
 	// hearing is who hears of every change; nil: nobody.
@@ -229,6 +231,7 @@ func Run(o Options) Result {
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
+	w.children = o.Children
 	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
