@@ -95,7 +95,7 @@ func (s *Scheduler) submitChild(ctx context.Context, m *moved, d job.Dispatch, i
 		return fmt.Sprintf("%d jobs stand above it, the limit is %d", n, domain.MaxNesting), nil
 	}
 	action, mismatch := machine.ActionOf(m.compiled.Workflow, d.Step), (*MismatchError)(nil)
-	if isUnborn(contentHash(action, input), action) {
+	if hash, err := ContentHash(action, input); err == nil && isUnborn(hash, action) {
 		return "its input is that of jobs that never begin", nil
 	}
 	_, _, err = s.SubmitCurrent(ctx, action, sub)

@@ -221,6 +221,8 @@ func (m *model) misfound(s *state, a ask, c child, finding job.Finding) string {
 	switch {
 	case finding == job.FoundNobody && !c.has(childNever):
 		return fmt.Sprintf("the child %s is said to be nobody's, and is %s", name(a.step, a.attempt), c.state())
+	case a.mark && finding == job.FoundHeld && c.live() && !c.seen().Back:
+		return fmt.Sprintf("the child %s is not wanted any more, and is %s", name(a.step, a.attempt), c.state())
 	case finding == job.FoundNobody:
 		*run |= ranNobody
 	case *run&ranNobody != 0:
