@@ -118,6 +118,9 @@ func TestWhateverGoesWrongEveryJobEnds(t *testing.T) {
 		}
 	}
 	if !testing.Short() {
+		for seed := uint64(1); seed <= 50; seed++ {
+			run(t, Options{Seed: seed, Children: true, Seen: &s.seen})
+		}
 		s.seen.Column(t, "simulation")
 	}
 	t.Logf("%d seeds, %d events, ends %v, faults %v", s.seeds, s.events, s.ends, slices.Sorted(maps.Keys(s.faults)))
@@ -153,24 +156,4 @@ func TestWhatIsLeftOutChangesNothingElse(t *testing.T) {
 	if len(calm.struck) != 0 {
 		t.Errorf("got the faults %v, want none", calm.struck)
 	}
-}
-
-// Jobs whose steps are done by jobs of their own, whatever goes wrong.
-func TestWhateverGoesWrongEveryParentAndChildEnds(t *testing.T) {
-	n := uint64(1000)
-	if testing.Short() {
-		n /= 5
-	}
-	s := newSum()
-	for seed := uint64(1); seed <= n; seed++ {
-		r := run(t, Options{Seed: seed, Children: true, Seen: &s.seen})
-		s.add(seed, r)
-		if len(r.Violations) > 0 {
-			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -children -seed %[1]d -trace", seed, r.Violations[0])
-		}
-		if len(s.failed) > 5 {
-			break
-		}
-	}
-	t.Logf("%d seeds, %d events, ends %v", s.seeds, s.events, s.ends)
 }
