@@ -187,8 +187,8 @@ func (s *Scheduler) endOfChild(ctx context.Context, m *moved, child job.Job, ask
 		if err != nil {
 			return nil, err
 		}
-		end.Output = m.keepOutput(ask.Step, ask.Attempt, output)
-		break
+		end.Output, err = s.keepOutput(ctx, m, child.ID, ask, output)
+		return end, err
 	}
 	return end, nil
 }
@@ -204,14 +204,18 @@ func (s *Scheduler) outputOfChild(ctx context.Context, id string, output job.Pay
 	return value, nil
 }
 
-// keepOutput is the output of a child as its parent keeps it.
-func (m *moved) keepOutput(step string, attempt int, output json.RawMessage) job.Payload {
+// keepOutput is the output of a child as its parent keeps it. A large one is written at once: the answer that names it may
+// outlive the decision that asked.
+func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask machine.Ask, output json.RawMessage) (job.Payload, error) {
 	if len(output) <= limits.MaxInlineBytes {
-		return job.Payload{Inline: output, Bytes: len(output)}
+		return job.Payload{Inline: output, Bytes: len(output)}, nil
 	}
-	m.known.mu.Lock() // Questions are asked side by side.
-	defer m.known.mu.Unlock()
-	return m.values.keep(m.values.outputKey(step, attempt, output), output)
+	is, _ := domain.ChildOf(child)
+	key := m.values.outputKey(ask.Step, ask.Attempt, output)
+	if err := s.config.Payloads.PutPayload(ctx, is.Parent, key, output); err != nil {
+		return job.Payload{}, fmt.Errorf("write %s of job %s: %w", key, is.Parent, err)
+	}
+	return job.Payload{Ref: key, Bytes: len(output)}, nil
 }
 
 // cancelChild has a child cancelled, and returns it as it is then.

@@ -91,7 +91,7 @@ func (c change) children() {
 				c.wrong("CHD-2: is %s, and its child %s is %s", j.ProcessState, child.ID, child.ProcessState)
 			case c.goesOn(child) && (s.Forward.Attempt != is.Attempt || s.Forward.State != job.Dispatched && s.Undo.State != job.Dispatched):
 				c.wrong("CHD-2: its child %s is %s, and attempt %d of %s is over", child.ID, child.ProcessState, is.Attempt, s.Name)
-			case child.ProcessState == makegood.JobProcessed && undone && s.Undo.State != job.Irreversible && c.after.Settled(s.Undo) == nil:
+			case c.stands(def, child) && undone && s.Undo.State != job.Irreversible && c.after.Settled(s.Undo) == nil:
 				c.wrong("CHD-3: is %s, and its child %s Processed", j.ProcessState, child.ID)
 			}
 		}
@@ -99,6 +99,11 @@ func (c change) children() {
 			c.wrong("CHD-4: %d children of %s are under way", under, s.Name)
 		}
 	}
+}
+
+// stands reports whether a child has effects that the undo of its step takes back.
+func (w *world) stands(def makegood.Step, child job.Job) bool {
+	return child.ProcessState == makegood.JobProcessed && domain.CanUndo(def) && domain.HasUndo(w.definitions[child.Definition])
 }
 
 // childStep: what a job says of a step that a child does is what the child says.
@@ -123,7 +128,7 @@ func (c change) childrenBehind(step string) {
 		}
 		for _, child := range c.childrenOf(c.after, def.Name) {
 			irreversible := c.after.Steps[n].Undo.State == job.Irreversible || c.after.Settled(c.after.Steps[n].Undo) != nil
-			if c.goesOn(child) || child.ProcessState == makegood.JobProcessed && !irreversible {
+			if c.goesOn(child) || c.stands(def, child) && !irreversible {
 				c.wrong("CHD-6: the undo of %s begins while the child %s, which follows it, is %s", step, child.ID, child.ProcessState)
 			}
 		}
