@@ -73,7 +73,12 @@ func (s *shop) did() string {
 
 func openOrders(t *testing.T, s *shop) *engine.Engine {
 	t.Helper()
-	eng, err := engine.Open(t.Context(), engine.Options{Workflows: orders, Agents: []agent.Handler{s.agent()}})
+	return openWith(t, s, orders)
+}
+
+func openWith(t *testing.T, s *shop, workflows fstest.MapFS) *engine.Engine {
+	t.Helper()
+	eng, err := engine.Open(t.Context(), engine.Options{Workflows: workflows, Agents: []agent.Handler{s.agent()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,5 +240,24 @@ func TestAWorkflowThatBeginsItselfEnds(t *testing.T) {
 		if n != 4 { // Three children, and the one that never begins.
 			t.Errorf("%s: got %d jobs below it, want 4", id, n)
 		}
+	}
+}
+
+// An input that is the one of jobs which never begin would have a child taken for such a job while it runs.
+func TestAChildIsNotBegunWithTheInputOfJobsThatNeverBegin(t *testing.T) {
+	s := new(shop)
+	files := fstest.MapFS{"pass.yaml": {Data: []byte(`
+name: pass
+onFailure: stop
+steps: [{name: on, agent: workflow, action: reserve-line, with: "${ .input }"}]
+`)}, "reserve-line.yaml": orders["reserve-line.yaml"]}
+	eng := openWith(t, s, files)
+	input := json.RawMessage(`{ "makegood": "the attempt of the parent was closed before this job began" }`)
+	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "pass", ID: "o", Input: input}); err != nil {
+		t.Fatal(err)
+	}
+	j := waitFor(t, eng, "o")
+	if want := "its input is that of jobs that never begin"; j.ProcessState != makegood.JobError || !strings.Contains(j.Reason, want) || s.did() != "" {
+		t.Errorf("got %s after %q: %s, want Error after nothing: %s", j.ProcessState, s.did(), j.Reason, want)
 	}
 }

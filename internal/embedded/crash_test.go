@@ -19,6 +19,8 @@ import (
 // golden is a job, what its services answer, and what is to become of it.
 type golden struct {
 	yaml, input string
+	// child is the workflow of the jobs that do a step of it.
+	child string
 	// replyTo is who listens to it.
 	replyTo string
 	// unanswered is the action that is done, and answered with an error every time.
@@ -53,6 +55,20 @@ steps:
   - {name: reserve, agent: inventory, startBy: 1m, timeout: 10s, retry: {backoff: 10ms, max: 1s}}
   - {name: wrap, agent: inventory, when: "${ .input.gift }", startBy: 1m, timeout: 10s}
   - {name: ship, agent: shipping, with: "${ .steps.reserve.output }", startBy: 1m, timeout: 10s, retry: {backoff: 10ms, max: 1s}}
+`
+	// ordersYAML has a step that is done by a job of its own.
+	ordersYAML = `
+name: orders
+steps:
+  - {name: reserve, agent: inventory, startBy: 1m, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: release}}
+  - {name: pay, agent: workflow, action: payment}
+  - {name: ship, agent: shipping, startBy: 1m, timeout: 10s, retry: {attempts: 2, backoff: 10ms, max: 1s}, undo: {action: recall}}
+`
+	paymentYAML = `
+name: payment
+steps:
+  - {name: charge, agent: payments, startBy: 1m, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: refund}}
+  - {name: invoice, agent: payments, startBy: 1m, timeout: 10s, retry: {attempts: 2, backoff: 10ms, max: 1s}, undo: {action: annul}}
 `
 	oneYAML = `
 name: one
@@ -103,6 +119,11 @@ func goldens() map[string]golden {
 		"a chain that is cancelled":                  {yaml: chainYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
 		"an order in a chain from its birth":         {yaml: chained(orderYAML), input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
 		"an order that is cancelled":                 {yaml: orderYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
+		"a child, processed":                         {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, want: makegood.JobProcessed},
+		"a child, undone with its parent":            {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
+		"a child that fails":                         {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, unanswered: "invoice", want: makegood.JobUndone},
+		"a child, cancelled with its parent":         {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
+		"an inline child, undone with its parent":    {yaml: inline(ordersYAML), child: inline(paymentYAML), input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
 	}
 }
 

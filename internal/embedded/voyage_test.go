@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -63,6 +65,8 @@ type voyage struct {
 	heard  map[int]makegood.ProcessState
 	// last is the job at the end, and callsAtEnd the calls until then.
 	last job.Job
+	// children are the jobs that did its steps: when it ended, and in the end.
+	children, later []job.Job
 	// workflow is the job's, and saved the job as it was last saved.
 	workflow   makegood.Workflow
 	saved      job.Job
@@ -154,7 +158,7 @@ func (v *voyage) suffer(name string, execute func() error) error {
 
 // notes says what a save shows.
 func (v *voyage) notes(j job.Job) {
-	if v.seen == nil {
+	if v.seen == nil || j.ID != "j" {
 		return
 	}
 	v.mu.Lock()
@@ -193,7 +197,7 @@ func (v *voyage) config() embedded.Config {
 // agents are those whom the workflow names. An agent without work would only receive.
 func (v *voyage) agents() (names []string) {
 	for _, name := range []string{"inventory", "payments", "shipping"} {
-		if strings.Contains(v.yaml, "agent: "+name) {
+		if strings.Contains(v.yaml+v.child, "agent: "+name) {
 			names = append(names, name)
 		}
 	}
@@ -299,6 +303,9 @@ func (v *voyage) sail(t *testing.T, engine *embedded.Engine) (ended bool) {
 	if !v.insist(func() error { return engine.Define(t.Context(), c) }) {
 		return false
 	}
+	if v.child != "" && !v.defines(t, engine) {
+		return false
+	}
 	synctest.Wait() // Until the engine works: before, no attempt is inline.
 	if !v.insist(func() error {
 		_, _, err := engine.Submit(t.Context(), scheduler.Submission{
@@ -330,6 +337,7 @@ func (v *voyage) rests(t *testing.T) bool {
 	v.mu.Lock()
 	v.callsAtEnd = maps.Clone(v.calls)
 	v.mu.Unlock()
+	v.children = v.born(t)
 	// What was not told is told after a minute; what was not deleted comes again after its visibility.
 	for minutes := 0; minutes < 3 && !v.isDead(); minutes++ {
 		time.Sleep(visibility + time.Second)
@@ -342,7 +350,66 @@ func (v *voyage) rests(t *testing.T) bool {
 		}
 		time.Sleep(time.Minute)
 	}
+	v.later = v.born(t)
 	return !v.isDead()
+}
+
+// defines defines the workflow of the children.
+func (v *voyage) defines(t *testing.T, engine *embedded.Engine) bool {
+	t.Helper()
+	c, err := workflowfile.Parse("child.yaml", []byte(v.child))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.insist(func() error { return engine.Define(t.Context(), c) })
+}
+
+// born returns the children of all attempts of the job, as they are now.
+func (v *voyage) born(t *testing.T) (children []job.Job) {
+	t.Helper()
+	for i, s := range v.last.Steps {
+		if v.workflow.Steps[i].Agent != makegood.AgentWorkflow {
+			continue
+		}
+		for n := 1; n <= s.Attempt; n++ {
+			child, err := v.inner.Load(t.Context(), domain.ChildID("j", v.last.Birth, s.Name, n))
+			switch {
+			case err == nil:
+				children = append(children, child)
+			case !errors.Is(err, store.ErrNotFound):
+				t.Errorf("load: %v", err)
+			}
+		}
+	}
+	return children
+}
+
+// checkChildren: none goes on when its parent has ended, the one whose work counts stands as the step does, and what the
+// services did for each is what its end says.
+func (v *voyage) checkChildren(t *testing.T) {
+	t.Helper()
+	for _, child := range v.children {
+		if !child.ProcessState.Finished() {
+			t.Errorf("the job is %s, and its child %s %s", v.last.ProcessState, child.ID, child.ProcessState)
+		}
+	}
+	processed := 0
+	for _, child := range v.later {
+		v.remote.check(t, child)
+		if child.ProcessState == makegood.JobProcessed {
+			processed++
+		}
+		if !child.CompleteBy.IsZero() {
+			t.Errorf("child %s is %s, with the key %s", child.ID, child.ProcessState, child.CompleteBy)
+		}
+	}
+	want := 0
+	if v.want == makegood.JobProcessed {
+		want = 1
+	}
+	if processed != want || v.child != "" && len(v.later) == 0 {
+		t.Errorf("%d of %d children are Processed, want %d", processed, len(v.later), want)
+	}
 }
 
 // cancelled cancels the job once its charge has begun, and lets the charge go on then.
@@ -392,6 +459,11 @@ func (v *voyage) check(t *testing.T) {
 	if j.ProcessState != v.want || !j.CompleteBy.IsZero() {
 		text, _ := json.MarshalIndent(j, "", " ")
 		t.Errorf("got %s, key %s, want %s, out of the index: %s", j.ProcessState, j.CompleteBy, v.want, text)
+	}
+	j.Steps = slices.Clone(j.Steps)
+	if v.child != "" {
+		v.checkChildren(t)
+		j.Steps = slices.DeleteFunc(j.Steps, func(s job.StepState) bool { return s.Name == "pay" })
 	}
 	v.remote.check(t, j)
 	v.remote.checkAttempts(t)

@@ -16,6 +16,11 @@ func (t *turn) childEnds(e job.ChildEnded) Verdict {
 	if !ok || !t.isChild(at) || t.job.Steps[i].Forward.Attempt != e.Attempt {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("no attempt of step %s waits for that child", e.Step)}
 	}
+	found, known := t.ask(t.question(AskLook, at))
+	if known && found.Finding == job.FoundOpen {
+		// Its dispatch begins it, and the time of its next look: a hint of what is not there would have that done again.
+		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the child of step %s was not begun, or not asked yet", e.Step)}
+	}
 	if !t.lookAtChild(at) {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the child of step %s goes on", e.Step)}
 	}
@@ -30,4 +35,19 @@ func (t *turn) lookAtChild(at side) bool {
 	}
 	t.look(at)
 	return true
+}
+
+// undoRefused ends the undo of a step with a child that refuses it. One that was cancelled refuses it too, and is undone.
+func (t *turn) undoRefused(at side, why string) Verdict {
+	found, known := t.ask(t.question(AskLook, at))
+	switch {
+	case !known:
+	case found.Finding == job.FoundOpen:
+		t.irreversible(at, why)
+	case found.Finding == job.FoundEnded:
+		t.childEnded(at, *found.Child)
+	default:
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("the child of step %s is being undone", t.name(at))}
+	}
+	return Verdict{Kind: Applied}
 }

@@ -38,7 +38,10 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	if t.ahead(at) {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is ahead of the step before it in its chain", e.Attempt, e.Step)}
 	}
-	if undoOfChild := t.isChild(at) && at.undo; !t.shared(at) && t.activity(at).Inline == "" && !undoOfChild {
+	if t.isChild(at) && at.undo {
+		return t.undoRefused(at, e.Reason)
+	}
+	if !t.shared(at) && t.activity(at).Inline == "" {
 		found, known := t.ask(t.question(AskClose, at))
 		switch {
 		case !known:
@@ -48,10 +51,6 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 		case found.Finding != job.FoundNobody || !t.wanted(at) || !t.active():
 			return t.learn(at, found)
 		}
-	}
-	if t.isChild(at) && at.undo {
-		t.irreversible(at, e.Reason)
-		return Verdict{Kind: Applied}
 	}
 	why := &job.StepError{Message: limits.Clip(t.cannot(at) + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
 	t.noteOf(at, job.Entry{Kind: makegood.EntryRefused, Error: why})

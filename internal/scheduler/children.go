@@ -94,11 +94,24 @@ func (s *Scheduler) submitChild(ctx context.Context, m *moved, d job.Dispatch, i
 	if n := domain.Nesting(sub.ID); n > domain.MaxNesting {
 		return fmt.Sprintf("%d jobs stand above it, the limit is %d", n, domain.MaxNesting), nil
 	}
-	_, _, err = s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, d.Step), sub)
-	if err != nil && hopeless(err) {
-		return err.Error(), nil
+	action, mismatch := machine.ActionOf(m.compiled.Workflow, d.Step), (*MismatchError)(nil)
+	if hash, err := ContentHash(action, input); err == nil && isUnborn(hash, action) {
+		return "its input is that of jobs that never begin", nil
 	}
-	return "", err
+	_, _, err = s.SubmitCurrent(ctx, action, sub)
+	switch {
+	case errors.As(err, &mismatch) && isUnborn(mismatch.Have, action, m.compiled.Workflow.Name):
+		return "", nil // The attempt was closed, by a decision that may have been lost: the look after it says so.
+	case err != nil && hopeless(err):
+		return err.Error(), nil
+	default:
+		return "", err
+	}
+}
+
+// isUnborn reports whether a content hash is that of a job that never begins, of one of these workflows.
+func isUnborn(hash string, workflows ...string) bool {
+	return slices.ContainsFunc(workflows, func(name string) bool { return hash == contentHash(name, []byte(unborn)) })
 }
 
 // undoChild has the child of a step undone.
@@ -154,7 +167,7 @@ func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machi
 // seen is what is seen of a child; the zero job is none.
 func seen(child job.Job) machine.ChildSeen {
 	return machine.ChildSeen{
-		State: child.ProcessState, Never: child.InputHash == contentHash(child.Workflow, []byte(unborn)),
+		State: child.ProcessState, Never: isUnborn(child.InputHash, child.Workflow),
 		Back: child.Desired != makegood.JobProcessed && !child.AnotherRound,
 	}
 }
@@ -174,8 +187,8 @@ func (s *Scheduler) endOfChild(ctx context.Context, m *moved, child job.Job, ask
 		if err != nil {
 			return nil, err
 		}
-		end.Output = m.keepOutput(ask.Step, ask.Attempt, output)
-		break
+		end.Output, err = s.keepOutput(ctx, m, child.ID, ask, output)
+		return end, err
 	}
 	return end, nil
 }
@@ -191,14 +204,18 @@ func (s *Scheduler) outputOfChild(ctx context.Context, id string, output job.Pay
 	return value, nil
 }
 
-// keepOutput is the output of a child as its parent keeps it.
-func (m *moved) keepOutput(step string, attempt int, output json.RawMessage) job.Payload {
+// keepOutput is the output of a child as its parent keeps it. A large one is written at once: the answer that names it may
+// outlive the decision that asked.
+func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask machine.Ask, output json.RawMessage) (job.Payload, error) {
 	if len(output) <= limits.MaxInlineBytes {
-		return job.Payload{Inline: output, Bytes: len(output)}
+		return job.Payload{Inline: output, Bytes: len(output)}, nil
 	}
-	m.known.mu.Lock() // Questions are asked side by side.
-	defer m.known.mu.Unlock()
-	return m.values.keep(m.values.outputKey(step, attempt, output), output)
+	is, _ := domain.ChildOf(child)
+	key := m.values.outputKey(ask.Step, ask.Attempt, output)
+	if err := s.config.Payloads.PutPayload(ctx, is.Parent, key, output); err != nil {
+		return job.Payload{}, fmt.Errorf("write %s of job %s: %w", key, is.Parent, err)
+	}
+	return job.Payload{Ref: key, Bytes: len(output)}, nil
 }
 
 // cancelChild has a child cancelled, and returns it as it is then.
@@ -210,16 +227,19 @@ func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.
 	return child, nil
 }
 
-// neverBegin puts a job where the child of an attempt was to be, and cancels it: whoever comes later to begin the child
-// finds it there. Its start is far ahead until then, so it begins nothing.
+// neverBegin puts a job where the child of an attempt was to be, and cancels it: a later begin of the child finds it
+// there. Its start is far ahead until then, so it begins nothing, and none of what forbids a job to begin forbids it: it
+// is of the workflow of its parent where its own is not there.
 func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
-	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay), child: true}
+	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay / 2), child: true}
 	child, _, err := s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, ask.Step), sub)
+	if errors.Is(err, ErrInvalid) {
+		sub.Definition = j.Definition
+		child, _, err = s.Submit(ctx, sub)
+	}
 	switch mismatch := (*MismatchError)(nil); {
 	case errors.As(err, &mismatch):
 		return store.ErrConflict // It has begun meanwhile.
-	case errors.Is(err, ErrInvalid):
-		return nil // It has no workflow, and cannot begin.
 	case err != nil:
 		return err
 	}

@@ -170,17 +170,10 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err != nil {
 		return submitted{}, fmt.Errorf("definition %s: %w", sub.Definition, err)
 	}
-	if err := compiled.CheckQueues(s.config.Agents); err != nil {
-		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if err := compiled.CheckAsked(s.config.Asked); err != nil {
-		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if err := s.checkChildren(ctx, compiled, sub.ID); err != nil {
-		return submitted{}, err
-	}
-	if err := fits(compiled, sub.ID, input); err != nil && !sub.never() {
-		return s.unless(ctx, sub.ID, contentHash(compiled.Workflow.Name, input), err)
+	if !sub.never() {
+		if again, err := s.mayBegin(ctx, compiled, sub, input); err != nil || again.work != nil {
+			return again, err
+		}
 	}
 	if err := s.keepLarge(ctx, sub.ID, "input", input); errors.Is(err, ErrInvalid) {
 		return s.unless(ctx, sub.ID, contentHash(compiled.Workflow.Name, input), err)
@@ -220,6 +213,24 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	work := s.firstWork(m)
 	work.account = account
 	return submitted{job: j, created: true, work: work}, nil
+}
+
+// mayBegin refuses a submission that no job of its definition can be made of. It returns the job that was made of it
+// before, where its input alone is refused now.
+func (s *Scheduler) mayBegin(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (submitted, error) {
+	if err := c.CheckQueues(s.config.Agents); err != nil {
+		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := c.CheckAsked(s.config.Asked); err != nil {
+		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := s.checkChildren(ctx, c, sub.ID); err != nil {
+		return submitted{}, err
+	}
+	if err := fits(c, sub.ID, input); err != nil {
+		return s.unless(ctx, sub.ID, contentHash(c.Workflow.Name, input), err)
+	}
+	return submitted{}, nil
 }
 
 // ContentHash identifies the content of a submission: the name of its workflow and the canonical form of its

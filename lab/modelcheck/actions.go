@@ -34,6 +34,11 @@ const (
 	doPowerLoss
 	doHand
 	doSay
+	doChild
+	doAskChild
+	doLate
+	doStall
+	doHalf
 )
 
 // found is a state that one action leads to.
@@ -61,6 +66,7 @@ func (m *model) next(s *state) []found {
 		m.lie(s, uint8(i))
 	}
 	m.words(s)
+	m.births(s)
 	m.world(s)
 	return m.founds
 }
@@ -111,7 +117,8 @@ func (m *model) drop(s *state, x *actor) {
 	kept := [maxOut]message{}
 	n := 0
 	for _, o := range x.out {
-		task := o.kind == sendTask && s.tasks[o.step][o.n]&^taskRefused != o.code
+		task := o.kind == sendTask && !m.isChild(int(o.step)) && s.tasks[o.step][o.n]&^taskRefused != o.code
+		task = task || o.kind == sendTask && m.isChild(int(o.step)) && m.begins(s, o)
 		if task || o.kind == sendNotice && s.told&(1<<o.n) == 0 || o.kind == sendClose {
 			kept[n] = o
 			n++
@@ -148,6 +155,8 @@ func (m *model) schedulers(s *state, i uint8) {
 	case sending:
 		m.send(s, i)
 		m.crash(s, i)
+		m.stall(s, i)
+		m.half(s, i)
 	}
 }
 
@@ -174,7 +183,8 @@ func (m *model) deliveries(s *state, i uint8) {
 				n++
 			}
 			if s.tasks[k][at]&taskRefused != 0 {
-				take(event{kind: evRefused, step: uint8(k), n: at}, true)
+				// Of a child it follows in the same invocation.
+				take(event{kind: evRefused, step: uint8(k), n: at}, !m.isChild(k))
 			}
 		}
 	}
@@ -189,6 +199,7 @@ func (m *model) deliveries(s *state, i uint8) {
 			take(event{kind: evWord, n: uint8(k)}, false)
 		}
 	}
+	m.hints(take, s)
 	m.settlements(s, i)
 	for k := range m.config.Verbs {
 		if s.asked&(1<<k) == 0 {
@@ -363,6 +374,10 @@ func (m *model) send(s *state, i uint8) {
 			continue
 		case sendClose:
 			m.closeOne(s, i, k)
+			continue
+		}
+		if m.isChild(int(o.step)) {
+			m.sendBirth(s, i, k)
 			continue
 		}
 		next.tasks[o.step][o.n] = o.code | next.tasks[o.step][o.n]&taskRefused

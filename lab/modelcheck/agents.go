@@ -83,12 +83,21 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 	for k := range m.w.Steps {
 		ledger := s.remote[k][round]
 		switch {
+		case !undo && m.needs[i][k] && m.isChild(k):
+			if !m.throughOf(s, k) {
+				return fmt.Sprintf("s%d starts, but s%d, which it needs, is not done", i, k)
+			}
 		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && s.works(k):
 			return fmt.Sprintf("s%d starts, and an agent works on s%d, which it needs", i, k)
 		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && !m.through(s, uint8(k), round):
 			return fmt.Sprintf("s%d starts, but s%d, which it needs, is not done", i, k)
 		case undo && m.needs[k][i] && domain.CanUndo(m.w.Steps[k]) && ledger&(ledgerApplied|ledgerUndone|ledgerUndoSettled) == ledgerApplied:
 			return fmt.Sprintf("the undo of s%d starts before s%d, which needs it, is undone", i, k)
+		}
+	}
+	if undo {
+		if broken := m.mayTurn(s, int(i)); broken != "" {
+			return broken
 		}
 	}
 	if !undo && m.w.Steps[i].Any && !m.anyDone(s, i, round) {
@@ -211,7 +220,7 @@ func (m *model) wrongHeartbeat(s *state, i, n uint8, it item, extended store.Cla
 
 // lie is what an agent may write to its own items that it should not: a claim of an attempt that was not made yet.
 func (m *model) lie(s *state, i uint8) {
-	if s.lies >= m.config.Lies || s.job.steps[i].attempt == 0 {
+	if s.lies >= m.config.Lies || m.isChild(int(i)) || s.job.steps[i].attempt == 0 {
 		return
 	}
 	n := s.job.steps[i].attempt + 1

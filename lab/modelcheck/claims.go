@@ -12,6 +12,10 @@ import (
 // find answers what an actor asks about a claim, as the contract of store.Closings says, and writes what that writes.
 // age is that of the attempt. again says that the claim that was to be overruled is another one now.
 func (m *model) find(s *state, a ask, age uint8) (f fact, again bool, broken string) {
+	if m.isChild(int(a.step)) {
+		f, broken = m.findChild(s, a)
+		return f, false, broken
+	}
 	i := int(a.step)
 	it := &s.items[i][m.slot(i, a.undo)]
 	full, until := m.fullItem(i, *it), claimUntil(age)

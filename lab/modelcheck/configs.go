@@ -23,6 +23,7 @@ type shape struct {
 	expect          makegood.Duration // of the job
 	inline          bool              // the Schedulers run all steps themselves
 	chained         bool              // they run them in a chain
+	children        []int             // these steps are done by jobs of their own
 }
 
 func (s shape) workflow() makegood.Workflow {
@@ -46,6 +47,9 @@ func (s shape) workflow() makegood.Workflow {
 			}
 		}
 		w.Steps = append(w.Steps, step)
+	}
+	for _, i := range s.children {
+		w.Steps[i] = makegood.Step{Name: stepName(i), Agent: makegood.AgentWorkflow, Action: "child", Needs: w.Steps[i].Needs}
 	}
 	s.ways(w.Steps)
 	if s.stop {
@@ -81,12 +85,12 @@ const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
 func Small() []Config {
-	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallChains(), smallWorlds(), smallSettlements(), smallExpected())
+	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallChains(), smallChildren(), smallWorlds(), smallSettlements(), smallExpected())
 }
 
 // Large are those that only make modelcheck checks.
 func Large() []Config {
-	return slices.Concat(largeJobs(), largeInline(), largeChains(), largeExpected(), largeWorlds(), largeSettlements())
+	return slices.Concat(largeJobs(), largeInline(), largeChains(), largeExpected(), largeChildren(), largeWorlds(), largeSettlements())
 }
 
 func verbs(v ...makegood.Verb) []makegood.Verb { return v }
@@ -306,6 +310,81 @@ func smallWorlds() []Config {
 		{
 			Name: "waits, an answer that it failed", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1}.workflow(),
 			Waits: true, Words: []Word{{}, {Fails: true}}, Single: true,
+		},
+	}
+}
+
+// smallChildren are small jobs with a step that is done by a job of its own.
+func smallChildren() []Config {
+	return []Config{
+		{
+			Name: "a child", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(),
+			Final: true, Fails: true, Wipe: true, Late: true,
+		},
+		{
+			Name: "a child, cancelled", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbCancel),
+			Final: true, UndoFails: true, Late: true,
+		},
+		{
+			Name: "a child behind a step, cancelled", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, children: []int{1}}.workflow(),
+			Verbs: verbs(makegood.VerbCancel), Final: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child before a step, undone", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, children: []int{0}}.workflow(),
+			Final: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child behind a child, undone on request", Period: sweep, Workflow: shape{steps: 2, children: []int{0, 1}}.workflow(),
+			Verbs: verbs(makegood.VerbUndo), Final: true, UndoFails: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child, paused and cancelled", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(),
+			Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel), Final: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child beside a step, undone and forward", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, children: []int{1}}.workflow(),
+			Verbs: verbs(makegood.VerbForward), Final: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child, of which people ask", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbUndo),
+			ChildVerbs: verbs(makegood.VerbCancel, makegood.VerbUndo, makegood.VerbRedo, makegood.VerbForward), Fails: true, UndoFails: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child that cannot be undone", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbUndo),
+			ChildVerbs: verbs(makegood.VerbCancel), OneWay: true, Final: true, Late: true, Refusals: true, Single: true,
+		},
+		{
+			Name: "a child, restarts", Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbUndo),
+			Restarts: 2, Late: true, Single: true,
+		},
+		{
+			Name: "a child, weeks", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbUndo),
+			Final: true, Weeks: 2, Late: true, Single: true,
+		},
+		{
+			Name: "a child, two rounds, a timeout", Period: sweep, Workflow: shape{steps: 1, rounds: 2, timeout: 3 * tick, children: []int{0}}.workflow(),
+			Final: true, Wipe: true, Late: true, Single: true,
+		},
+	}
+}
+
+func largeChildren() []Config {
+	return []Config{
+		{
+			Name: "a child beside a step, stopped and resubmitted", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, stop: true, children: []int{1}}.workflow(),
+			Verbs: verbs(makegood.VerbResubmit), Final: true, Single: true,
+		},
+		{
+			Name: "a child, refused", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, children: []int{1}}.workflow(), Verbs: verbs(makegood.VerbResubmit),
+			Refusals: true, Single: true,
+		},
+		{
+			Name: "a child, slow, cancelled", Period: sweep, Workflow: shape{steps: 1, children: []int{0}}.workflow(), Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel),
+			Final: true, Slow: true, Late: true, Single: true,
+		},
+		{
+			Name: "a child, batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, stop: true, children: []int{1}}.workflow(), Verbs: verbs(makegood.VerbCancel),
+			Final: true, Folds: true, Single: true,
 		},
 	}
 }

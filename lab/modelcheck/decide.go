@@ -150,6 +150,10 @@ func (m *model) commands(j job.Job, events []job.Event) (out [maxOut]message) {
 		for _, c := range machine.Pending(m.w, j, e, base) {
 			switch c := c.(type) {
 			case job.Dispatch:
+				if machine.AgentOf(m.w, c.Step, c.Undo) == makegood.AgentWorkflow {
+					add(m.birth(j, c))
+					continue
+				}
 				add(m.task(j, c))
 			case job.Announce:
 				add(message{kind: sendNotice, n: small(c.Seq)})
@@ -271,7 +275,7 @@ func (m *model) strangers(j record) string {
 	full := m.full(j)
 	for i := range m.w.Steps {
 		a, _ := j.steps[i].out()
-		if a == nil || a.inline && a.look <= 0 || m.w.Steps[i].Shared {
+		if a == nil || a.inline && a.look <= 0 || m.w.Steps[i].Shared || m.isChild(i) {
 			continue // After its time any reply shows that it is silent. A shared one is replied to by its token alone.
 		}
 		name, n := stepName(i), int(a.attempt)

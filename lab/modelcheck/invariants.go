@@ -10,7 +10,7 @@ import (
 
 // violation says what is wrong with a state; empty if nothing is.
 func (m *model) violation(s *state) string {
-	for _, check := range []func(*state) string{m.steps, m.over, m.index, m.ledger, m.settled} {
+	for _, check := range []func(*state) string{m.steps, m.over, m.index, m.ledger, m.settled, m.goes} {
 		if broken := check(s); broken != "" {
 			return broken
 		}
@@ -37,7 +37,7 @@ func (m *model) steps(s *state) string {
 				started++
 			}
 		}
-		if m.w.Steps[i].Shared {
+		if m.w.Steps[i].Shared || m.isChild(i) {
 			started = st.attempt // By being made: it needs no claim.
 		}
 		switch {
@@ -137,6 +137,9 @@ func (m *model) ledger(s *state) string {
 	j := &s.job
 	undone := j.is(makegood.JobUndone) || j.is(makegood.JobCancelled)
 	for i, def := range m.w.Steps {
+		if m.isChild(i) {
+			continue // Its child stands for it: see goes.
+		}
 		st := &j.steps[i]
 		for round := uint8(1); round <= j.round; round++ {
 			ledger := s.remote[i][round]

@@ -48,6 +48,10 @@ type Config struct {
 	Words []Word
 	// Settlements are what a person says that they have dealt with themselves.
 	Settlements []Settlement
+	// ChildVerbs are requests that people make of children, each at most once. OneWay: children cannot be undone. Late lets
+	// invocations stall before they do something to a child, and do it later.
+	ChildVerbs   []makegood.Verb
+	OneWay, Late bool
 	// Slow lets time pass, and others write, between loading, each finding out, and deciding.
 	Slow bool
 	// Single leaves one Scheduler, of two.

@@ -12,11 +12,13 @@ import (
 // mutants are wrong versions of the core, and of what the store says of claim items and saves.
 func mutants() []proof.Bug {
 	const (
+		eventChild       = "machine/event_child.go"
 		eventCompleted   = "machine/event_completed.go"
 		eventDeadline    = "machine/event_deadline.go"
 		eventInterrupted = "machine/event_interrupted.go"
 		eventSettled     = "machine/event_settled.go"
 		eventSucceeded   = "machine/event_succeeded.go"
+		factsChildren    = "machine/facts_children.go"
 		factsCommands    = "machine/facts_commands.go"
 		factsDeadlines   = "machine/facts_deadlines.go"
 		factsSettling    = "machine/facts_settling.go"
@@ -90,7 +92,7 @@ func mutants() []proof.Bug {
 		{"the answer to a closing ends whatever is out", "machine/event_sent.go", "if !ok || t.activity(at).Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
 		{"a claim of an attempt that was never made is believed", factsDeadlines, "case job.FoundOver:\n\t\treturn true", "case job.FoundOver:\n\t\treturn false"},
 		{"a claim for a day is believed", factsDeadlines, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * limits.MaxClaim))"},
-		{"a new run of the engine ends nothing", eventInterrupted, "if at, ok := t.out(i); ok {", "if at, ok := t.out(i); ok && t.activity(at).Attempt > 9 {"},
+		{"a new run of the engine ends nothing", eventInterrupted, "case !ok:\n\t\tcase !t.isChild(at):", "case !ok || t.activity(at).Attempt < 9:\n\t\tcase !t.isChild(at):"},
 		{"what was interrupted is not unknown", eventInterrupted, "\ta.Unknown = true\n\ta.Tries--", "\ta.Tries--"},
 		{"a job that is revived is of an old run", movesJob, "\tt.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)\n", ""},
 		{"a save does not compare Rev", may, "|| stored.Rev != change.Job.Rev {", "{"},
@@ -135,6 +137,15 @@ func mutants() []proof.Bug {
 		{"nothing stands of an attempt that nobody spoke of", factsSettling, "case e.Attempt != 0 && e.Attempt != a.Attempt:", "case e.Attempt > a.Attempt:"},
 		{"what does not stand is undone", eventSettled, "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
 		{"what is settled is settled again", factsSettling, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase !at.undo && t.undoStopped(at.step):\n\t\treturn fmt.Sprintf(\"%s: the job is %s, and its undo stopped: add --undo (undo: true) to settle that\", name, t.stands())\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
+		{"a child begins behind its closing", factsChildren, "return job.FoundNobody, NeverBegin", "return job.FoundNobody, \"\""},
+		{"a cancel does not reach the child", factsChildren, "return job.FoundHeld, CancelChild", "return job.FoundHeld, \"\""},
+		{"a job in the place of a child is not cancelled, and counts as begun", factsChildren, "case c.Never && !ended:\n\t\treturn job.FoundNobody, CancelChild", "case c.Never && !ended:\n\t\treturn job.FoundHeld, \"\""},
+		{"a hint that a child has ended decides", eventChild, "\tfound, known := t.ask(t.question(AskLook, at))\n\tif known && found", "\tif e.Attempt > 0 {\n\t\tt.childEnded(at, job.ChildEnd{State: \"Processed\"})\n\t\treturn Verdict{Kind: Applied}\n\t}\n\tfound, known := t.ask(t.question(AskLook, at))\n\tif known && found"},
+		{"the step before is undone before the child has ended", movesDirections, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && !t.isChild(side{step: i}) {"},
+		{"a child that refuses its undo is not looked at", eventChild, "case found.Finding == job.FoundOpen:\n\t\tt.irreversible", "case known:\n\t\tt.irreversible"},
+		{"the undo of a child is not asked for again after weeks", movesClosing, "(t.isChild(at) && at.undo ||", "(t.isChild(at) && at.undo && a.Attempt > 9 ||"},
+		{"a child is under way for as long as it was not undone", factsChildren, "case c.State == \"\", c.Back && c.State.Finished():", "case c.State == \"\", c.State.Finished():"},
+		{"the undo of a child counts as asked for", factsChildren, "case !c.Back && ask.Kind == AskLook:", "case c.Back && ask.Kind == AskLook:"},
 	})
 }
 

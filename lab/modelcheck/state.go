@@ -42,6 +42,7 @@ const (
 	evInterrupted
 	evWord   // StepCompleted, by those outside
 	evSettle // Settled, by a person
+	evChild  // ChildEnded
 )
 
 // activity is a job.Activity without what decides nothing.
@@ -236,6 +237,9 @@ type state struct {
 	run, weeks, lies uint8
 	// handed are the steps that agents have handed to those outside, a bit each, and said the words that those gave.
 	handed, said uint8
+	// children are the jobs that do attempts, stalled what invocations may yet do to them.
+	children [maxSteps][maxAttempt]child
+	stalled  [maxSteps][maxAttempt]uint8
 }
 
 // out returns the activity of a step that is with its agent.
@@ -400,6 +404,8 @@ func (e event) String() string {
 		return fmt.Sprintf("word %d from outside", e.n)
 	case evSettle:
 		return fmt.Sprintf("settlement %d", e.n)
+	case evChild:
+		return fmt.Sprintf("ChildEnded of s%d#%d", e.step, e.n)
 	case evClosed:
 		return fmt.Sprintf("AttemptClosed of s%d#%d", e.step, e.n)
 	case evInterrupted:

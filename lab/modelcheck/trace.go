@@ -84,6 +84,16 @@ func (m *model) describe(a action) string {
 		return "weeks"
 	case doExpire:
 		return "the claim item of " + attempt + " is deleted"
+	case doChild:
+		return fmt.Sprintf("the child %s becomes %s", attempt, child(a.to).state())
+	case doAskChild:
+		return fmt.Sprintf("a person asks the child %s: %s", attempt, m.config.ChildVerbs[a.to])
+	case doLate:
+		return fmt.Sprintf("an invocation that stalled goes on with the child %s: %s", attempt, map[uint8]string{stalledBirth: "begin", stalledUndo: "undo", stalledClose: "close"}[a.to])
+	case doStall:
+		return scheduler + " stalls"
+	case doHalf:
+		return fmt.Sprintf("%s puts a job in the place of the child %s, and crashes", scheduler, attempt)
 	case doRestart:
 		return "the engine starts again"
 	case doPowerLoss:
@@ -97,7 +107,7 @@ func (m *model) describe(a action) string {
 
 // told says how the job and its claims look, if they have changed.
 func (m *model) told(before, s *state) string {
-	if before.job == s.job && before.items == s.items {
+	if before.job == s.job && before.items == s.items && before.children == s.children {
 		return ""
 	}
 	var b strings.Builder
@@ -111,8 +121,26 @@ func (m *model) told(before, s *state) string {
 		for _, it := range s.items[i] {
 			b.WriteString(it.say())
 		}
+		for n, c := range s.children[i] {
+			if c != 0 {
+				fmt.Fprintf(&b, "; child #%d %s", n, c.say())
+			}
+		}
 	}
 	return b.String()
+}
+
+func (c child) say() string {
+	text := string(c.state())
+	for _, bit := range []struct {
+		is   child
+		says string
+	}{{childBack, "back"}, {childNever, "never begins"}, {childAgain, "another round follows"}, {childAsked, "a person asked"}} {
+		if c.has(bit.is) {
+			text += ", " + bit.says
+		}
+	}
+	return text
 }
 
 func (it item) say() string {

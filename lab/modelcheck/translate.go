@@ -42,7 +42,7 @@ var (
 
 	findings = []job.Finding{
 		"", job.FoundOpen, job.FoundHeld, job.FoundClosed, job.FoundNobody,
-		job.FoundSilent, job.FoundReplied, job.FoundOver,
+		job.FoundSilent, job.FoundReplied, job.FoundOver, job.FoundEnded,
 	}
 	foundOpen   = findingOf(job.FoundOpen)
 	foundNobody = findingOf(job.FoundNobody)
@@ -180,6 +180,10 @@ func (m *model) compactItem(i int, full store.ClaimItem) item {
 // found is what was found, as the core is told.
 func (m *model) found(f fact) job.Found {
 	found := job.Found{Finding: findings[f.finding]}
+	if found.Finding == job.FoundEnded {
+		found.Child = endOf(f)
+		return found
+	}
 	if f.n > 0 {
 		found.Claim = m.claimOf(int(f.step), f.n, f.by, f.extended, f.until)
 	}
@@ -255,6 +259,10 @@ func (m *model) causeOf(text string) event {
 	case strings.HasPrefix(text, "completed:"):
 		e, _ = m.wordOf(text)
 		return e
+	case strings.HasPrefix(text, "child:"):
+		e = m.causeOf(strings.TrimPrefix(text, "child:"))
+		e.kind = evChild
+		return e
 	case strings.HasPrefix(text, "settled:"):
 		return m.settlementOf(text)
 	case strings.Contains(text, ":"):
@@ -302,6 +310,8 @@ func (m *model) event(e, asked event, q question) job.Event {
 		return m.completion(e.n)
 	case evSettle:
 		return m.settling(e.n)
+	case evChild:
+		return job.ChildEnded{Step: name, Attempt: n}
 	case evReply:
 		return m.reply(e)
 	default:
@@ -474,7 +484,7 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 			}
 		}
 		c.look = whenOf(a.LookAt)
-		if at := a.At.Sub(base).Milliseconds(); at >= -100 && !c.inline {
+		if at := a.At.Sub(base).Milliseconds(); at >= -100 && !c.inline && !m.isChild(i) {
 			// Sent again for the third time and for the tenth is the same, but for how long it waits.
 			c.due = when(at) + m.wait(i, min(c.resent, m.config.Resends))
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -122,6 +123,10 @@ func (w *world) derived(j job.Job, cause string) {
 	}
 	forwards := j.Desired == makegood.JobProcessed
 	for _, s := range j.Steps {
+		if def, _ := w.stepOf(j.ID, s.Name); def.Agent == makegood.AgentWorkflow {
+			w.childBegun(j, s, cause)
+			continue
+		}
 		a := s.Forward
 		if !forwards {
 			a = s.Undo
@@ -162,6 +167,9 @@ func (w *world) maySend(l *life, m queue.Message) {
 		return // Whatever touches a job first in this run.
 	}
 	for cause := range w.causes[name] {
+		if _, child := domain.ChildOf(task.Job); child && (cause == "undo:" || cause == "cancel:") {
+			return // Its parent asks for that, by no message.
+		}
 		if strings.HasPrefix(cause, "refused:") || w.inline[task.Job+"/"+cause] {
 			return // Its process was just told so, by no message.
 		}

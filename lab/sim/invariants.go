@@ -37,6 +37,8 @@ func (w *world) wrote(before, after job.Job) {
 	for n := range c.after.Steps {
 		c.step(n)
 	}
+	c.child()
+	c.children()
 	c.counts()
 	c.history()
 	c.closed()
@@ -56,7 +58,9 @@ func (w *world) referee(id string) *oracle.Referee {
 	r := w.referees[id]
 	if r == nil {
 		r = oracle.Watch(w.workflowOf(id), func(format string, args ...any) {
-			w.violate(id, "job %s: POL: %s", id, fmt.Sprintf(format, args...))
+			if !w.children {
+				w.violate(id, "job %s: POL: %s", id, fmt.Sprintf(format, args...))
+			}
 		})
 		r.Exact = w.exact
 		r.Definition = func(j job.Job) makegood.Workflow { return w.definitions[j.Definition] }
@@ -161,6 +165,8 @@ func (c change) due() (due time.Time, what string) {
 				sooner(a.LookAt, "the closing of "+s.Name)
 			case a.State == job.Dispatched && a.Inline != "":
 				sooner(a.At.Add(c.silenceInline(def, p.silence, undo)), "the end of "+s.Name)
+			case a.State == job.Dispatched && def.Agent == makegood.AgentWorkflow:
+				sooner(a.LookAt, "a look at the child of "+s.Name)
 			case a.State == job.Dispatched && def.Shared:
 				sooner(a.At.Add(p.startBy+p.silence), "the end of "+s.Name)
 			case a.State == job.Dispatched:
@@ -202,9 +208,14 @@ func (c change) step(n int) {
 		}
 		c.opened[name] = open
 	}
-	c.describes(s, def)
-	c.byHand(s, was, def)
-	c.attempts(s, was, def)
+	child := def.Agent == makegood.AgentWorkflow
+	if child {
+		c.childStep(s, was)
+	} else {
+		c.describes(s, def)
+		c.byHand(s, was, def)
+		c.attempts(s, was, def)
+	}
 	if s.Forward.State == job.Dispatched && s.Forward.Attempt != was.Forward.Attempt {
 		for _, need := range def.Needs {
 			if _, ahead := c.ahead(s, false); ahead {
@@ -217,6 +228,9 @@ func (c change) step(n int) {
 	}
 	if s.Undo.State == job.Dispatched && s.Undo.Attempt != was.Undo.Attempt {
 		c.undoBegins(s)
+	}
+	if child {
+		return
 	}
 	if s.Forward.State == job.Done && was.Forward.State != job.Done {
 		c.done(s, was, def)
@@ -231,6 +245,7 @@ func (c change) undoBegins(s job.StepState) {
 	if s.Forward.State == job.Dispatched {
 		c.wrong("I12: the undo of %s begins while its attempt %d is out", s.Name, s.Forward.Attempt)
 	}
+	c.childrenBehind(s.Name)
 	for n, def := range c.w.Steps {
 		follower := c.after.Steps[n]
 		if !slices.Contains(def.Needs, s.Name) {
@@ -300,7 +315,7 @@ func (c change) counts() {
 		c.unclaimed[c.after.ID] = made
 	}
 	for n, s := range c.after.Steps {
-		if d := c.w.Steps[n]; d.Shared || domain.WaitsByItself(d.Agent) {
+		if d := c.w.Steps[n]; d.Shared || !domain.GetsTasks(d.Agent) {
 			made[s.Name] = s.Attempt
 		}
 	}

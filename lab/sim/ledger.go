@@ -212,7 +212,7 @@ func (c change) processed() {
 		if state != job.Done && state != job.Skipped {
 			c.wrong("I3: is Processed, and %s is %q", s.Name, state)
 		}
-		if domain.WaitsByItself(def.Agent) || state != job.Done {
+		if !domain.GetsTasks(def.Agent) || state != job.Done {
 			continue // It does nothing that a service would know of, or what is known of it was said when it was skipped.
 		}
 		stands := false

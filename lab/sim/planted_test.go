@@ -138,6 +138,7 @@ func TestUntilTheFirstViolation(t *testing.T) {
 	}
 	for seed := uint64(1); seed <= plantedSeeds; seed++ {
 		o := Options{Seed: seed}
+		o.Children = *withChildren
 		if *withChanges {
 			o = hearingOf(seed)
 		}

@@ -118,6 +118,9 @@ func TestWhateverGoesWrongEveryJobEnds(t *testing.T) {
 		}
 	}
 	if !testing.Short() {
+		for seed := uint64(1); seed <= 50; seed++ {
+			run(t, Options{Seed: seed, Children: true, Seen: &s.seen})
+		}
 		s.seen.Column(t, "simulation")
 	}
 	t.Logf("%d seeds, %d events, ends %v, faults %v", s.seeds, s.events, s.ends, slices.Sorted(maps.Keys(s.faults)))

@@ -19,6 +19,7 @@ var (
 	seed           = flag.Uint64("seed", 0, "play this seed alone")
 	untilViolation = flag.Bool("until-violation", false, "play seeds until the first that breaks a rule")
 	withChanges    = flag.Bool("changes", false, "somebody hears of every change")
+	withChildren   = flag.Bool("children", false, "jobs of their own do steps of some jobs")
 	trace          = flag.Bool("trace", false, "print every event of -seed")
 )
 
@@ -56,7 +57,7 @@ func TestSimulate(t *testing.T) {
 	began := time.Now()
 	s := newSum()
 	if *seed > 0 {
-		o := Options{Seed: *seed}
+		o := Options{Seed: *seed, Children: *withChildren}
 		if *withChanges {
 			o = hearingOf(*seed)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
@@ -67,6 +68,9 @@ func (w *world) mayTell(l *life, who string, n notify.Notice) {
 	defer w.mu.Unlock()
 	w.hanging.reaches(who, n.Job+"/"+strconv.Itoa(n.Seq))
 	j := l.seen[n.Job]
+	if _, child := domain.ChildOf(n.Job); child {
+		return // The same process may have moved it on, for its parent.
+	}
 	if l.gone() || n.Seq == 0 || l.submitted[n.Job] {
 		return
 	}
@@ -110,6 +114,9 @@ func (w *world) untried(j job.Job, cause string) string {
 		return ""
 	}
 	for _, s := range j.Steps {
+		if def, _ := w.stepOf(j.ID, s.Name); def.Agent == makegood.AgentWorkflow {
+			continue // There is no task to send.
+		}
 		a := activity(s, j.Desired != makegood.JobProcessed)
 		name := on(j.ID, s.Name, a.Attempt)
 		if a.State == job.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {

@@ -53,6 +53,9 @@ type request struct {
 
 // ordered reports whether somebody has asked for a job.
 func (w *world) ordered(id string) bool {
+	if c, is := domain.ChildOf(id); is {
+		return w.ordered(c.Parent)
+	}
 	_, fired := w.fire(id)
 	return fired || slices.ContainsFunc(w.load.jobs, func(o order) bool { return o.id == id })
 }
@@ -84,6 +87,11 @@ func newWorkload(c chance, o Options) workload {
 		}
 		w.workflows = append(w.workflows, rolled)
 		w.corrections[rolled.Workflow.Name] = rollCorrections(c.of("corrections", name), rolled)
+	}
+	if o.Children {
+		parent := rollChildren(c.of("children"), rollWorkflow(c.of("workflow", "parent"), "parent", steps), w.workflows[0])
+		// It comes first, so that it is not rolled too seldom.
+		w.workflows = append([]*workflowfile.Compiled{parent, parent}, w.workflows...)
 	}
 	for i := range jobs {
 		w.jobs = append(w.jobs, rollOrder(c, "j"+strconv.Itoa(i), w.workflows, o))

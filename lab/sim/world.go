@@ -71,6 +71,8 @@ type Options struct {
 	Trace io.Writer
 	// Waits lets remotes answer that their step waits, and those outside complete it.
 	Waits bool
+	// Children lets jobs of their own do steps of some jobs.
+	Children bool
 	// Changes lets somebody hear of every change.
 	Changes bool
 	// Repairs lets people repair; without it they do in some worlds.
@@ -205,7 +207,9 @@ type world struct {
 	repairs bool
 	// waits: remotes hand steps to those outside. words are those who said that one is done.
 	waits bool
-	words map[string]bool
+	// children: jobs of their own do steps of some jobs.
+	children bool
+	words    map[string]bool
 	// handed are the attempts whose agents answered that their step waits.
 	handed map[string]bool
 	// hearing is who hears of every change; nil: nobody.
@@ -227,6 +231,7 @@ func Run(o Options) Result {
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
+	w.children = o.Children
 	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
@@ -238,7 +243,9 @@ func Run(o Options) Result {
 	w.mixed = oneIn(c.of("mixed"), 4)
 	w.repairs = o.Repairs || oneIn(c.of("repairs"), 4)
 	w.hang()
-	w.rollPayloads()
+	if !o.Children { // What a child gives is not kept for its parent: see docs.
+		w.rollPayloads()
+	}
 	w.rollSchedules(o)
 	w.hear(o, embedded)
 	w.build(embedded)
