@@ -5,10 +5,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// The attempt of a step of agent workflow is a job of its own, a child. It stands where the claim item of another attempt
-// stands: to send the task is to put the child there if it is absent; to close the attempt is to put a job there that
-// never begins, or to have the one that is there cancelled. So no child begins behind a closing, and steps before it are
-// undone when it has ended, not earlier. The undo of the step is the undo of its child.
+// The attempt of a step of agent workflow is a job of its own, a child. It stands where the claim item of another
+// attempt stands: to send the task is to put the child there if it is absent; to close the attempt is to put a job
+// there that never begins, or to have the one that is there cancelled. So no child begins behind a closing, and steps
+// before it are undone when it has ended, not earlier. The undo of the step is the undo of its child.
 
 // ChildSeen is what is seen of a child. The zero value: it is not there.
 type ChildSeen struct {

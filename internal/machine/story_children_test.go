@@ -11,6 +11,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
+// child is a child as it is seen, and how it has ended.
+type child struct {
+	seen machine.ChildSeen
+	end  job.ChildEnd
+}
+
 func (s *story) childOf(step string) string {
 	return domain.ChildID(s.job.ID, s.job.Birth, step, s.activityOf(step, false).Attempt)
 }
@@ -18,16 +24,16 @@ func (s *story) childOf(step string) string {
 // answerChild does what the Scheduler does to answer a question about a child.
 func (s *story) answerChild(ask machine.Ask) job.Found {
 	id := s.childOf(ask.Step)
-	finding, act := s.children[id].Answer(ask)
+	finding, act := s.children[id].seen.Answer(ask)
 	switch act {
 	case machine.NeverBegin:
-		s.children[id] = machine.ChildSeen{State: makegood.JobCancelled, Never: true, Back: true}
+		s.children[id] = child{seen: machine.ChildSeen{State: makegood.JobCancelled, Never: true, Back: true}}
 	case machine.CancelChild:
-		s.children[id] = machine.ChildSeen{State: makegood.JobUndoing, Back: true}
+		s.children[id] = child{seen: machine.ChildSeen{State: makegood.JobUndoing, Back: true}}
 	}
 	found := job.Found{Finding: finding}
 	if finding == job.FoundEnded {
-		end := s.ends[id]
+		end := s.children[id].end
 		found.Child = &end
 	}
 	said, by := string(finding), ""
@@ -55,16 +61,14 @@ func (s *story) child(a args) {
 	id, state := s.childOf(a.words[1]), makegood.ProcessState(a.words[2])
 	if state == "gone" {
 		delete(s.children, id)
-		s.ends[id] = job.ChildEnd{}
 		return
 	}
 	back := a.has("back") || state == makegood.JobUndone || state == makegood.JobCancelled || state == makegood.JobUndoing
-	s.children[id] = machine.ChildSeen{State: state, Back: back}
 	end := job.ChildEnd{State: state, Reason: a.or("reason", "")}
 	if output, ok := a.values["output"]; ok {
 		end.Output = job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}
 	}
-	s.ends[id] = end
+	s.children[id] = child{machine.ChildSeen{State: state, Back: back}, end}
 }
 
 // within is the claim of an attempt that has it within the job.

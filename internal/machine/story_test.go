@@ -63,7 +63,7 @@ func play(t *testing.T, text string, seen *layers.Seen) string {
 	s := &story{
 		t: t, seen: seen, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{},
-		children: map[string]machine.ChildSeen{}, ends: map[string]job.ChildEnd{},
+		children: map[string]child{},
 	}
 	s.now = s.start
 	var out strings.Builder
@@ -116,9 +116,7 @@ type story struct {
 	// items are the claim items by agent and step, tasks what was sent first of each attempt.
 	items map[string]store.ClaimItem
 	tasks map[string]makegood.Task
-	// children are the children by their ids, ends how those that have ended did.
-	children map[string]machine.ChildSeen
-	ends     map[string]job.ChildEnd
+	children map[string]child // by their ids
 	// closings are those that were derived last, answers what the core was told that it asked for.
 	closings []job.CloseAttempt
 	answers  []string

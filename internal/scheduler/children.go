@@ -204,7 +204,7 @@ func (s *Scheduler) outputOfChild(ctx context.Context, id string, output job.Pay
 	return value, nil
 }
 
-// keepOutput is the output of a child as its parent keeps it. A large one is written at once: the answer that names it may
+// keepOutput is the output of a child as its parent keeps it. A large one is written now: the answer that names it may
 // outlive the decision that asked.
 func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask machine.Ask, output json.RawMessage) (job.Payload, error) {
 	if len(output) <= limits.MaxInlineBytes {
@@ -228,7 +228,7 @@ func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.
 }
 
 // neverBegin puts a job where the child of an attempt was to be, and cancels it: a later begin of the child finds it
-// there. Its start is far ahead until then, so it begins nothing, and none of what forbids a job to begin forbids it: it
+// there. Its start is far ahead until then, so it begins nothing, and no rule that keeps jobs from beginning is asked: it
 // is of the workflow of its parent where its own is not there.
 func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay / 2), child: true}
