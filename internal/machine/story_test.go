@@ -62,8 +62,7 @@ func TestStories(t *testing.T) {
 func play(t *testing.T, text string, seen *layers.Seen) string {
 	s := &story{
 		t: t, seen: seen, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
-		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{},
-		children: map[string]child{},
+		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, children: map[string]child{},
 	}
 	s.now = s.start
 	var out strings.Builder
