@@ -123,6 +123,8 @@ func goldens() map[string]golden {
 		"a child, undone with its parent":            {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
 		"a child that fails":                         {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, unanswered: "invoice", want: makegood.JobUndone},
 		"a child, cancelled with its parent":         {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
+		"a child with large values":                  {yaml: ordersYAML, child: paymentYAML, input: largeJSON, large: true, want: makegood.JobProcessed},
+		"a child with large values, cancelled":       {yaml: ordersYAML, child: paymentYAML, input: largeJSON, large: true, cancel: true, want: makegood.JobCancelled},
 		"an inline child, undone with its parent":    {yaml: inline(ordersYAML), child: inline(paymentYAML), input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
 	}
 }

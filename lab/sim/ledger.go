@@ -194,7 +194,9 @@ func named(s job.StepState, def makegood.Step) bool {
 // cutOff reports whether a step of a job that is undone was cut off by the death of the engine within this save: its
 // round ended by that, in the same save in which somebody had a new one begin, and no save says what it named.
 func (c change) cutOff(was job.StepState, def makegood.Step) bool {
-	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.JobUndoing && was.Forward.State == job.Dispatched && !domain.CanUndo(def)
+	// Where a child was looked at in that save, it may be any step: the child's end ended the round.
+	cut := was.Forward.State == job.Dispatched || c.world.children
+	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.JobUndoing && cut && !domain.CanUndo(def)
 }
 
 func defOf(w makegood.Workflow, step string) makegood.Step {
