@@ -37,7 +37,7 @@ func (t *turn) lookAtChild(at side) bool {
 	return true
 }
 
-// undoRefused ends the undo of a step with a child that refuses it. One that was cancelled refuses it too: it is undone.
+// undoRefused ends the undo of a step with a child that refuses it. A cancelled child refuses it too, and is undone.
 func (t *turn) undoRefused(at side, why string) Verdict {
 	found, known := t.ask(t.question(AskLook, at))
 	switch {

@@ -22,7 +22,7 @@ type ChildAct string
 
 // The acts. Each may be done twice.
 const (
-	NeverBegin  ChildAct = "never begin" // put a job there that never begins, unless one is there meanwhile: then ask again
+	NeverBegin  ChildAct = "never begin" // put a job there that never begins, unless one is there by now: then ask again
 	CancelChild ChildAct = "cancel"      // have it cancelled
 )
 

@@ -113,8 +113,8 @@ type story struct {
 	publishedUpTo int
 	facts         map[machine.Want]machine.Fact
 	// items are the claim items by agent and step, tasks what was sent first of each attempt.
-	items map[string]store.ClaimItem
-	tasks map[string]makegood.Task
+	items    map[string]store.ClaimItem
+	tasks    map[string]makegood.Task
 	children map[string]child // by their ids
 	// closings are those that were derived last, answers what the core was told that it asked for.
 	closings []job.CloseAttempt

@@ -228,8 +228,8 @@ func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.
 }
 
 // neverBegin puts a job where the child of an attempt was to be, and cancels it: a later begin of the child finds it
-// there. Its start is far ahead until then, so it begins nothing. No rule that keeps jobs from beginning is asked: it is
-// of the workflow of its parent where its own is not there.
+// there. Its start is far ahead until then, so it begins nothing. No rule that keeps jobs from beginning is asked: it
+// is of the workflow of its parent where its own is not there.
 func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay / 2), child: true}
 	child, _, err := s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, ask.Step), sub)

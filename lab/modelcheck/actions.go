@@ -183,7 +183,7 @@ func (m *model) deliveries(s *state, i uint8) {
 				n++
 			}
 			if s.tasks[k][at]&taskRefused != 0 {
-				// Of a child it follows in the same invocation.
+				// A child's refusal follows in the same invocation.
 				take(event{kind: evRefused, step: uint8(k), n: at}, !m.isChild(k))
 			}
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // child is the job that does an attempt of a step of agent workflow, as a parent can see it; zero: it is not there.
-// machine.ChildSeen says what a look at it finds, and the shipped table of verbs what a request makes of it.
+// machine.ChildSeen answers looks at it, and the shipped table of verbs the requests.
 type child uint8
 
 const (
@@ -19,10 +19,10 @@ const (
 	childCancel child = 16 // it is to end Cancelled, and else Undone
 	childNever  child = 32
 	childAgain  child = 64  // another round follows
-	childAsked  child = 128 // a person has asked something of it
+	childAsked  child = 128 // a person has made a request
 )
 
-// What an invocation may do to a child at any time, since it stalled before it did it: a bit each.
+// The acts that a stalled invocation may carry out on a child at any later time, a bit each.
 const (
 	stalledBirth uint8 = 1 << iota
 	stalledUndo
@@ -50,7 +50,7 @@ func (c child) seen() machine.ChildSeen {
 // live reports whether a child may have effects yet.
 func (c child) live() bool { return c != 0 && !c.has(childNever) && !c.state().Finished() }
 
-// requested is what a request makes of a child, by the shipped table of verbs. reversible: its workflow has undos.
+// requested applies a request to a child, by the shipped table of verbs. reversible: its workflow has undos.
 func (c child) requested(verb makegood.Verb, reversible bool) (next child, granted bool) {
 	back := c | childBack
 	if verb == makegood.VerbCancel {
@@ -91,8 +91,8 @@ func (c child) requested(verb makegood.Verb, reversible bool) (next child, grant
 
 func (m *model) isChild(i int) bool { return m.w.Steps[i].Agent == makegood.AgentWorkflow }
 
-// birth is what the dispatch of a child's attempt does: n is the number of the child, code that of the attempt of its
-// undo.
+// birth is the message for the dispatch of a child's attempt: n is the number of the child, code that of the attempt of
+// its undo.
 func (m *model) birth(j job.Job, d job.Dispatch) message {
 	var i int
 	if _, err := fmt.Sscanf(d.Step, "s%d", &i); err != nil {
@@ -105,7 +105,8 @@ func (m *model) birth(j job.Job, d job.Dispatch) message {
 	return o
 }
 
-// begin puts a child there if it is absent, or has it undone, and says what forbids that now. refused: it can never be.
+// begin puts a child there if it is absent, or has it undone, and returns the rule that forbids that now. refused: it
+// can never be.
 func (m *model) begin(s *state, i, n uint8, undo bool) (refused bool, broken string) {
 	c := &s.children[i][n]
 	if !undo {
@@ -129,7 +130,7 @@ func (m *model) begin(s *state, i, n uint8, undo bool) (refused bool, broken str
 	return !granted, broken
 }
 
-// mayBegin says what forbids a child to begin now.
+// mayBegin returns the rule that forbids a child to begin now.
 func (m *model) mayBegin(s *state, i, n uint8) string {
 	out, undo := s.job.steps[i].out()
 	if out == nil || undo || out.attempt != n {
@@ -153,7 +154,8 @@ func (m *model) throughOf(s *state, k int) bool {
 	return f.state == stDone && (c.state() == makegood.JobProcessed || c.has(childAsked))
 }
 
-// mayTurn says what forbids the undo of a step to begin now: a step behind it that a child does, and that stands.
+// mayTurn returns the rule that forbids the undo of a step to begin now: a step behind it that a child does, and that
+// stands.
 func (m *model) mayTurn(s *state, k int) string {
 	for i := range m.w.Steps {
 		if !m.needs[i][k] {
@@ -199,7 +201,7 @@ func (m *model) findChild(s *state, a ask) (f fact, broken string) {
 	case machine.CancelChild:
 		*c, _ = c.requested(makegood.VerbCancel, true)
 		if c.has(childNever) {
-			*c = c.inState(makegood.JobCancelled) // It has begun nothing.
+			*c = c.inState(makegood.JobCancelled) // It has no step to undo.
 		}
 		if finding == job.FoundHeld && c.state().Finished() {
 			finding = job.FoundEnded
@@ -212,7 +214,7 @@ func (m *model) findChild(s *state, a ask) (f fact, broken string) {
 	return f, m.misfound(s, a, *c, finding)
 }
 
-// misfound notes which children nobody can begin, and says what is wrong with an answer.
+// misfound notes the children that can never begin, and returns the error of an answer.
 func (m *model) misfound(s *state, a ask, c child, finding job.Finding) string {
 	if a.kind == askLook || a.undo {
 		return ""
@@ -231,8 +233,11 @@ func (m *model) misfound(s *state, a ask, c child, finding job.Finding) string {
 	return ""
 }
 
-// endOf is how a child has ended, of a fact that says so.
+// endOf returns the end of a child, of a fact that says that it has ended; else nil.
 func endOf(f fact) *job.ChildEnd {
+	if findings[f.finding] != job.FoundEnded {
+		return nil
+	}
 	end := new(job.ChildEnd)
 	if f.n > 0 {
 		end.State = states[f.n-1]
@@ -240,7 +245,7 @@ func endOf(f fact) *job.ChildEnd {
 	return end
 }
 
-// births lets children go on, invocations that stalled do what they were about to do, and people ask of children.
+// births lets children go on, stalled invocations continue, and people make requests of children.
 func (m *model) births(s *state) {
 	for i := range m.w.Steps {
 		if !m.isChild(i) {
@@ -253,7 +258,7 @@ func (m *model) births(s *state) {
 	}
 }
 
-// life is what a child does by itself, and what people ask of it. People mend what stops.
+// life lists the moves of a child by itself, and the requests of people. People mend a stopped child.
 func (m *model) life(s *state, i, n uint8) {
 	c := s.children[i][n]
 	if c == 0 || c.has(childNever) {
@@ -300,7 +305,7 @@ func (m *model) life(s *state, i, n uint8) {
 	}
 }
 
-// late does what an invocation was about to do when it stalled. It may do it again.
+// late carries out the act before which an invocation stalled. It may be carried out again.
 func (m *model) late(s *state, i, n uint8) {
 	stalled := s.stalled[i][n]
 	do := func(what uint8, f func(next *state) string) {
@@ -342,7 +347,7 @@ func (m *model) hints(take func(e event, fault bool), s *state) {
 	}
 }
 
-// stall ends an actor whose invocation goes on later than everybody counts on.
+// stall ends an actor whose invocation continues at any later time.
 func (m *model) stall(s *state, i uint8) {
 	if !m.config.Late {
 		return
@@ -385,7 +390,7 @@ func (m *model) half(s *state, i uint8) {
 	}
 }
 
-// sendBirth begins a child, or has it undone. Where that can never be, the news of it comes at any time, or never.
+// sendBirth begins a child, or has it undone. A refusal is reported at any time, or never.
 func (m *model) sendBirth(s *state, i uint8, k int) {
 	o := s.actors[i].out[k]
 	undo := o.code != 0
@@ -410,63 +415,34 @@ func (m *model) sendBirth(s *state, i uint8, k int) {
 	}
 }
 
-// goes says what is wrong with the children of a state: one that runs has an attempt that is out; a step has one that
-// runs at most, and an ended job none, but for those of which a person asked something; an undone job has none that
-// stands.
-func (m *model) goes(s *state) string {
-	undone := s.job.is(makegood.JobUndone) || s.job.is(makegood.JobCancelled)
-	for i := range m.w.Steps {
-		if !m.isChild(i) {
-			continue
-		}
-		st, live := &s.job.steps[i], 0
-		out, undo := st.out()
-		for n, c := range s.children[i] {
-			who := fmt.Sprintf("the child %s is %s", name(uint8(i), uint8(n)), c.state())
-			if c.has(childAsked) {
-				continue
-			}
-			if c.live() {
-				live++
-			}
-			is := out != nil && (undo && st.forward.attempt == uint8(n) || !undo && out.attempt == uint8(n))
-			switch {
-			case c.live() && states[s.job.state].Finished():
-				return who + ", and its parent has ended"
-			case c.live() && !is:
-				return who + ", and its attempt is over"
-			case live > 1:
-				return who + ", beside another of its step"
-			case m.stands(i, c) && undone && st.undo.state != stIrreversible:
-				return who + ", and its parent is undone"
-			case m.stands(i, c) && st.undo.state == stIrreversible && st.forward.attempt == uint8(n):
-				return who + ", and its parent says that it cannot be undone"
-			case s.runs[i][n]&ranNobody != 0 && !c.has(childNever):
-				return who + ", and was nobody's"
-			}
-		}
-		if broken := m.saidOf(s, i); broken != "" {
-			return broken
-		}
+// describeChild says what an action did to a child.
+func (m *model) describeChild(a action) string {
+	scheduler, attempt := fmt.Sprintf("scheduler %d", a.actor), name(a.step, a.n)
+	switch a.kind {
+	case doChild:
+		return fmt.Sprintf("the child %s becomes %s", attempt, child(a.to).state())
+	case doAskChild:
+		return fmt.Sprintf("a person asks the child %s: %s", attempt, m.config.ChildVerbs[a.to])
+	case doLate:
+		return fmt.Sprintf("an invocation that stalled goes on with the child %s: %s", attempt, map[uint8]string{stalledBirth: "begin", stalledUndo: "undo", stalledClose: "close"}[a.to])
+	case doStall:
+		return scheduler + " stalls"
+	case doHalf:
+		return fmt.Sprintf("%s puts a job in the place of the child %s, and crashes", scheduler, attempt)
+	default:
+		panic(fmt.Sprintf("modelcheck: action %d", a.kind))
 	}
-	return ""
 }
 
-// saidOf says where a parent is wrong about its child.
-func (m *model) saidOf(s *state, i int) string {
-	st := &s.job.steps[i]
-	c := s.children[i][st.forward.attempt]
-	switch {
-	case c.has(childAsked) && !c.state().Finished():
-		return ""
-	case st.undo.state == stIrreversible && c.seen().Back:
-		return fmt.Sprintf("the undo of s%d is said to be impossible, and its child is %s", i, c.state())
-	case c.has(childAsked):
-		return ""
-	case st.forward.state == stDone && st.undo.state != stDone && st.undo.state != stDispatched && c.state() != makegood.JobProcessed:
-		return fmt.Sprintf("s%d is said to be done, and its child is %s", i, c.state())
-	case st.undo.state == stDone && !(c.state().Finished() && c.has(childBack)):
-		return fmt.Sprintf("s%d is said to be undone, and its child is %s", i, c.state())
+func (c child) say() string {
+	text := string(c.state())
+	for _, bit := range []struct {
+		is   child
+		says string
+	}{{childBack, "back"}, {childNever, "never begins"}, {childAgain, "another round follows"}, {childAsked, "a person asked"}} {
+		if c.has(bit.is) {
+			text += ", " + bit.says
+		}
 	}
-	return ""
+	return text
 }

@@ -48,8 +48,8 @@ type Config struct {
 	Words []Word
 	// Settlements are what a person says that they have dealt with themselves.
 	Settlements []Settlement
-	// ChildVerbs are requests that people make of children, each at most once. OneWay: children cannot be undone. Late lets
-	// invocations stall before they do something to a child, and do it later.
+	// ChildVerbs are requests that people make of children, each at most once. OneWay: children cannot be undone. Late
+	// lets invocations stall before they act on a child, and continue later.
 	ChildVerbs   []makegood.Verb
 	OneWay, Late bool
 	// Slow lets time pass, and others write, between loading, each finding out, and deciding.

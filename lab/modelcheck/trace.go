@@ -84,16 +84,8 @@ func (m *model) describe(a action) string {
 		return "weeks"
 	case doExpire:
 		return "the claim item of " + attempt + " is deleted"
-	case doChild:
-		return fmt.Sprintf("the child %s becomes %s", attempt, child(a.to).state())
-	case doAskChild:
-		return fmt.Sprintf("a person asks the child %s: %s", attempt, m.config.ChildVerbs[a.to])
-	case doLate:
-		return fmt.Sprintf("an invocation that stalled goes on with the child %s: %s", attempt, map[uint8]string{stalledBirth: "begin", stalledUndo: "undo", stalledClose: "close"}[a.to])
-	case doStall:
-		return scheduler + " stalls"
-	case doHalf:
-		return fmt.Sprintf("%s puts a job in the place of the child %s, and crashes", scheduler, attempt)
+	case doChild, doAskChild, doLate, doStall, doHalf:
+		return m.describeChild(a)
 	case doRestart:
 		return "the engine starts again"
 	case doPowerLoss:
@@ -128,19 +120,6 @@ func (m *model) told(before, s *state) string {
 		}
 	}
 	return b.String()
-}
-
-func (c child) say() string {
-	text := string(c.state())
-	for _, bit := range []struct {
-		is   child
-		says string
-	}{{childBack, "back"}, {childNever, "never begins"}, {childAgain, "another round follows"}, {childAsked, "a person asked"}} {
-		if c.has(bit.is) {
-			text += ", " + bit.says
-		}
-	}
-	return text
 }
 
 func (it item) say() string {

@@ -180,11 +180,7 @@ func (m *model) compactItem(i int, full store.ClaimItem) item {
 // found is what was found, as the core is told.
 func (m *model) found(f fact) job.Found {
 	found := job.Found{Finding: findings[f.finding]}
-	if found.Finding == job.FoundEnded {
-		found.Child = endOf(f)
-		return found
-	}
-	if f.n > 0 {
+	if found.Child = endOf(f); found.Child == nil && f.n > 0 {
 		found.Claim = m.claimOf(int(f.step), f.n, f.by, f.extended, f.until)
 	}
 	return found

@@ -13,10 +13,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// With Options.Children some steps are done by jobs of their own. What such a step did is what its child did, so it is
-// judged by that. The oracle knows neither births nor what parents ask. It judges other worlds, and the invariants these.
+// With Options.Children some steps are done by jobs of their own. The effects of such a step are those of its child, so
+// it is judged by that. The oracle knows neither births nor the requests of parents, so invariants judge these worlds.
 
-// rollChildren makes a workflow some of whose steps are done by jobs of another.
+// rollChildren makes a workflow with some steps that are done by jobs of another.
 func rollChildren(r *rand.Rand, c, child *workflowfile.Compiled) *workflowfile.Compiled {
 	w := c.Workflow
 	w.Name = "parent"
@@ -71,8 +71,8 @@ func (c change) child() {
 	}
 }
 
-// children: none goes on when its parent has ended or undoes what comes before it, and a step has one at a time. Nothing
-// that a child did stands where its parent is undone and does not say so.
+// children: none goes on when its parent has ended or undoes an earlier step, and a step has one at a time. No
+// effect of a child stands where its parent is undone and does not say so.
 func (c change) children() {
 	j := c.after
 	undone := j.ProcessState == makegood.JobUndone || j.ProcessState == makegood.JobCancelled
@@ -106,7 +106,7 @@ func (w *world) stands(def makegood.Step, child job.Job) bool {
 	return child.ProcessState == makegood.JobProcessed && domain.CanUndo(def) && domain.HasUndo(w.definitions[child.Definition])
 }
 
-// childStep: what a job says of a step that a child does is what the child says.
+// childStep: a job agrees with the child that does its step.
 func (c change) childStep(s, was job.StepState) {
 	child, there := c.store.Stored(domain.ChildID(c.after.ID, c.after.Birth, s.Name, s.Forward.Attempt))
 	back := child.ProcessState == makegood.JobUndone || child.ProcessState == makegood.JobCancelled

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
-// Jobs whose steps are done by jobs of their own, whatever goes wrong.
+// The same of jobs with steps that are done by jobs of their own.
 func TestWhateverGoesWrongEveryParentAndChildEnds(t *testing.T) {
 	n := uint64(1000)
 	if testing.Short() {

@@ -58,7 +58,7 @@ func withRef(object json.RawMessage, ref makegood.Payload) json.RawMessage {
 
 // rollPayloads lets some worlds have large payloads, and some of their jobs inputs that refer to one.
 func (w *world) rollPayloads() {
-	if !oneIn(w.chance.of("large"), 4) {
+	if w.children || !oneIn(w.chance.of("large"), 4) { // The accounts here know of one job for each payload.
 		return
 	}
 	w.large = &large{kept: map[keptKey]bool{}}

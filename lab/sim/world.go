@@ -243,9 +243,7 @@ func Run(o Options) Result {
 	w.mixed = oneIn(c.of("mixed"), 4)
 	w.repairs = o.Repairs || oneIn(c.of("repairs"), 4)
 	w.hang()
-	if !o.Children { // What a child gives is not kept for its parent: see docs.
-		w.rollPayloads()
-	}
+	w.rollPayloads()
 	w.rollSchedules(o)
 	w.hear(o, embedded)
 	w.build(embedded)
