@@ -76,9 +76,9 @@ func openOrders(t *testing.T, s *shop) *engine.Engine {
 	return openWith(t, s, orders)
 }
 
-func openWith(t *testing.T, s *shop, workflows fstest.MapFS) *engine.Engine {
+func openWith(t *testing.T, s *shop, workflows fstest.MapFS, more ...agent.Handler) *engine.Engine {
 	t.Helper()
-	eng, err := engine.Open(t.Context(), engine.Options{Workflows: workflows, Agents: []agent.Handler{s.agent()}})
+	eng, err := engine.Open(t.Context(), engine.Options{Workflows: workflows, Agents: append(more, s.agent())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,5 +259,25 @@ steps: [{name: on, agent: workflow, action: reserve-line, with: "${ .input }"}]
 	j := waitFor(t, eng, "o")
 	if want := "its input is that of jobs that never begin"; j.ProcessState != makegood.JobError || !strings.Contains(j.Reason, want) || s.did() != "" {
 		t.Errorf("got %s after %q: %s, want Error after nothing: %s", j.ProcessState, s.did(), j.Reason, want)
+	}
+}
+
+// A large payload is its own job's: a parent whose child gives one undoes the child, and says why.
+func TestALargePayloadOfAChildIsNotHandedOn(t *testing.T) {
+	s := new(shop)
+	files := fstest.MapFS{"order.yaml": orders["order.yaml"], "reserve-line.yaml": {Data: []byte(`
+name: reserve-line
+steps:
+  - {name: pick, agent: shop, undo: {action: put_back}}
+  - {name: label, agent: writer, undo: none}
+`)}}
+	writer := agent.New("writer", agent.Do("label", func(ctx context.Context, _ json.RawMessage) (makegood.Payload, error) {
+		return agent.WritePayload(ctx, "text/plain", strings.NewReader("a long report"))
+	}))
+	eng := openWith(t, s, files, writer)
+	submitOrder(t, eng)
+	j := waitFor(t, eng, "o")
+	if want := "charge pick put_back refund"; j.ProcessState != makegood.JobUndone || s.did() != want || !strings.Contains(j.Reason, "refers to a large payload") {
+		t.Errorf("got %s after %s: %s, want Undone after %s", j.ProcessState, s.did(), j.Reason, want)
 	}
 }

@@ -38,7 +38,8 @@ type Found struct {
 type ChildEnd struct {
 	// State is Processed, Undone or Cancelled; empty: the child is not stored any more.
 	State makegood.ProcessState
-	// Output is that of the last of its steps, in their order, that was done; Reason is the reason of its end.
-	Output Payload
-	Reason string
+	// Output is that of the last of its steps, in their order, that was done; Reason is the reason of its end. Unfit says
+	// why its parent cannot have that output; empty: it can.
+	Output        Payload
+	Reason, Unfit string
 }

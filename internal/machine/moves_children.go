@@ -16,6 +16,10 @@ func (t *turn) childEnded(at side, end job.ChildEnd) {
 	switch {
 	case at.undo && end.State != "":
 		t.done(at, job.Payload{})
+	case end.State == makegood.JobProcessed && end.Unfit != "":
+		// The child was done, so going back it is undone.
+		failure := job.StepError{Message: limits.Clip(end.Unfit), Kind: makegood.KindChild, Applied: makegood.AppliedUnknown}
+		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, StartedAt: a.Opened(), Error: &failure})
 	case end.State == makegood.JobProcessed:
 		t.done(at, end.Output)
 	case !at.undo && !t.wanted(at):

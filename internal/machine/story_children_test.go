@@ -64,7 +64,7 @@ func (s *story) child(a args) {
 		return
 	}
 	back := a.has("back") || state == makegood.JobUndone || state == makegood.JobCancelled || state == makegood.JobUndoing
-	end := job.ChildEnd{State: state, Reason: a.or("reason", "")}
+	end := job.ChildEnd{State: state, Reason: a.or("reason", ""), Unfit: a.or("unfit", "")}
 	if output, ok := a.values["output"]; ok {
 		end.Output = job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}
 	}

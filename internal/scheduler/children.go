@@ -187,6 +187,10 @@ func (s *Scheduler) endOfChild(ctx context.Context, m *moved, child job.Job, ask
 		if err != nil {
 			return nil, err
 		}
+		if refs, err := domain.FindPayloads(output); err == nil && len(refs) > 0 {
+			end.Unfit = fmt.Sprintf("the output of its job %s refers to a large payload (%v), which only that job can read", child.ID, refs[0])
+			return end, nil
+		}
 		end.Output, err = s.keepOutput(ctx, m, child.ID, ask, output)
 		return end, err
 	}
