@@ -132,9 +132,9 @@ func TestAWorkflowThatNamesAnAgentThatIsNotThereIsRefused(t *testing.T) {
 	var r troupe
 	w := open(t, embedded.Config{Agents: r.agents("b", "a")})
 	for yaml, want := range map[string]string{
-		"name: one\nsteps: [{name: charge, agent: c}]":                                       `workflow one: steps[0].agent: no agent "c": known are a, approval, b, wait`,
-		"name: one\nsteps: [{name: charge, agent: a, undo: {agent: c, action: x}}]":          `workflow one: steps[0].undo.agent: no agent "c": known are a, approval, b, wait`,
-		"name: one\nsteps: [{name: charge, agent: http, with: {url: \"http://x.example\"}}]": `workflow one: steps[0].agent: no agent "http": known are a, approval, b, wait`,
+		"name: one\nsteps: [{name: charge, agent: c}]":                                       `workflow one: steps[0].agent: no agent "c": known are a, approval, b, wait, workflow`,
+		"name: one\nsteps: [{name: charge, agent: a, undo: {agent: c, action: x}}]":          `workflow one: steps[0].undo.agent: no agent "c": known are a, approval, b, wait, workflow`,
+		"name: one\nsteps: [{name: charge, agent: http, with: {url: \"http://x.example\"}}]": `workflow one: steps[0].agent: no agent "http": known are a, approval, b, wait, workflow`,
 	} {
 		if err := w.defineErr(yaml); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -142,18 +142,41 @@ func TestWhatComesWhileARequestIsUnderWayGoesWithTheNext(t *testing.T) {
 		// took is how long each call took.
 		took []time.Duration
 	}{
-		{"alone: at once", 0, []call{{queue: "q", bodies: "a"}, {after: ms(20), queue: "q", bodies: "b"}},
-			[]string{"q at 0s: a", "q at 20ms: b"}, []time.Duration{ms(10), ms(10)}},
-		{"the next takes along all that waits", 0, []call{{queue: "q", bodies: "a"}, {after: ms(2), queue: "q", bodies: "b"}, {after: ms(4), queue: "q", bodies: "c d"}},
-			[]string{"q at 0s: a", "q at 10ms: b c d"}, []time.Duration{ms(10), ms(18), ms(16)}},
-		{"a queue does not wait for another", 0, []call{{queue: "q", bodies: "a"}, {after: ms(2), queue: "p", bodies: "b"}},
-			[]string{"q at 0s: a", "p at 2ms: b"}, []time.Duration{ms(10), ms(10)}},
-		{"a full batch does not wait", 0, append([]call{{queue: "q", bodies: "a"}}, ten(ms(3))...),
-			[]string{"q at 0s: a", "q at 3ms: 0 1 2 3 4 5 6 7 8 9"}, slices.Repeat([]time.Duration{ms(10)}, 11)},
-		{"a request that hangs holds up none but its own", ms(500), []call{{queue: "q", bodies: "a"}, {after: ms(1), queue: "q", bodies: "b"}, {after: ms(2), queue: "q", bodies: "c"}},
-			[]string{"q at 0s: a", "q at 51ms: b c"}, []time.Duration{ms(510), ms(60), ms(59)}},
-		{"who leaves takes nothing along and leaves nothing behind", 0, []call{{queue: "q", bodies: "a"}, {after: ms(1), within: ms(3), queue: "q", bodies: "b"}, {after: ms(2), queue: "q", bodies: "c"}},
-			[]string{"q at 0s: a", "q at 10ms: c"}, []time.Duration{ms(10), ms(3), ms(18)}},
+		{
+			"alone: at once", 0,
+			[]call{{queue: "q", bodies: "a"}, {after: ms(20), queue: "q", bodies: "b"}},
+			[]string{"q at 0s: a", "q at 20ms: b"},
+			[]time.Duration{ms(10), ms(10)},
+		},
+		{
+			"the next takes along all that waits", 0,
+			[]call{{queue: "q", bodies: "a"}, {after: ms(2), queue: "q", bodies: "b"}, {after: ms(4), queue: "q", bodies: "c d"}},
+			[]string{"q at 0s: a", "q at 10ms: b c d"},
+			[]time.Duration{ms(10), ms(18), ms(16)},
+		},
+		{
+			"a queue does not wait for another", 0,
+			[]call{{queue: "q", bodies: "a"}, {after: ms(2), queue: "p", bodies: "b"}},
+			[]string{"q at 0s: a", "p at 2ms: b"},
+			[]time.Duration{ms(10), ms(10)},
+		},
+		{
+			"a full batch does not wait", 0, append([]call{{queue: "q", bodies: "a"}}, ten(ms(3))...),
+			[]string{"q at 0s: a", "q at 3ms: 0 1 2 3 4 5 6 7 8 9"},
+			slices.Repeat([]time.Duration{ms(10)}, 11),
+		},
+		{
+			"a request that hangs holds up none but its own", ms(500),
+			[]call{{queue: "q", bodies: "a"}, {after: ms(1), queue: "q", bodies: "b"}, {after: ms(2), queue: "q", bodies: "c"}},
+			[]string{"q at 0s: a", "q at 51ms: b c"},
+			[]time.Duration{ms(510), ms(60), ms(59)},
+		},
+		{
+			"who leaves takes nothing along and leaves nothing behind", 0,
+			[]call{{queue: "q", bodies: "a"}, {after: ms(1), within: ms(3), queue: "q", bodies: "b"}, {after: ms(2), queue: "q", bodies: "c"}},
+			[]string{"q at 0s: a", "q at 10ms: c"},
+			[]time.Duration{ms(10), ms(3), ms(18)},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
