@@ -125,6 +125,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	for _, f := range files {
 		warn(cmd.ErrOrStderr(), f.Compiled)
 	}
+	warnAbsent(cmd.ErrOrStderr(), files)
 	logger := o.production.logger(cmd.ErrOrStderr(), o.verbose)
 	slog.SetDefault(logger)
 	requests, exported, letGo, err := outward(cmd.Context(), logger)

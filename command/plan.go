@@ -25,6 +25,9 @@ var planFlags = map[string]string{
 	"stepSeconds": "step-seconds", "agentMB": "agent-memory", "agents": "agents", "slowShare": "slow-share", "retentionDays": "retention-days",
 }
 
+// wayUsage says of each way in which steps may run what a load has then.
+var wayUsage = map[string]string{"inline": "the steps are inline", "chain": "the steps are inline, and one chain"}
+
 // newPlan makes the verb that says how large a stack must be.
 func newPlan() *cobra.Command {
 	o := planOptions{load: sizing.Usual(), ways: map[string]*bool{}}
@@ -61,7 +64,7 @@ Exit status: 0; 1 bad usage; 2 the load does not fit into one stack.`, sizing.Ru
 	flags.IntVar(&l.AgentMB, "agent-memory", l.AgentMB, "`MB` of an agent's function")
 	flags.IntVar(&l.RetentionDays, "retention-days", l.RetentionDays, "`days` that an ended job is kept")
 	for _, way := range sizing.Ways()[1:] {
-		o.ways[way] = flags.Bool(way, false, "the steps run in this way: "+way)
+		o.ways[way] = flags.Bool(way, false, wayUsage[way]+" (docs/inline.md)")
 	}
 	flags.BoolVar(&o.json, "json", false, "print JSON on standard output")
 	if err := cmd.MarkFlagRequired("jobs-per-second"); err != nil {
@@ -144,7 +147,11 @@ func printBill(w io.Writer, s sizing.Size) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t\n", line.Service, line.Of, rate(line.Dollars))
 	}
 	_ = table.Flush() // a closed standard output is no error
-	fmt.Fprintf(w, "%.2f $ a million steps; prices of %s, %s\n", s.MillionSteps, s.Region, s.PricesOf)
+	month := "all month at the peak: --average says otherwise"
+	if s.Load.Average < 1 {
+		month = fmt.Sprintf("the month is at %g of the peak", s.Load.Average)
+	}
+	fmt.Fprintf(w, "%.2f $ a million steps; prices of %s, %s; %s\n", s.MillionSteps, s.Region, s.PricesOf, month)
 }
 
 // rate writes a number that is read at a glance: whole, and with one digit more below ten.

@@ -16,7 +16,7 @@ func TestPlanSaysHowLargeAStackMustBe(t *testing.T) {
 	for _, want := range []string{
 		"500 jobs/s of 5 steps (queue), each message alone: 2,500 steps/s", "index CompleteBy",
 		`make deploy PARAMETERS="Shards=16 EventsConcurrency=250 WarmWrites=6000 ..."`, "Concurrency of each agent in the template: 250",
-		"Lambda: concurrent executions (L-B99A9384)", "120,000", "$ a million steps; prices of us-east-1",
+		"Lambda: concurrent executions (L-B99A9384)", "120,000", "$ a million steps; prices of us-east-1", "; all month at the peak: --average says otherwise\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
@@ -40,6 +40,20 @@ func TestPlanInJSONIsTheSizeOfTheLoad(t *testing.T) {
 	}
 	if got.Load != want || got.Total != sizing.Of(want).Total {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestPlanSaysAtWhatShareOfThePeakTheMonthIs(t *testing.T) {
+	if _, out, _ := command(t, "", "plan", "--jobs-per-second", "500", "--average", "0.3"); !strings.HasSuffix(out, "; the month is at 0.3 of the peak\n") {
+		t.Errorf("got %s", out)
+	}
+}
+
+func TestEachWayOfAPlanIsExplained(t *testing.T) {
+	for _, way := range sizing.Ways()[1:] {
+		if wayUsage[way] == "" {
+			t.Errorf("the flag --%s has no explanation", way)
+		}
 	}
 }
 

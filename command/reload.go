@@ -106,6 +106,7 @@ func (r *reloader) reload(ctx context.Context) {
 		}
 		return
 	}
+	warnAbsent(r.stderr, files)
 	for _, name := range slices.Sorted(maps.Keys(r.current)) {
 		if !there[name] {
 			delete(r.current, name)

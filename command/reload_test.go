@@ -120,6 +120,14 @@ func TestDevReadsAChangedFileAndRunningJobsKeepTheirs(t *testing.T) {
 	waitFor(t, s.stderr, "workflow y: its file is gone")
 }
 
+// A workflow whose child is in no file can begin no job, which is said before one is submitted.
+func TestDevNamesTheWorkflowOfAChildThatIsInNoFile(t *testing.T) {
+	s := startDevWith(t, "name: x\nsteps: [{name: a, agent: workflow, action: gone}]\n")
+	waitFor(t, s.stderr, `warning: there is no workflow "gone", which does step a of workflow x, among these files`)
+	s.write("y.yaml", "name: y\nsteps: [{name: b, agent: workflow, action: nowhere}]\n")
+	waitFor(t, s.stderr, `warning: there is no workflow "nowhere", which does step b of workflow y, among these files`)
+}
+
 // schedule returns the cron of a schedule that is kept; empty: there is none of the name.
 func (s *serving) schedule(name string) string {
 	s.t.Helper()

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -29,7 +30,7 @@ type runOptions struct {
 func newRun(agents []agent.Handler) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run WORKFLOW.yaml --input FILE.jsonl",
+		Use:   "run WORKFLOW.yaml [CHILD.yaml...] --input FILE.jsonl",
 		Short: "Run one job for each line of a file, all to their end",
 		Long: `Run one job for each line of a file through a workflow, in this process, all to their end.
 
@@ -37,6 +38,8 @@ The id of a job is .id of its line, or what --id gives; a line without one gets 
 number and its content. With --data everything is kept in that folder: killed and run again, it goes
 on where it was cut off and repeats no job that ended. Without --data no job outlives the process.
 A job deleted by --retention counts as new when its line comes again.
+
+Further files are the workflows of child jobs (agent: workflow), which do steps of these jobs or of each other.
 
 The whole file is checked before its first line is submitted. Jobs that a run before left under way go on meanwhile.
 
@@ -48,10 +51,11 @@ otherwise; 3 it was interrupted or failed, 130 it was interrupted twice and ende
 it goes on when run again with the same --data.`,
 		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
   makegood run order.yaml --input orders.jsonl --id '.customer + "-" + .id' --json
+  makegood run order.yaml reserve-line.yaml --input orders.jsonl
   makegood run order.yaml --input orders.jsonl --json | jq -r '.undoneIds[]?'`,
-		Args: one("WORKFLOW.yaml"),
+		Args: some("WORKFLOW.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd, args[0], o, agents)
+			return run(cmd, args, o, agents)
 		},
 	}
 	flags := cmd.Flags()
@@ -69,14 +73,16 @@ it goes on when run again with the same --data.`,
 }
 
 // run returns nil when all jobs are Processed, and an error with an exit code otherwise.
-func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (err error) {
+func run(cmd *cobra.Command, workflows []string, o runOptions, agents []agent.Handler) (err error) {
 	ctx := cmd.Context()
-	compiled, inputs, err := o.prepare(cmd.InOrStdin(), workflow, agents)
+	compiled, inputs, err := o.prepare(cmd.InOrStdin(), workflows, agents)
 	if err != nil {
 		return exit(codeUsage, err)
 	}
 	defer inputs.Close()
-	warn(cmd.ErrOrStderr(), compiled)
+	for _, c := range compiled {
+		warn(cmd.ErrOrStderr(), c)
+	}
 	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
 		return exit(codeFailed, err)
@@ -95,10 +101,12 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 		return exit(codeUsage, err)
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	if err := engine.Define(ctx, compiled); err != nil {
-		return exit(codeUsage, err)
+	for _, c := range compiled {
+		if err := engine.Define(ctx, c); err != nil {
+			return exit(codeUsage, err)
+		}
 	}
-	summary, err := r.Do(ctx, engine, compiled)
+	summary, err := r.Do(ctx, engine, compiled[0])
 	bar.close()
 	if wrong := new(batch.InputError); errors.As(err, &wrong) {
 		return exit(codeUsage, err)
@@ -115,14 +123,13 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	return nil
 }
 
-// prepare reads the workflow and opens the file of inputs, which is read when the engine works. If the workflow is
+// prepare reads the workflows and opens the file of inputs, which is read when the engine works. If a workflow is
 // wrong, it reads the file, too, and returns everything that is wrong with either.
-func (o runOptions) prepare(stdin io.Reader, workflow string, agents []agent.Handler) (*workflowfile.Compiled, *batch.Inputs, error) {
-	source, err := os.ReadFile(workflow)
+func (o runOptions) prepare(stdin io.Reader, workflows []string, agents []agent.Handler) ([]*workflowfile.Compiled, *batch.Inputs, error) {
+	compiled, wrong, err := readTogether(workflows, agents)
 	if err != nil {
 		return nil, nil, err
 	}
-	compiled, wrong := workflowfile.Parse(workflow, source, workflowfile.WithAgents(agents...))
 	file, name := io.NopCloser(stdin), stdinName
 	if o.input != "-" {
 		if file, err = os.Open(o.input); err != nil {
@@ -138,6 +145,26 @@ func (o runOptions) prepare(stdin io.Reader, workflow string, agents []agent.Han
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return compiled, inputs, nil
+}
+
+// readTogether reads the files of a workflow and of those of its child jobs. wrong: a file was read, and is wrong.
+func readTogether(names []string, agents []agent.Handler) (all []*workflowfile.Compiled, wrong, err error) {
+	for _, name := range names {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		compiled, parseErr := workflowfile.Parse(name, source, workflowfile.WithAgents(agents...))
+		wrong = errors.Join(wrong, parseErr)
+		all = append(all, compiled)
+	}
+	if wrong != nil {
+		return all, wrong, nil
+	}
+	for _, absent := range workflowfile.Absent(all...) {
+		wrong = errors.Join(wrong, fmt.Errorf("%w: name its file, too", absent))
+	}
+	return all, wrong, nil
 }
 
 // untold leaves it to the summary to name the jobs in Error, since the user of run reads that.

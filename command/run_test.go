@@ -123,3 +123,19 @@ func TestARunThatIsInterruptedSaysWhatStandsAndHowToGoOn(t *testing.T) {
 		t.Errorf("it said\n%s\nwant four lines, and no error", stderr.String())
 	}
 }
+
+// Further files are the workflows of child jobs. One that is missing is said before a line is submitted.
+func TestRunTakesTheWorkflowsOfChildren(t *testing.T) {
+	child, input := bought(t, shop(t, nil), `{"id":"job-1","card":"good"}`, `{"id":"job-2","card":"refused"}`)
+	parent := write(t, "order.yaml", "name: order\nsteps: [{name: purchase, agent: workflow, action: buy}]\n")
+	code, stdout, stderr := command(t, "", "run", parent, "--input", input)
+	want := `there is no workflow "buy", which does step purchase of workflow order: name its file, too` + "\n"
+	if code != codeUsage || stdout != "" || stderr != want {
+		t.Errorf("without the child: got %d, %s%s; want %d, %s", code, stdout, stderr, codeUsage, want)
+	}
+	code, stdout, stderr = command(t, "", "run", parent, child, "--input", input, "--json")
+	var got batch.Summary
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != codeOtherwise || got.Jobs != 2 || got.Processed != 1 || got.Undone != 1 {
+		t.Errorf("got %d, %s%s; want a job Processed, and one Undone", code, stdout, stderr)
+	}
+}

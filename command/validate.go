@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,7 @@ probably a mistake: that is a warning, and the file is right all the same. With 
 Of the agents that are linked into this command, and http, it knows the names and the actions;
 of those that run elsewhere, and --outside names, only the names. With --addr, or MAKEGOOD_ADDR, the agents of the engine
 there are known, too, by their names.
+Whether the workflows of child jobs are there is said by makegood dev, which knows them all.
 A file of the name - is standard input.
 
 Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API at --addr cannot be reached.`,
@@ -117,6 +120,9 @@ func (v *validator) ask(cmd *cobra.Command) error {
 func (v validator) file(name string) validated {
 	result := validated{File: name, Errors: []problem{}, Warnings: []problem{}}
 	source, err := readUpTo(workflowfile.MaxSourceBytes, v.stdin, name)
+	if errors.Is(err, syscall.EISDIR) {
+		err = fmt.Errorf("%s is a folder: name its files, as %s", name, filepath.Join(name, "*.yaml"))
+	}
 	if err != nil {
 		result.Errors = append(result.Errors, problem{Message: err.Error(), text: err.Error()})
 		return result
@@ -190,6 +196,17 @@ func warning(e workflowfile.Error) string {
 func warn(w io.Writer, c *workflowfile.Compiled) {
 	for _, e := range c.Warnings {
 		fmt.Fprintln(w, warning(e))
+	}
+}
+
+// warnAbsent warns of steps that are done by workflows which are not among the files.
+func warnAbsent(w io.Writer, files []workflowfile.File) {
+	var all []*workflowfile.Compiled
+	for _, f := range files {
+		all = append(all, f.Compiled)
+	}
+	for _, absent := range workflowfile.Absent(all...) {
+		fmt.Fprintf(w, "warning: %v, among these files\n", absent)
 	}
 }
 

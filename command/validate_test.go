@@ -86,6 +86,14 @@ func TestWarningsArePrintedAndNothingIsRefused(t *testing.T) {
 	}
 }
 
+func TestAFolderIsNotValidated(t *testing.T) {
+	folder := t.TempDir()
+	code, _, stderr := command(t, "", "validate", folder)
+	if want := folder + " is a folder: name its files, as " + filepath.Join(folder, "*.yaml") + "\n"; code != codeUsage || stderr != want {
+		t.Errorf("got %d, %s; want %d, %s", code, stderr, codeUsage, want)
+	}
+}
+
 // A stack may have agents that this command does not link: what it cannot check, it names.
 func TestPublishNamesTheAgentsWhoseActionsItCannotCheck(t *testing.T) {
 	file := write(t, "a.yaml", "name: a\nsteps: [{name: fly, agent: airline}, {name: reserve, agent: inventory}]\n")

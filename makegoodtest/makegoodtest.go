@@ -206,7 +206,11 @@ func (c Case) compiled() ([]*workflowfile.Compiled, json.RawMessage, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("workflow of the case: %w", err)
 	}
-	return append(all, compiled), input, nil
+	all = append(all, compiled)
+	if absent := workflowfile.Absent(all...); absent != nil {
+		return nil, nil, fmt.Errorf("Children of the case: %w", errors.Join(absent...))
+	}
+	return all, input, nil
 }
 
 func (c Case) within() time.Duration {

@@ -53,7 +53,7 @@ func WithDefaults(w makegood.Workflow) makegood.Workflow {
 	w.Steps = slices.Clone(w.Steps)
 	for i := range w.Steps {
 		if s := &w.Steps[i]; s.Agent == makegood.AgentWorkflow && s.Undo == nil {
-			s.Undo = &makegood.Undo{Action: s.Action}
+			s.Undo = &makegood.Undo{Action: or(s.Action, s.Name)}
 		}
 	}
 	if w.OnFailure.Action == "" {

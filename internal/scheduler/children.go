@@ -27,16 +27,19 @@ func (sub Submission) never() bool { return sub.child && string(sub.Input) == un
 // checkChildren refuses a job with steps that are done by jobs of workflows which are not there, or whose id leaves no
 // room for theirs.
 func (s *Scheduler) checkChildren(ctx context.Context, c *workflowfile.Compiled, id string) error {
-	names := c.Children()
-	if len(names) == 0 {
+	steps := c.Children()
+	if len(steps) == 0 {
 		return nil
 	}
 	if err := c.CheckRoom(id); err != nil {
 		return fmt.Errorf("%w: the id of job %s %w", ErrInvalid, id, err)
 	}
-	for _, name := range names {
-		if _, err := s.current(ctx, name); err != nil {
-			return fmt.Errorf("a step of workflow %s: %w", c.Workflow.Name, err)
+	for _, step := range steps {
+		switch _, err := s.current(ctx, step.Action); {
+		case errors.Is(err, ErrInvalid):
+			return fmt.Errorf("%w: %w", ErrInvalid, c.Lacks(step))
+		case err != nil:
+			return fmt.Errorf("step %s of workflow %s: %w", step.Name, c.Workflow.Name, err)
 		}
 	}
 	return nil
@@ -116,7 +119,7 @@ func isUnborn(hash string, workflows ...string) bool {
 
 // undoChild has the child of a step undone.
 func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (never string, err error) {
-	_, v, err := s.Request(ctx, childOf(j, step), s.askOfChild(j, makegood.VerbUndo))
+	_, v, err := s.Request(ctx, childOf(j, step), askOfChild(j, makegood.VerbUndo, doing(j)))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return "", nil // The look after it says so.
@@ -130,8 +133,16 @@ func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (neve
 }
 
 // askOfChild is what a parent asks of its child. It has no name: whether it is granted says the state of the child.
-func (s *Scheduler) askOfChild(j job.Job, verb makegood.Verb) job.Requested {
-	return job.Requested{Verb: verb, By: limits.Clip(domain.HolderOf(j.ID)), Reason: limits.Clip(fmt.Sprintf("job %s is %s: %s", j.ID, j.ProcessState, j.Reason))}
+func askOfChild(j job.Job, verb makegood.Verb, why string) job.Requested {
+	return job.Requested{Verb: verb, By: limits.Clip(domain.HolderOf(j.ID)), Reason: limits.Clip(why)}
+}
+
+// doing says what the parent does, and why, which is why it asks.
+func doing(j job.Job) string {
+	if j.Reason == "" {
+		return fmt.Sprintf("job %s is %s", j.ID, j.ProcessState)
+	}
+	return fmt.Sprintf("job %s is %s: %s", j.ID, j.ProcessState, j.Reason)
 }
 
 // askChild answers a question about the attempt of a child. One that is a newer release's, or damaged, is under way: a
@@ -150,7 +161,7 @@ func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machi
 	case machine.NeverBegin:
 		return job.Found{Finding: finding}, s.neverBegin(ctx, m, j, ask)
 	case machine.CancelChild:
-		if child, err = s.cancelChild(ctx, j, id); err != nil {
+		if child, err = s.cancelChild(ctx, j, id, doing(j)); err != nil {
 			return job.Found{}, err
 		}
 		if finding == job.FoundHeld && child.ProcessState.Finished() {
@@ -223,8 +234,8 @@ func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask 
 }
 
 // cancelChild has a child cancelled, and returns it as it is then.
-func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.Job, error) {
-	child, _, err := s.Request(ctx, id, s.askOfChild(j, makegood.VerbCancel))
+func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id, why string) (job.Job, error) {
+	child, _, err := s.Request(ctx, id, askOfChild(j, makegood.VerbCancel, why))
 	if err != nil {
 		return job.Job{}, fmt.Errorf("cancel job %s: %w", id, err)
 	}
@@ -247,7 +258,7 @@ func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask mac
 	case err != nil:
 		return err
 	}
-	_, err = s.cancelChild(ctx, j, child.ID)
+	_, err = s.cancelChild(ctx, j, child.ID, fmt.Sprintf("it never began: job %s had closed the attempt", j.ID))
 	return err
 }
 

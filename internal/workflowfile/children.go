@@ -1,6 +1,8 @@
 package workflowfile
 
 import (
+	"fmt"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -26,22 +28,49 @@ func (r rules) child(path string, s makegood.Step) {
 	if s.Waiting != nil {
 		r.add(of+".waiting", itsOwn, s.Name, "what becomes of its waits")
 	}
-	if domain.CanUndo(s) && s.Undo.Agent != makegood.AgentWorkflow {
-		r.add(of+".undo", "the undo of step %q is that of its own job: leave it out, or say undo: none", s.Name)
+	if s.Action == r.workflow.Name && s.When == "" {
+		r.doubt(of+".action", "step %q begins a job of its own workflow, without a when that ends it: that fails at the limit of %d jobs above one",
+			s.Name, domain.MaxNesting)
 	}
+}
+
+// itsOwnUndo reports whether the undo of such a step is the one that it has by default, or says no more.
+func itsOwnUndo(s makegood.Step) bool {
+	return s.Undo.Agent == s.Agent && s.Undo.Action == s.Action && s.Undo.With == nil
 }
 
 // CheckRoom refuses an id of a job of this workflow that leaves no room for those of its children.
 func (c *Compiled) CheckRoom(id string) error { return domain.RoomForChildren(id, c.Workflow) }
 
-// Children names the workflows whose jobs do steps of this one, each once, in the order of its steps.
-func (c *Compiled) Children() (names []string) {
+// Children returns the steps that jobs of other workflows do, or of this one: one step for each workflow, in the order of the file.
+func (c *Compiled) Children() (steps []makegood.Step) {
 	seen := map[string]bool{}
 	for _, s := range c.Workflow.Steps {
 		if s.Agent == makegood.AgentWorkflow && !seen[s.Action] {
 			seen[s.Action] = true
-			names = append(names, s.Action)
+			steps = append(steps, s)
 		}
 	}
-	return names
+	return steps
+}
+
+// Lacks is the error of a workflow whose step is done by a workflow that is absent.
+func (c *Compiled) Lacks(s makegood.Step) error {
+	return fmt.Errorf("there is no workflow %q, which does step %s of workflow %s", s.Action, s.Name, c.Workflow.Name)
+}
+
+// Absent returns an error for each step of all that is done by a workflow which is not among them.
+func Absent(all ...*Compiled) (absent []error) {
+	known := map[string]bool{}
+	for _, c := range all {
+		known[c.Workflow.Name] = true
+	}
+	for _, c := range all {
+		for _, s := range c.Children() {
+			if !known[s.Action] {
+				absent = append(absent, c.Lacks(s))
+			}
+		}
+	}
+	return absent
 }

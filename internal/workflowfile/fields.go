@@ -103,8 +103,9 @@ func stepKind(i int, s *makegood.Step) kind {
 			"Unique in the workflow.").must(),
 		row("agent", nameOf(&s.Agent, limits.AgentName).and(of(s, rules.child)),
 			"The agent that gets the task. Built in are http, wait, approval, and workflow: the step is done by a job of its own, of the workflow that action names.").must(),
-		// A valid name of a step is a valid name of an action, and an invalid one has its error already.
-		row("action", nameOf(&s.Action, limits.ActionName).unless(s.Action == s.Name),
+		// A valid name of a step is a valid name of an action, and an invalid one has its error already. So has the name of
+		// the workflow of a child.
+		row("action", nameOf(&s.Action, limits.ActionName).unless(s.Action == s.Name || s.Agent == makegood.AgentWorkflow),
 			"What the agent is asked to do. Default: the step's name."),
 		row("needs", needsKind(s), ""),
 		row("only", textOf(&s.Only).as(func() *Schema { return &Schema{Const: makegood.OnlyOnError} }).and(of(s, rules.only)),

@@ -192,6 +192,8 @@ func (r rules) undo(path string, s makegood.Step) {
 		if !reflect.DeepEqual(*u, makegood.Undo{None: true}) {
 			r.add(path, "an undo is none or says how, not both")
 		}
+	case s.Agent == makegood.AgentWorkflow && !itsOwnUndo(s):
+		r.add(path, "the undo of step %q is that of its own job: leave it out, or say undo: none", s.Name)
 	default:
 		undoKind(u, &s).check(r, path)
 	}

@@ -42,6 +42,22 @@ func TestATimeThatSaysNothingIsWarnedAbout(t *testing.T) {
 	}
 }
 
+// A workflow that begins itself must have a way to end.
+func TestAWorkflowThatBeginsItselfIsWarnedAbout(t *testing.T) {
+	for when, want := range map[string]string{
+		"":                           `f:2: step "a" begins a job of its own workflow, without a when that ends it: that fails at the limit of 3 jobs above one`,
+		`, when: "${ .input.more }"`: "",
+	} {
+		c, err := Parse("f", []byte("name: x\nsteps: [{name: a, agent: workflow, action: x"+when+"}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Errors(c.Warnings).Error(); got != want {
+			t.Errorf("%s: got %q, want %q", when, got, want)
+		}
+	}
+}
+
 // An undo that has its step's with is warned about once.
 func TestAWarningStandsOnce(t *testing.T) {
 	c, err := Parse("f", []byte("name: x\nsteps: [{name: a, agent: y, with: '$.input', undo: {action: b}}]"))
