@@ -194,8 +194,12 @@ func TestACancelReachesTheJobThatDoesAStep(t *testing.T) {
 }
 
 func TestAJobWhoseStepsCannotBeJobsIsRefused(t *testing.T) {
-	eng := openOrders(t, new(shop))
+	eng := openWith(t, new(shop), fstest.MapFS{
+		"order.yaml": orders["order.yaml"], "reserve-line.yaml": orders["reserve-line.yaml"],
+		"lost.yaml": {Data: []byte("name: lost\nsteps: [{name: nowhere, agent: workflow}]\n")},
+	})
 	for name, sub := range map[string]makegood.Submission{
+		`there is no workflow "nowhere", which does step nowhere of workflow lost`: {Workflow: "lost", ID: "l"},
 		"has 120 bytes":      {Workflow: "order", ID: strings.Repeat("x", 120)},
 		"want [A-Za-z0-9._:": {Workflow: "order", ID: "a~b~1~c"},
 	} {
@@ -232,9 +236,12 @@ func TestAWorkflowThatBeginsItselfEnds(t *testing.T) {
 			t.Errorf("got %s: %s", j.ProcessState, j.Reason)
 		}
 		n := 0
-		for _, err := range eng.List(t.Context(), api.Filter{IDPrefix: id + "~"}) {
+		for listed, err := range eng.List(t.Context(), api.Filter{IDPrefix: id + "~"}) {
 			if n++; err != nil {
 				t.Fatal(err)
+			}
+			if why := "it never began: job " + id; strings.Count(listed.ID, "~") == 12 && !strings.HasPrefix(listed.Reason, why) {
+				t.Errorf("got the reason %q, want %s", listed.Reason, why)
 			}
 		}
 		if n != 4 { // Three children, and the one that never begins.

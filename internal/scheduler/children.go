@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
@@ -106,7 +107,7 @@ func (s *Scheduler) submitChild(ctx context.Context, m *moved, d job.Dispatch, i
 	case errors.As(err, &mismatch) && isUnborn(mismatch.Have, action, m.compiled.Workflow.Name):
 		return "", nil // The attempt was closed, by a decision that may have been lost: the look after it says so.
 	case err != nil && hopeless(err):
-		return err.Error(), nil
+		return strings.TrimPrefix(err.Error(), ErrInvalid.Error()+": "), nil // A person reads it.
 	default:
 		return "", err
 	}

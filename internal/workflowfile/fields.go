@@ -209,7 +209,7 @@ func undoKind(u *makegood.Undo, s *makegood.Step) kind {
 	same := lasts == lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared}
 	return object("an undo", "undo",
 		row("agent", nameOf(&u.Agent, limits.AgentName).unless(u.Agent == s.Agent), "Default: the step's."),
-		row("action", nameOf(&u.Action, limits.ActionName).unless(u.Action == "").
+		row("action", nameOf(&u.Action, limits.ActionName).unless(u.Action == "" || u.Agent == makegood.AgentWorkflow).
 			refuse(u.Action == "" && u.Agent != makegood.HTTPAgent, "the action of an undo is missing"),
 			"What the agent is asked to do. Only the http agent needs none."),
 		row("with", into(&u.With, reader.with).and(func(r rules, path string) { r.undoWith(path, *u, *s) }),
