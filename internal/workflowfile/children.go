@@ -42,7 +42,7 @@ func itsOwnUndo(s makegood.Step) bool {
 // CheckRoom refuses an id of a job of this workflow that leaves no room for those of its children.
 func (c *Compiled) CheckRoom(id string) error { return domain.RoomForChildren(id, c.Workflow) }
 
-// Children returns the steps that jobs of other workflows do, or of this one: one step for each workflow, in the order of the file.
+// Children returns the steps that jobs of their own do: the first one of each workflow, in the order of the file.
 func (c *Compiled) Children() (steps []makegood.Step) {
 	seen := map[string]bool{}
 	for _, s := range c.Workflow.Steps {
