@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -98,7 +99,7 @@ func (s *Scheduler) submitChild(ctx context.Context, m *moved, d job.Dispatch, i
 	if hash, err := ContentHash(action, input); err == nil && isUnborn(hash, action) {
 		return "its input is that of jobs that never begin", nil
 	}
-	_, _, err = s.SubmitCurrent(ctx, action, sub)
+	_, _, err = s.SubmitCurrent(spend.Without(ctx), action, sub)
 	switch {
 	case errors.As(err, &mismatch) && isUnborn(mismatch.Have, action, m.compiled.Workflow.Name):
 		return "", nil // The attempt was closed, by a decision that may have been lost: the look after it says so.
@@ -116,7 +117,7 @@ func isUnborn(hash string, workflows ...string) bool {
 
 // undoChild has the child of a step undone.
 func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (never string, err error) {
-	_, v, err := s.Request(ctx, childOf(j, step), s.askOfChild(j, makegood.VerbUndo))
+	_, v, err := s.Request(spend.Without(ctx), childOf(j, step), s.askOfChild(j, makegood.VerbUndo))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return "", nil // The look after it says so.
@@ -222,9 +223,10 @@ func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask 
 	return job.Payload{Ref: key, Bytes: len(output)}, nil
 }
 
-// cancelChild has a child cancelled, and returns it as it is then.
+// cancelChild has a child cancelled, and returns it as it is then. Like all that moves a child, it has no account of the
+// parent: the child's save would keep what that collects, and saves side by side would keep it twice.
 func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.Job, error) {
-	child, _, err := s.Request(ctx, id, s.askOfChild(j, makegood.VerbCancel))
+	child, _, err := s.Request(spend.Without(ctx), id, s.askOfChild(j, makegood.VerbCancel))
 	if err != nil {
 		return job.Job{}, fmt.Errorf("cancel job %s: %w", id, err)
 	}
@@ -236,10 +238,10 @@ func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.
 // is of the workflow of its parent where its own is not there.
 func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay / 2), child: true}
-	child, _, err := s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, ask.Step), sub)
+	child, _, err := s.SubmitCurrent(spend.Without(ctx), machine.ActionOf(m.compiled.Workflow, ask.Step), sub)
 	if errors.Is(err, ErrInvalid) {
 		sub.Definition = j.Definition
-		child, _, err = s.Submit(ctx, sub)
+		child, _, err = s.Submit(spend.Without(ctx), sub)
 	}
 	switch mismatch := (*MismatchError)(nil); {
 	case errors.As(err, &mismatch):

@@ -1,0 +1,91 @@
+package scheduler_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/spend"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// metered is a store that counts its writes, as that of DynamoDB does.
+type metered struct {
+	store.Jobs
+	mu     sync.Mutex
+	writes map[string]int64
+}
+
+func (m *metered) Create(ctx context.Context, j job.Job) error {
+	m.meter(ctx, &j)
+	return m.Jobs.Create(ctx, j)
+}
+
+func (m *metered) Save(ctx context.Context, c store.Change) error {
+	if c.Job.Spent.Counted() {
+		m.meter(ctx, &c.Job)
+	}
+	return m.Jobs.Save(ctx, c)
+}
+
+// meter counts a write of a job in what is written.
+func (m *metered) meter(ctx context.Context, j *job.Job) {
+	j.Spent = j.Spent.Plus(job.Spent{Writes: 1})
+	spend.On(ctx).Store(j.Spent)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.writes[j.ID]++
+}
+
+// childOf is the id of the child of a step.
+func (w *world) childOf(id, step string) string {
+	j := w.job(id)
+	s, _ := j.Step(step)
+	return domain.ChildID(id, j.Birth, step, s.Forward.Attempt)
+}
+
+// A job pays for its own work alone: the usage of its parent that no save has kept yet is not its own, nor is that of
+// another child, and none is counted twice.
+func TestAChildDoesNotPayForItsParent(t *testing.T) {
+	w := newWorld(t)
+	meter := &metered{Jobs: w.config.Jobs, writes: map[string]int64{}}
+	now := time.Now()
+	w.use(func(c *scheduler.Config) {
+		c.Counts, c.Jobs, c.Clock = true, meter, spend.NewClock(1024, func() time.Time {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return now
+		})
+	})
+	w.define("name: line\nsteps: [{name: pick, agent: b, undo: {action: put}}]")
+	w.define("name: order\nonFailure: undo\nsteps: [{name: charge, agent: a, needs: [], retry: {attempts: 1}}, {name: reserve, agent: workflow, action: line, needs: []}, {name: mail, agent: workflow, action: line, needs: []}]")
+	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "order", ID: "j", Input: json.RawMessage(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.raw(body))
+	w.strike = func(op, id string) faultstore.Effect {
+		if op == "Load" && id != "j" {
+			w.mu.Lock()
+			now = now.Add(10 * time.Millisecond) // The function looks at a child.
+			w.mu.Unlock()
+		}
+		return faultstore.None
+	}
+	w.handle(w.failed("j", "charge", w.claim("j", "charge"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
+	w.strike = nil
+	for _, step := range []string{"reserve", "mail"} {
+		child := w.job(w.childOf("j", step))
+		if want := (job.Spent{Writes: meter.writes[child.ID]}); child.Desired == makegood.JobProcessed || child.Spent != want {
+			t.Errorf("the child of %s, which wants to be %s, has spent %+v, and %+v was its own", step, child.Desired, child.Spent, want)
+		}
+	}
+}
