@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,6 +87,40 @@ func TestAChildDoesNotPayForItsParent(t *testing.T) {
 		child := w.job(w.childOf("j", step))
 		if want := (job.Spent{Writes: meter.writes[child.ID]}); child.Desired == makegood.JobProcessed || child.Spent != want {
 			t.Errorf("the child of %s, which wants to be %s, has spent %+v, and %+v was its own", step, child.Desired, child.Spent, want)
+		}
+	}
+}
+
+// Children that begin side by side, with an input that has to be read, do not meddle with each other.
+func TestChildrenBeginSideBySideWithALargeInput(t *testing.T) {
+	w := newWorld(t)
+	w.define("name: line\nsteps: [{name: pick, agent: b, undo: {action: put}}]")
+	w.define(`{name: order, steps: [{name: charge, agent: a, undo: none}, {name: one, agent: workflow, action: line, needs: [charge]},
+		{name: two, agent: workflow, action: line, needs: [charge]}, {name: three, agent: workflow, action: line, needs: [charge]}]}`)
+	input, err := json.Marshal(map[string]string{"text": strings.Repeat("x", 40_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "order", ID: "j", Input: input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.raw(body))
+	w.strike = func(op, id string) faultstore.Effect {
+		if op == "Create" && id != "j" {
+			return faultstore.FailBefore
+		}
+		return faultstore.None
+	}
+	reply := w.done("j", "charge")
+	if failed := w.handle(reply); len(failed) != 1 {
+		t.Fatalf("%d records come again, want the one whose children could not begin", len(failed))
+	}
+	w.strike = nil
+	w.handle(reply)
+	for _, step := range []string{"one", "two", "three"} {
+		if child := w.job(w.childOf("j", step)); child.Input.Bytes != len(input) {
+			t.Errorf("the child of step %s has an input of %d bytes, want %d", step, child.Input.Bytes, len(input))
 		}
 	}
 }

@@ -36,7 +36,7 @@ type work struct {
 	unwanted []job.CloseAttempt
 	sent     []job.Dispatch
 	// births are the attempts that children do, which are to be begun.
-	births []job.Dispatch
+	births []birth
 	// notices are the announcements of the job as it was moved last, and alerts are the agents that claim no tasks.
 	notices []job.Announcement
 	// asks are the people to tell that a step waits for them.
