@@ -70,6 +70,11 @@ func birthOf(ctx context.Context, m *moved, d job.Dispatch) (birth, error) {
 	return birth{d, input.Value}, err
 }
 
+// bear begins the children of several jobs side by side: where a child has inline steps, it returns after these.
+func (s *Scheduler) bear(ctx context.Context, list []*work) {
+	s.crew.Each(len(list), maxClosings, func(i int) { s.beginChildren(ctx, list[i]) })
+}
+
 // beginChildren begins the children of a job that are due, side by side.
 func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
 	births := w.births

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +122,34 @@ func TestChildrenBeginSideBySideWithALargeInput(t *testing.T) {
 	for _, step := range []string{"one", "two", "three"} {
 		if child := w.job(w.childOf("j", step)); child.Input.Bytes != len(input) {
 			t.Errorf("the child of step %s has an input of %d bytes, want %d", step, child.Input.Bytes, len(input))
+		}
+	}
+}
+
+// The children of several jobs of a batch begin side by side: none waits until the inline steps of another are done.
+func TestChildrenOfABatchDoNotWaitForEachOther(t *testing.T) {
+	w := newWorld(t)
+	both := make(chan struct{})
+	var inside atomic.Int32
+	l := &lane{agents: []string{"b"}, places: 2, during: func(makegood.Task) {
+		if inside.Add(1) == 2 {
+			close(both)
+		}
+		select {
+		case <-both:
+		case <-time.After(5 * time.Second):
+			t.Error("an inline step of one child waits for that of another")
+		}
+	}}
+	w.use(func(c *scheduler.Config) { c.Lane = l })
+	w.define("name: line\nsteps: [{name: pick, agent: b, inline: true, timeout: 10s}]")
+	order := w.define("{name: order, steps: [{name: charge, agent: a, undo: none}, {name: reserve, agent: workflow, action: line}]}")
+	w.submit(order, "j")
+	w.submit(order, "k")
+	w.handle(w.done("j", "charge"), w.done("k", "charge"))
+	for _, id := range []string{"j", "k"} {
+		if child := w.job(w.childOf(id, "reserve")); child.ProcessState != makegood.JobProcessed {
+			t.Errorf("the child of %s is %s, want Processed", id, child.ProcessState)
 		}
 	}
 }

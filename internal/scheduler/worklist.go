@@ -159,8 +159,10 @@ func (s *Scheduler) round(ctx context.Context, list []*work) {
 	}
 	s.send(ctx, &out)
 	for _, w := range list {
-		s.beginChildren(ctx, w)
 		s.beginInline(ctx, w)
+	}
+	if bearing := those(list, func(w *work) bool { return len(w.births) > 0 }); len(bearing) > 0 {
+		s.bear(ctx, bearing)
 	}
 }
 
