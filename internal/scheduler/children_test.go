@@ -153,3 +153,22 @@ func TestChildrenOfABatchDoNotWaitForEachOther(t *testing.T) {
 		}
 	}
 }
+
+// A parent that goes back asks for the cancellation of a child until the child goes back, and not again: a child whose
+// undo has failed stands before a person, and no look of its parent tries that undo again.
+func TestAParentDoesNotTryTheFailedUndoOfItsChildAgain(t *testing.T) {
+	w := newWorld(t)
+	w.define("name: line\nsteps: [{name: pick, agent: b, undo: {action: put, retry: {attempts: 1}}}, {name: label, agent: b, undo: none}]")
+	w.submit(w.define("{name: order, steps: [{name: reserve, agent: workflow, action: line}]}"), "j")
+	child := w.childOf("j", "reserve")
+	w.handle(w.done(child, "pick"))
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, By: "p", Reason: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.failed(child, "pick", w.claim(child, "pick"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
+	before := w.job(child)
+	w.handle(w.deadline("j"))
+	if after := w.job(child); before.ProcessState != makegood.JobError || after.Rev != before.Rev {
+		t.Errorf("the child was %s and is %s, want Error and unchanged: it stands before a person", before.ProcessState, after.ProcessState)
+	}
+}
