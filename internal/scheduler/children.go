@@ -95,8 +95,14 @@ func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
 }
 
 // begin puts the child of an attempt there if it is absent, and works off what that makes due; for an undo it has the
-// child undone. never says why that can never be; empty: it is done, or is tried again.
+// child undone. never says why that can never be; empty: it is done, or is tried again. A birth that panics is our bug,
+// and fails its own parent alone.
 func (s *Scheduler) begin(ctx context.Context, m *moved, b birth) (never string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it panics: %v", r)
+		}
+	}()
 	if b.Undo {
 		return s.undoChild(ctx, m.job, b.Step)
 	}

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -170,5 +171,29 @@ func TestAParentDoesNotTryTheFailedUndoOfItsChildAgain(t *testing.T) {
 	w.handle(w.deadline("j"))
 	if after := w.job(child); before.ProcessState != makegood.JobError || after.Rev != before.Rev {
 		t.Errorf("the child was %s and is %s, want Error and unchanged: it stands before a person", before.ProcessState, after.ProcessState)
+	}
+}
+
+// A birth that panics fails its own parent alone, not the process with all jobs of the batch.
+func TestABirthOfAChildThatPanicsFailsItsOwnParent(t *testing.T) {
+	w := newWorld(t)
+	w.define("name: line\nsteps: [{name: pick, agent: b, undo: {action: put}}]")
+	order := w.define("{name: order, steps: [{name: charge, agent: a, undo: none}, {name: reserve, agent: workflow, action: line}]}")
+	w.submit(order, "j")
+	w.submit(order, "k")
+	bad := domain.ChildID("j", w.job("j").Birth, "reserve", 1)
+	w.strike = func(op, id string) faultstore.Effect {
+		if op == "Create" && id == bad {
+			panic("planted")
+		}
+		return faultstore.None
+	}
+	failing := w.done("j", "charge")
+	if failed := w.handle(failing, w.done("k", "charge")); !slices.Equal(failed, []string{failing.MessageId}) {
+		t.Errorf("the records %q come again, want %q alone", failed, failing.MessageId)
+	}
+	w.strike = nil
+	if child := w.job(w.childOf("k", "reserve")); child.ProcessState != makegood.JobPending && child.ProcessState != makegood.JobProcessing {
+		t.Errorf("the child of k is %s", child.ProcessState)
 	}
 }
