@@ -246,8 +246,8 @@ func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask 
 	return job.Payload{Ref: key, Bytes: len(output)}, nil
 }
 
-// cancelChild has a child cancelled, and returns it as it is then. Like all that moves a child, it has no account of the
-// parent: the child's save would keep what that collects, and saves side by side would keep it twice.
+// cancelChild has a child cancelled, and returns it as it is then. Like all that moves a child, it has no account of
+// its parent: the child's save would keep the usage in it, and saves side by side would keep it twice.
 func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id string) (job.Job, error) {
 	child, _, err := s.Request(spend.Without(ctx), id, s.askOfChild(j, makegood.VerbCancel))
 	if err != nil {
