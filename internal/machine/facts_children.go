@@ -45,7 +45,7 @@ func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
 		return job.FoundNobody, ""
 	case ended:
 		return job.FoundEnded, ""
-	case ask.Mark:
+	case ask.Mark && !c.Back: // One that goes back, and has stopped there, stands before a person: no look tries it again.
 		return job.FoundHeld, CancelChild
 	default:
 		return job.FoundHeld, ""

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -57,6 +58,27 @@ func childOf(j job.Job, step string) string {
 	return domain.ChildID(j.ID, j.Birth, step, s.Forward.Attempt)
 }
 
+// birth is an attempt that a child does, with the input of the child; an undo has none.
+type birth struct {
+	job.Dispatch
+	input json.RawMessage
+}
+
+// birthOf evaluates the input of a child. Children begin side by side, and the values of their parent are for one
+// goroutine.
+func birthOf(ctx context.Context, m *moved, d job.Dispatch) (birth, error) {
+	if d.Undo {
+		return birth{Dispatch: d}, nil
+	}
+	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step})
+	return birth{d, input.Value}, err
+}
+
+// bear begins the children of several jobs side by side: where a child has inline steps, it returns after these.
+func (s *Scheduler) bear(ctx context.Context, list []*work) {
+	s.crew.Each(len(list), maxClosings, func(i int) { s.beginChildren(ctx, list[i]) })
+}
+
 // beginChildren begins the children of a job that are due, side by side.
 func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
 	births := w.births
@@ -64,45 +86,47 @@ func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
 	ended := make([]string, len(births))
 	errs := unanswered(len(births))
 	s.crew.Each(len(births), maxClosings, func(i int) { ended[i], errs[i] = s.begin(ctx, w.moved, births[i]) })
-	for i, d := range births {
-		switch reason := never(errs[i]) + ended[i]; {
-		case reason != "":
-			w.follows(refused(d, reason))
+	for i, b := range births {
+		switch {
+		case ended[i] != "":
+			w.follows(refused(b.Dispatch, ended[i]))
 		case errs[i] != nil:
-			w.fail(fmt.Errorf("begin the job of step %s of job %s: %w", d.Step, w.job, errs[i]))
+			w.fail(fmt.Errorf("begin the job of step %s of job %s: %w", b.Step, w.job, errs[i]))
 		default:
-			w.isSent(d)
+			w.isSent(b.Dispatch)
 		}
 	}
 }
 
 // begin puts the child of an attempt there if it is absent, and works off what that makes due; for an undo it has the
-// child undone. never says why that can never be; empty: it is done, or is tried again.
-func (s *Scheduler) begin(ctx context.Context, m *moved, d job.Dispatch) (never string, err error) {
-	if d.Undo {
-		return s.undoChild(ctx, m.job, d.Step)
+// child undone. never says why that can never be; empty: it is done, or is tried again. A birth that panics is our bug,
+// and fails its own parent alone.
+func (s *Scheduler) begin(ctx context.Context, m *moved, b birth) (never string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it panics: %v", r)
+		}
+	}()
+	if b.Undo {
+		return s.undoChild(ctx, m.job, b.Step)
 	}
-	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step})
-	if err != nil {
-		return "", err
-	}
-	return s.submitChild(ctx, m, d, input.Value)
+	return s.submitChild(ctx, m, b)
 }
 
-func (s *Scheduler) submitChild(ctx context.Context, m *moved, d job.Dispatch, input json.RawMessage) (never string, err error) {
+func (s *Scheduler) submitChild(ctx context.Context, m *moved, b birth) (never string, err error) {
 	j := m.job
 	sub := Submission{
-		ID: childOf(j, d.Step), Input: input, Tenant: j.Tenant, Labels: j.Labels,
-		Traceparent: s.config.Watch.Traceparent(j, d), child: true,
+		ID: childOf(j, b.Step), Input: b.input, Tenant: j.Tenant, Labels: j.Labels,
+		Traceparent: s.config.Watch.Traceparent(j, b.Dispatch), child: true,
 	}
 	if n := domain.Nesting(sub.ID); n > domain.MaxNesting {
 		return fmt.Sprintf("%d jobs stand above it, the limit is %d", n, domain.MaxNesting), nil
 	}
-	action, mismatch := machine.ActionOf(m.compiled.Workflow, d.Step), (*MismatchError)(nil)
-	if hash, err := ContentHash(action, input); err == nil && isUnborn(hash, action) {
+	action, mismatch := machine.ActionOf(m.compiled.Workflow, b.Step), (*MismatchError)(nil)
+	if hash, err := ContentHash(action, b.input); err == nil && isUnborn(hash, action) {
 		return "its input is that of jobs that never begin", nil
 	}
-	_, _, err = s.SubmitCurrent(ctx, action, sub)
+	_, _, err = s.SubmitCurrent(spend.Without(ctx), action, sub)
 	switch {
 	case errors.As(err, &mismatch) && isUnborn(mismatch.Have, action, m.compiled.Workflow.Name):
 		return "", nil // The attempt was closed, by a decision that may have been lost: the look after it says so.
@@ -120,7 +144,7 @@ func isUnborn(hash string, workflows ...string) bool {
 
 // undoChild has the child of a step undone.
 func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (never string, err error) {
-	_, v, err := s.Request(ctx, childOf(j, step), askOfChild(j, makegood.VerbUndo, doing(j)))
+	_, v, err := s.Request(spend.Without(ctx), childOf(j, step), askOfChild(j, makegood.VerbUndo, doing(j)))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return "", nil // The look after it says so.
@@ -234,9 +258,10 @@ func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask 
 	return job.Payload{Ref: key, Bytes: len(output)}, nil
 }
 
-// cancelChild has a child cancelled, and returns it as it is then.
+// cancelChild has a child cancelled, and returns it as it is then. Like all that moves a child, it has no account of
+// its parent: the child's save would keep the usage in it, and saves side by side would keep it twice.
 func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id, why string) (job.Job, error) {
-	child, _, err := s.Request(ctx, id, askOfChild(j, makegood.VerbCancel, why))
+	child, _, err := s.Request(spend.Without(ctx), id, askOfChild(j, makegood.VerbCancel, why))
 	if err != nil {
 		return job.Job{}, fmt.Errorf("cancel job %s: %w", id, err)
 	}
@@ -247,6 +272,7 @@ func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id, why string) 
 // there. Its start is far ahead until then, so it begins nothing. No rule that keeps jobs from beginning is asked: it
 // is of the workflow of its parent where its own is not there.
 func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
+	ctx = spend.Without(ctx)
 	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay / 2), child: true}
 	child, _, err := s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, ask.Step), sub)
 	if errors.Is(err, ErrInvalid) {

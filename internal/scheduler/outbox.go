@@ -112,11 +112,7 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 		if slices.Contains(w.sent, d) {
 			continue // The next message is derived under its event's cause, and that of its tasks again.
 		}
-		if isChild(w.moved.compiled.Workflow, d.Step, d.Undo) {
-			w.births = append(w.births, d)
-			continue
-		}
-		name, message, err := s.message(ctx, w.moved, d)
+		err := s.dispatchOne(ctx, out, w, d)
 		if reason := never(err); reason != "" {
 			w.follows(refused(d, reason))
 			continue
@@ -124,10 +120,27 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 		if err != nil {
 			return err
 		}
-		out.put(name, task{w, d, name, message})
-		if sentBefore(w.moved.job, d) {
-			s.stats.Add(func(t *Stats) { t.Unstarted++ })
+	}
+	return nil
+}
+
+// dispatchOne puts a task into the outbox; the attempt of a child it puts among the births.
+func (s *Scheduler) dispatchOne(ctx context.Context, out *outbox, w *work, d job.Dispatch) error {
+	if isChild(w.moved.compiled.Workflow, d.Step, d.Undo) {
+		b, err := birthOf(ctx, w.moved, d)
+		if err != nil {
+			return err
 		}
+		w.births = append(w.births, b)
+		return nil
+	}
+	name, message, err := s.message(ctx, w.moved, d)
+	if err != nil {
+		return err
+	}
+	out.put(name, task{w, d, name, message})
+	if sentBefore(w.moved.job, d) {
+		s.stats.Add(func(t *Stats) { t.Unstarted++ })
 	}
 	return nil
 }

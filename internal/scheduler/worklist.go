@@ -36,7 +36,7 @@ type work struct {
 	unwanted []job.CloseAttempt
 	sent     []job.Dispatch
 	// births are the attempts that children do, which are to be begun.
-	births []job.Dispatch
+	births []birth
 	// notices are the announcements of the job as it was moved last, and alerts are the agents that claim no tasks.
 	notices []job.Announcement
 	// asks are the people to tell that a step waits for them.
@@ -159,8 +159,10 @@ func (s *Scheduler) round(ctx context.Context, list []*work) {
 	}
 	s.send(ctx, &out)
 	for _, w := range list {
-		s.beginChildren(ctx, w)
 		s.beginInline(ctx, w)
+	}
+	if bearing := those(list, func(w *work) bool { return len(w.births) > 0 }); len(bearing) > 0 {
+		s.bear(ctx, bearing)
 	}
 }
 
