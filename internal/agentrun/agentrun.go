@@ -265,7 +265,7 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 	a := &attempt{
 		Runner: r, batch: ctx, record: record, task: task, handler: handler, to: worker, large: r.config.Large, with: with,
 	}
-	a.lease = newLease(ctx, r.config.Claims, r.config.Now, &a.task, r.lockedBy(task))
+	a.lease.begin(ctx, r.config.Claims, r.config.Now, &a.task, r.lockedBy(task))
 	a.lease.claim.Beside = with.beside
 	defer a.lease.close()
 	return a.run()

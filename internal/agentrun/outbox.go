@@ -143,7 +143,7 @@ func (o *outbox) flush(ctx context.Context) {
 	o.mu.Unlock()
 
 	for len(waiting) > 0 {
-		var now, others []*envelope
+		now, others := waiting[:0], []*envelope(nil)
 		for _, e := range waiting {
 			switch {
 			case !time.Now().Before(e.until):
