@@ -24,6 +24,8 @@ type outbox struct {
 	mu      sync.Mutex
 	working int
 	waiting []*envelope
+	// room has the first that waits: most batches have one record.
+	room [1]*envelope
 }
 
 // envelope is a reply that waits to be sent.
@@ -42,10 +44,14 @@ type envelope struct {
 type worker struct {
 	*outbox
 	ended bool
+	// first is the reply; where it has to be sent again, the next ones are others.
+	first envelope
 }
 
 func newOutbox(sender queue.Sender, records int) *outbox {
-	return &outbox{sender: sender, began: time.Now(), working: records}
+	o := &outbox{sender: sender, began: time.Now(), working: records}
+	o.waiting = o.room[:0]
+	return o
 }
 
 func (o *outbox) worker() *worker { return &worker{outbox: o} }
@@ -56,7 +62,12 @@ func (w *worker) say(ctx context.Context, a *attempt, reply job.Event, until tim
 	if err != nil {
 		return err
 	}
-	return w.send(ctx, &envelope{queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until})
+	e := &w.first
+	if w.ended {
+		e = new(envelope) // The one before may be on its way still.
+	}
+	*e = envelope{queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until}
+	return w.send(ctx, e)
 }
 
 // end marks the record as done. The last one to end sends the waiting replies.
