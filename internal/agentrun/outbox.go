@@ -48,10 +48,10 @@ type worker struct {
 	first envelope
 }
 
-func newOutbox(sender queue.Sender, records int) *outbox {
-	o := &outbox{sender: sender, began: time.Now(), working: records}
+// open makes an outbox of one that has no worker any more.
+func (o *outbox) open(sender queue.Sender, records int) {
+	*o = outbox{sender: sender, began: time.Now(), working: records}
 	o.waiting = o.room[:0]
-	return o
 }
 
 func (o *outbox) worker() *worker { return &worker{outbox: o} }
