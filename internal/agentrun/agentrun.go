@@ -118,10 +118,11 @@ func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.S
 	defer r.config.Clock.Invoked()()
 	b := &batch{Runner: r, spent: r.spent(event)}
 	company, alone := apart(event)
-	failed := b.together(ctx, company)
+	b.beside = len(company) - 1 + r.config.Others
+	failed := b.each(ctx, company, (*batch).mate)
 	for i, one := range alone {
 		if len(company) == 0 && i == 0 || mayBegin(ctx, one) {
-			failed = append(failed, b.each(ctx, []events.SQSMessage{one.record}, b.alone)...)
+			failed = append(failed, b.each(ctx, []events.SQSMessage{one.record}, (*batch).alone)...)
 			continue
 		}
 		// What ends it would be the end of the invocation, after others took its time.
@@ -134,7 +135,11 @@ func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.S
 type batch struct {
 	*Runner
 	// spent is the usage of each record before this process, by its message id; nil: it is not counted.
-	spent  map[string]job.Spent
+	spent map[string]job.Spent
+	// beside is how many others may run beside each of the batch mates.
+	beside int
+	// outbox is that of the records that are done now.
+	outbox outbox
 	mu     sync.Mutex
 	unread []sqsbatch.Unread
 }
@@ -159,20 +164,17 @@ func (b *batch) account(record events.SQSMessage) *spend.Account {
 	return spend.NewAccount(b.config.Clock.Begin(), b.spent[record.MessageId])
 }
 
-// together does records at once, as batch mates.
-func (b *batch) together(ctx context.Context, records []events.SQSMessage) (failed []string) {
-	with := company{beside: len(records) - 1 + b.config.Others}
-	return b.each(ctx, records, func(ctx context.Context, record events.SQSMessage, worker *worker) error {
-		if err := b.slot(ctx); err != nil {
-			return err
-		}
-		defer give(b.config.Slots)
-		if err := b.config.Room.enter(ctx); err != nil {
-			return err
-		}
-		defer b.config.Room.leave()
-		return b.counted(ctx, record, worker, with)
-	})
+// mate does a record as a batch mate of others.
+func (b *batch) mate(ctx context.Context, record events.SQSMessage, worker *worker) error {
+	if err := b.slot(ctx); err != nil {
+		return err
+	}
+	defer give(b.config.Slots)
+	if err := b.config.Room.enter(ctx); err != nil {
+		return err
+	}
+	defer b.config.Room.leave()
+	return b.counted(ctx, record, worker, company{beside: b.beside})
 }
 
 // counted does the task of one record, on an account of its own.
@@ -236,12 +238,12 @@ func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *wor
 
 // each does records at once, and returns the message ids of those to deliver again. Records for a newer release are
 // kept for the end.
-func (b *batch) each(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage, *worker) error) []string {
-	outbox := newOutbox(b.config.Queue, len(records))
+func (b *batch) each(ctx context.Context, records []events.SQSMessage, do func(*batch, context.Context, events.SQSMessage, *worker) error) []string {
+	b.outbox.open(b.config.Queue, len(records))
 	return sqsbatch.Each(ctx, &b.crew, records, func(ctx context.Context, record events.SQSMessage) error {
-		worker := outbox.worker()
+		worker := b.outbox.worker()
 		defer worker.end(ctx)
-		err := do(ctx, record, worker)
+		err := do(b, ctx, record, worker)
 		if errors.Is(err, wire.ErrNewer) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -265,7 +267,7 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 	a := &attempt{
 		Runner: r, batch: ctx, record: record, task: task, handler: handler, to: worker, large: r.config.Large, with: with,
 	}
-	a.lease = newLease(ctx, r.config.Claims, r.config.Now, &a.task, r.lockedBy(task))
+	a.lease.begin(ctx, r.config.Claims, r.config.Now, &a.task, r.lockedBy(task))
 	a.lease.claim.Beside = with.beside
 	defer a.lease.close()
 	return a.run()

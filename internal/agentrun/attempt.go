@@ -51,7 +51,7 @@ type attempt struct {
 	record  events.SQSMessage
 	task    makegood.Task
 	handler agent.Handler
-	lease   *lease
+	lease   lease
 	to      speaker
 	// worked is the result of the agent, once it has returned.
 	worked result
@@ -219,11 +219,11 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 // claim writes the claim. Every try carries the same LockedBy, so that the next recognises a claim with a lost answer
 // as our own.
 func (a *attempt) claim() error {
-	try := func() error { return a.config.Claims.Claim(a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil) }
+	try := func() error { return a.config.Claims.Claim(&a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil) }
 	err := try()
 	if err != nil {
 		settled := func(err error) bool { return errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) }
-		err = a.tryAgain(a.lease, err, try, settled, backoff.WithMaxTries(claimTries))
+		err = a.tryAgain(&a.lease, err, try, settled, backoff.WithMaxTries(claimTries))
 	}
 	if err != nil {
 		return fmt.Errorf("claim job %s, step %s, attempt %d: %w", a.task.Job, a.task.Step, a.task.Attempt, err)
@@ -327,14 +327,14 @@ func (a *attempt) call() (worked result) {
 		// What an agent says of its secrets is neither told nor kept.
 		worked = result{hider.Output(worked.output), readable(worked.err, hider)}
 	}()
-	task, h, err := secret.Fill(a.lease, a.task, a.config.Secrets)
+	task, h, err := secret.Fill(&a.lease, a.task, a.config.Secrets)
 	if err != nil {
 		return result{err: err}
 	}
 	hider = h
 	task.Claim = a.claimed()
-	ctx := agentctx.With(telemetry.Continue(a.lease, task.Traceparent), agentctx.Attempt{
-		Task: task, Lease: discreet{a.lease, hider}, Payloads: a.payloadsOf(),
+	ctx := agentctx.With(telemetry.Continue(&a.lease, task.Traceparent), agentctx.Attempt{
+		Task: task, Lease: discreet{&a.lease, hider}, Payloads: a.payloadsOf(),
 	})
 	worked.output, worked.err = a.handler.Handle(ctx, task)
 	return worked

@@ -25,7 +25,8 @@ func (*all) Depth(context.Context, string) (queue.Depth, error) { return queue.D
 // passed does not travel along with one whose time has not.
 func TestAReplyWhoseTimeHasPassedIsNotSent(t *testing.T) {
 	var sender all
-	b := newOutbox(&sender, 2)
+	var b outbox
+	b.open(&sender, 2)
 	late := &envelope{queue: "events", message: queue.Message{Body: "late"}, until: time.Now()}
 	early := &envelope{queue: "events", message: queue.Message{Body: "early"}, until: time.Now().Add(time.Minute)}
 	b.waiting = []*envelope{late, early}

@@ -49,8 +49,9 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	}
 	r.tell(func(t *Stats) { t.Claimed++ })
 	a := &attempt{
-		Runner: r, batch: ctx, task: h.Task, handler: handler, to: &h, lease: newHeldLease(ctx, r.config.Now, &h), large: h.Large,
+		Runner: r, batch: ctx, task: h.Task, handler: handler, to: &h, large: h.Large,
 	}
+	a.lease.takeOver(ctx, r.config.Now, &h)
 	defer a.lease.close()
 	return a.do()
 }
@@ -63,11 +64,10 @@ func (h *Held) say(ctx context.Context, a *attempt, reply job.Event, _ time.Time
 	return h.Reply(ctx, body)
 }
 
-// newHeldLease takes over the clock of an attempt that was claimed elsewhere. It uses no time of day of the other
-// clock.
-func newHeldLease(ctx context.Context, now func() time.Time, h *Held) *lease {
+// takeOver takes over the clock of an attempt that was claimed elsewhere. It uses no time of day of the other clock.
+func (l *lease) takeOver(ctx context.Context, now func() time.Time, h *Held) {
 	silence := domain.Silence(h.Task).Std()
-	l := &lease{
+	*l = lease{
 		now: now, task: &h.Task, margin: min(maxMargin, silence/10), claim: h.Claim,
 		completeBy: domain.Instant(now().Add(time.Until(h.Expires))), expires: h.Expires, extended: h.Expires.Add(-silence),
 	}
@@ -77,7 +77,6 @@ func newHeldLease(ctx context.Context, now func() time.Time, h *Held) *lease {
 		return domain.Instant(now().Add(time.Until(expires))), expires, err
 	}
 	l.start(ctx)
-	return l
 }
 
 // say repeats a heartbeat until the keeper of the claim answers, ctx ends, or the work must stop: a restart of the

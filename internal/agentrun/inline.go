@@ -36,7 +36,7 @@ func (r *Runner) Inline(ctx context.Context, task makegood.Task, lockedBy string
 	a := &attempt{
 		Runner: r, batch: ctx, task: task, handler: handler, to: &told, large: r.config.Large, inline: true,
 	}
-	a.lease = newLease(ctx, nil, r.config.Now, &a.task, lockedBy)
+	a.lease.begin(ctx, nil, r.config.Now, &a.task, lockedBy)
 	defer a.lease.close()
 	a.lease.move = a.lease.stay
 	a.lease.endBy(since.Add(domain.Silence(task).Std()))

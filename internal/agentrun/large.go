@@ -75,7 +75,7 @@ func (a *attempt) spill(worked result) result {
 	if worked.err != nil || len(worked.output) <= makegood.MaxPayloadBytes || p == nil || !json.Valid(worked.output) {
 		return worked
 	}
-	ref, err := p.Write(a.lease, makegood.PayloadJSON, bytes.NewReader(worked.output))
+	ref, err := p.Write(&a.lease, makegood.PayloadJSON, bytes.NewReader(worked.output))
 	if err != nil {
 		return result{err: fmt.Errorf("the output of %d bytes cannot be kept: %w", len(worked.output), err)}
 	}

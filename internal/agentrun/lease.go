@@ -69,9 +69,9 @@ func (r *Runner) lockedBy(task makegood.Task) string {
 	return r.config.Instance + ":" + r.config.Nonce(task)
 }
 
-// newLease starts the clock of an attempt, which keeps the task: it must not change. The time that the claim takes
-// counts, since the claim that is written says when it began.
-func newLease(batch context.Context, claims store.Claims, now func() time.Time, task *makegood.Task, lockedBy string) *lease {
+// begin starts the clock of an attempt, which keeps the task: it must not change. The time that the claim takes counts,
+// since the claim that is written says when it began.
+func (l *lease) begin(batch context.Context, claims store.Claims, now func() time.Time, task *makegood.Task, lockedBy string) {
 	started, wall := time.Now(), now()
 	budget := domain.Silence(*task).Std()
 	if !task.CompleteBy.IsZero() {
@@ -80,7 +80,7 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 		budget = min(budget, task.CompleteBy.Sub(wall))
 	}
 	completeBy := domain.Instant(wall.Add(budget))
-	l := &lease{
+	*l = lease{
 		claims: claims, now: now, task: task,
 		slot:   store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step},
 		margin: min(maxMargin, domain.Silence(*task).Std()/10),
@@ -90,7 +90,6 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 		completeBy: completeBy, expires: started.Add(budget), extended: started,
 	}
 	l.start(batch)
-	return l
 }
 
 // start begins to watch the clock.

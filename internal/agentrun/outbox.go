@@ -24,6 +24,8 @@ type outbox struct {
 	mu      sync.Mutex
 	working int
 	waiting []*envelope
+	// room has the first that waits: most batches have one record.
+	room [1]*envelope
 }
 
 // envelope is a reply that waits to be sent.
@@ -42,10 +44,14 @@ type envelope struct {
 type worker struct {
 	*outbox
 	ended bool
+	// first is the reply; where it has to be sent again, the next ones are others.
+	first envelope
 }
 
-func newOutbox(sender queue.Sender, records int) *outbox {
-	return &outbox{sender: sender, began: time.Now(), working: records}
+// open makes an outbox of one that has no worker any more.
+func (o *outbox) open(sender queue.Sender, records int) {
+	*o = outbox{sender: sender, began: time.Now(), working: records}
+	o.waiting = o.room[:0]
 }
 
 func (o *outbox) worker() *worker { return &worker{outbox: o} }
@@ -56,7 +62,12 @@ func (w *worker) say(ctx context.Context, a *attempt, reply job.Event, until tim
 	if err != nil {
 		return err
 	}
-	return w.send(ctx, &envelope{queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until})
+	e := &w.first
+	if w.ended {
+		e = new(envelope) // The one before may be on its way still.
+	}
+	*e = envelope{queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until}
+	return w.send(ctx, e)
 }
 
 // end marks the record as done. The last one to end sends the waiting replies.
@@ -143,7 +154,7 @@ func (o *outbox) flush(ctx context.Context) {
 	o.mu.Unlock()
 
 	for len(waiting) > 0 {
-		var now, others []*envelope
+		now, others := waiting[:0], []*envelope(nil)
 		for _, e := range waiting {
 			switch {
 			case !time.Now().Before(e.until):

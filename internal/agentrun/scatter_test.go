@@ -27,7 +27,7 @@ func needed() Config {
 
 // What failed is tried again soon at first, then ever later, and then every second: an attempt has no time for more.
 func TestWhatFailedIsTriedAgainSoonAndThenEverySecond(t *testing.T) {
-	soon := (&attempt{Runner: New(needed()), lease: &lease{}}).soon().(*scattered).BackOff.(*backoff.ExponentialBackOff)
+	soon := (&attempt{Runner: New(needed()), lease: lease{}}).soon().(*scattered).BackOff.(*backoff.ExponentialBackOff)
 	want := backoff.ExponentialBackOff{InitialInterval: 30 * time.Millisecond, Multiplier: 4, MaxInterval: time.Second}
 	if *soon != want {
 		t.Errorf("got %+v, want %+v", *soon, want)
@@ -62,7 +62,7 @@ func TestAWaitIsAThirdToAllOfItsBackoff(t *testing.T) {
 // Two claims never share a name, and so those who failed together wait for different times.
 func TestClaimsThatFailTogetherWaitApart(t *testing.T) {
 	wait := func(lockedBy string) time.Duration {
-		soon := (&attempt{Runner: New(needed()), lease: &lease{claim: job.Claim{LockedBy: lockedBy}}}).soon()
+		soon := (&attempt{Runner: New(needed()), lease: lease{claim: job.Claim{LockedBy: lockedBy}}}).soon()
 		soon.Reset()
 		return soon.NextBackOff()
 	}

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -104,7 +103,7 @@ func (t *turn) nextLook(at side) time.Time {
 	if p := t.plan(at); p.shared {
 		return a.At.Add(p.startBy.Std() + p.timeout.Std())
 	}
-	for _, w := range t.waits(at) {
+	for w, end := t.waits(at); w < end; w *= 4 {
 		if at := a.At.Add(w); at.After(t.now) && at.After(a.LookAt) {
 			return at
 		}
@@ -120,19 +119,20 @@ func (t *turn) lookedAtEarly(at side) bool {
 	if a.Closing || a.Inline != "" || t.isChild(at) || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
 		return false
 	}
-	return slices.Contains(t.waits(at), waits)
+	for w, end := t.waits(at); w < end; w *= 4 {
+		if w == waits {
+			return true
+		}
+	}
+	return false
 }
 
-// waits are how long after it was sent an attempt is looked at that is not known to be claimed, but for its StartBy:
-// after as long as it may be silent, or the Supervisor's period if that is longer, then 4, 16, 64 times that.
-func (t *turn) waits(at side) []time.Duration {
+// waits returns the first of the waits, and their end. An attempt that is not known to be claimed is looked at so long
+// after it was sent: after as long as it may be silent, or the Supervisor's period if that is longer, then after 4, 16
+// and 64 times that, and last at its StartBy.
+func (t *turn) waits(at side) (first, startBy time.Duration) {
 	p := t.plan(at)
-	startBy := wait(p.startBy, t.activity(at).Resent).Std()
-	var all []time.Duration
-	for w := max(p.silence(), t.facts.Period); w < startBy; w *= 4 {
-		all = append(all, w)
-	}
-	return all
+	return max(p.silence(), t.facts.Period), wait(p.startBy, t.activity(at).Resent).Std()
 }
 
 // startBy returns when an unclaimed attempt is sent again. A child that is not there when it is looked at is begun.

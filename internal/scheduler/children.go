@@ -81,6 +81,9 @@ func (s *Scheduler) bear(ctx context.Context, list []*work) {
 
 // beginChildren begins the children of a job that are due, side by side.
 func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
+	if len(w.births) == 0 {
+		return // as nearly always
+	}
 	births := w.births
 	w.births = nil
 	ended := make([]string, len(births))

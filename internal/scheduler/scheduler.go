@@ -77,7 +77,8 @@ func (s *Scheduler) now() time.Time { return domain.Instant(s.config.Now()) }
 
 // lockedBy names the saver: this instance, and a nonce that distinguishes this save from every other.
 func (s *Scheduler) lockedBy() string {
-	return s.config.Instance + ":" + nonce(randomBytes)
+	name := append(make([]byte, 0, 64), s.config.Instance...)
+	return string(hex.AppendEncode(append(name, ':'), randomBytes(nonceBytes)))
 }
 
 // nonceBytes is how many random bytes a nonce has.

@@ -51,6 +51,12 @@ func Response(failed []string) events.SQSEventResponse {
 // The calling goroutine handles a single record, and do must not end it; each of several records has a goroutine of the
 // crew. The batch size of the event source is the limit.
 func Each(ctx context.Context, c *crew.Crew, records []events.SQSMessage, do func(context.Context, events.SQSMessage) error) []string {
+	if len(records) == 1 { // It needs no lists.
+		if guarded(ctx, records[0], do) == nil {
+			return nil
+		}
+		return []string{records[0].MessageId}
+	}
 	succeeded := make([]bool, len(records))
 	c.Each(len(records), len(records), func(i int) {
 		// It is false until do has returned, so that runtime.Goexit is a failure too.

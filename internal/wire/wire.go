@@ -205,7 +205,11 @@ func EncodeTask(t makegood.Task) (string, error) {
 		undo := undoTask(*t.Undo)
 		m.Undo = &undo
 	}
-	body, err := encode(m)
+	body, ok := m.quickly()
+	var err error
+	if !ok {
+		body, err = encode(m)
+	}
 	if err == nil && len(body) > 2*maxNesting && !json.Valid([]byte(body)) {
 		// Each value was JSON by itself. Releases before this one took outputs that are nested as deep as a reader goes.
 		return "", fmt.Errorf("the task is nested deeper than %d", maxNesting)
@@ -321,6 +325,9 @@ func encodeEvent(id string, e job.Event, spent json.RawMessage) (string, error) 
 		m.Type, m.Step, m.Attempt = typeChildEnded, e.Step, e.Attempt
 	default:
 		panic(fmt.Sprintf("wire: %T does not cross a queue", e))
+	}
+	if body, ok := m.quickly(); ok {
+		return body, nil
 	}
 	return encode(m)
 }

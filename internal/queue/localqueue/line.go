@@ -68,8 +68,7 @@ func newLine(q Queue, random *rand.Rand) *line {
 }
 
 func (l *line) send(m *message, now time.Time) {
-	m.id, m.first = newID(l.random)
-	m.sentAt = now
+	m.stamp(l.random, now)
 	l.counts.Sent++
 	if m.delay == 0 {
 		l.show(m)
@@ -107,10 +106,9 @@ func (l *line) surface(now time.Time) {
 	}
 }
 
-// take delivers at most limit visible messages. Those out of deliveries become dead letters.
-func (l *line) take(limit int, now time.Time) []delivery {
+// take delivers at most limit visible messages, appended to taken. Those out of deliveries become dead letters.
+func (l *line) take(taken []delivery, limit int, now time.Time) []delivery {
 	l.surface(now)
-	taken := make([]delivery, 0, min(limit, l.visible))
 	for len(taken) < limit && l.visible > 0 {
 		m := l.pick()
 		if l.maxReceive > 0 && m.here >= l.maxReceive {

@@ -216,8 +216,9 @@ func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.
 		return nil, fmt.Errorf("receive from %s: %w", name, ctx.Err())
 	}
 	w := &waiter{limit: min(limit, limits.MaxBatch)}
+	var room [limits.MaxBatch]delivery // on the stack
 	for {
-		if taken := q.takeOrWait(l, w); len(taken) > 0 {
+		if taken := q.takeOrWait(l, w, room[:0]); len(taken) > 0 {
 			return l.render(taken), nil
 		}
 		select {
@@ -231,13 +232,13 @@ func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.
 	}
 }
 
-// takeOrWait takes messages for w, or puts it among the waiters.
-func (q *Queues) takeOrWait(l *line, w *waiter) []delivery {
+// takeOrWait takes messages for w, appended to taken, or puts it among the waiters.
+func (q *Queues) takeOrWait(l *line, w *waiter, taken []delivery) []delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	l.arrive(w)
-	taken := l.take(w.limit, now)
+	taken = l.take(taken, w.limit, now)
 	if len(taken) == 0 {
 		l.wait(w)
 	}

@@ -23,6 +23,8 @@ type message struct {
 	id, body, group string
 	delay           time.Duration
 	sentAt          time.Time
+	// sent is sentAt as text.
+	sent string
 
 	// receives counts the deliveries on all queues, as SQS does, and here those on this one.
 	receives, here int
@@ -46,21 +48,22 @@ func newMessage(m queue.Message) *message {
 	return &message{body: m.Body, group: m.Group, delay: m.Delay, index: notHidden}
 }
 
-// newID makes an id that looks as those of SQS do, and the receipt of its first delivery: they share memory.
-func newID(random *rand.Rand) (id, receipt string) {
+// stamp gives a message its id, which looks as those of SQS do, the receipt of its first delivery, and the time of its
+// sending: their texts share memory.
+func (m *message) stamp(random *rand.Rand, now time.Time) {
 	var raw [16]byte
 	binary.LittleEndian.PutUint64(raw[:8], random.Uint64())
 	binary.LittleEndian.PutUint64(raw[8:], random.Uint64())
-	var text [36 + len(firstDelivery)]byte
+	var text [36 + len(firstDelivery) + 20]byte
 	hex.Encode(text[:8], raw[:4])
 	hex.Encode(text[9:13], raw[4:6])
 	hex.Encode(text[14:18], raw[6:8])
 	hex.Encode(text[19:23], raw[8:10])
 	hex.Encode(text[24:36], raw[10:])
 	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	copy(text[36:], firstDelivery)
-	receipt = string(text[:])
-	return receipt[:36], receipt
+	all := string(strconv.AppendInt(append(text[:36], firstDelivery...), now.UnixMilli(), 10))
+	m.id, m.first, m.sent = all[:36], all[:36+len(firstDelivery)], all[36+len(firstDelivery):]
+	m.sentAt = now
 }
 
 // firstDelivery is the end of the receipt of a first delivery.
@@ -81,7 +84,7 @@ func (l *line) render(taken []delivery) []events.SQSMessage {
 	for i, d := range taken {
 		attributes := make(map[string]string, 4)
 		attributes["ApproximateReceiveCount"] = strconv.Itoa(d.receives)
-		attributes["SentTimestamp"] = strconv.FormatInt(d.sentAt.UnixMilli(), 10)
+		attributes["SentTimestamp"] = d.sent
 		if d.group != "" {
 			attributes["MessageGroupId"] = d.group
 		}

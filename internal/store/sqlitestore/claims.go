@@ -46,8 +46,7 @@ func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 
 func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer, err error) {
 	if fresh, err := store.Claimed(store.ClaimItem{}, claim, until); err == nil {
-		args := slotArgs(slot, fresh)
-		result, err := g.conn.exec(takeSlot, args[:]...)
+		result, err := g.writeSlot(takeSlot, slot, fresh)
 		if err != nil {
 			return nil, err
 		}
@@ -142,8 +141,15 @@ func (g *group) put(slot store.Slot, item, next store.ClaimItem) error {
 	if next == item {
 		return nil
 	}
-	args := slotArgs(slot, next)
-	return g.exec(putSlot, args[:]...)
+	result, err := g.writeSlot(putSlot, slot, next)
+	return changedOne(putSlot, result, err)
+}
+
+// writeSlot runs one of the statements that write a slot.
+func (g *group) writeSlot(sql string, slot store.Slot, item store.ClaimItem) (driver.Result, error) {
+	return g.conn.exec(sql, slot.Job, slot.Birth, slot.Step, slot.Agent,
+		int64(item.Attempt), item.LockedBy, millis(item.StartedAt), millis(item.CompleteBy), string(item.Closed), millis(item.Ends),
+		millis(item.ExpiresAt), item.Progress.Value, millis(item.Progress.At), int64(item.Beside))
 }
 
 // readSlot reads a slot; the zero item when it is empty.
@@ -160,12 +166,4 @@ func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
 		},
 		Closed: job.Finding(asText(row[4])), Ends: asTime(row[5]), ExpiresAt: asTime(row[6]),
 	}, nil
-}
-
-func slotArgs(slot store.Slot, item store.ClaimItem) [14]driver.Value {
-	return [14]driver.Value{
-		slot.Job, slot.Birth, slot.Step, slot.Agent,
-		int64(item.Attempt), item.LockedBy, millis(item.StartedAt), millis(item.CompleteBy), string(item.Closed), millis(item.Ends),
-		millis(item.ExpiresAt), item.Progress.Value, millis(item.Progress.At), int64(item.Beside),
-	}
 }

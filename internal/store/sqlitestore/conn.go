@@ -17,8 +17,13 @@ import (
 // the driver directly: the pool and the conversions of database/sql cost as much as a small statement.
 type conn struct {
 	raw   driver.Conn
-	stmts map[string]driver.Stmt
-	args  []driver.NamedValue
+	stmts map[string]*statement
+}
+
+// statement is one that stays prepared, with the arguments of its last call.
+type statement struct {
+	driver.Stmt
+	args []driver.NamedValue
 }
 
 // dial opens the file at path and runs the pragmas, in order. Pragmas are run here and nowhere else:
@@ -37,7 +42,7 @@ func dial(path string, readOnly bool, pragmas ...string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	return &conn{raw: raw, stmts: map[string]driver.Stmt{}}, nil
+	return &conn{raw: raw, stmts: map[string]*statement{}}, nil
 }
 
 // close may be called again.
@@ -57,24 +62,46 @@ func (c *conn) close() error {
 // prepared returns the statement for sql, which must be a constant: a prepared statement stays prepared. A limit that
 // is bound is written ?+0. SQLite plans by the value of a bare one, and so prepares the statement again whenever it is
 // bound, which made an empty sweep cost three times as much.
-func (c *conn) prepared(sql string) (driver.Stmt, error) {
+func (c *conn) prepared(sql string) (*statement, error) {
 	if s, ok := c.stmts[sql]; ok {
 		return s, nil
 	}
-	s, err := c.raw.(driver.ConnPrepareContext).PrepareContext(context.Background(), sql)
+	raw, err := c.raw.(driver.ConnPrepareContext).PrepareContext(context.Background(), sql)
 	if err != nil {
 		return nil, err
 	}
+	s := &statement{Stmt: raw}
 	c.stmts[sql] = s
 	return s, nil
 }
 
-func (c *conn) bind(args []driver.Value) []driver.NamedValue {
-	c.args = c.args[:0]
-	for i, a := range args {
-		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: a})
+// bind returns the arguments as the driver takes them. It keeps those that are the same as at the last call, as many
+// are, and copies the others: so no argument of a caller escapes, and only a new value needs an allocation.
+func (s *statement) bind(args []driver.Value) []driver.NamedValue {
+	for len(s.args) < len(args) {
+		s.args = append(s.args, driver.NamedValue{Ordinal: len(s.args) + 1})
 	}
-	return c.args
+	for i, arg := range args {
+		last := &s.args[i].Value
+		switch arg := arg.(type) {
+		case nil:
+			*last = nil
+		case string:
+			if had, ok := (*last).(string); !ok || had != arg {
+				*last = arg
+			}
+		case int64:
+			if had, ok := (*last).(int64); !ok || had != arg {
+				*last = arg
+			}
+		case []byte:
+			*last = arg
+		default:
+			// Naming its type would have all arguments escape.
+			panic(fmt.Sprintf("sqlitestore: argument %d is neither null, a text, an int64 nor bytes", i+1))
+		}
+	}
+	return s.args[:len(args)]
 }
 
 // exec runs a statement that returns no rows. No context reaches it: a write that was begun is ended.
@@ -83,7 +110,7 @@ func (c *conn) exec(sql string, args ...driver.Value) (driver.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.(driver.StmtExecContext).ExecContext(context.Background(), c.bind(args))
+	return s.Stmt.(driver.StmtExecContext).ExecContext(context.Background(), s.bind(args))
 }
 
 // query runs a statement and calls each for every row; row has the row's values until each returns.
@@ -92,7 +119,7 @@ func (c *conn) query(sql string, args []driver.Value, row []driver.Value, each f
 	if err != nil {
 		return err
 	}
-	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), c.bind(args))
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(context.Background(), s.bind(args))
 	if err != nil {
 		return err
 	}

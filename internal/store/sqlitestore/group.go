@@ -269,6 +269,11 @@ func (g *group) item(id string) (*item, error) {
 // exec runs a statement that must change exactly one row.
 func (g *group) exec(sql string, args ...driver.Value) error {
 	result, err := g.conn.exec(sql, args...)
+	return changedOne(sql, result, err)
+}
+
+// changedOne fails unless a statement has changed exactly one row.
+func changedOne(sql string, result driver.Result, err error) error {
 	if err != nil {
 		return err
 	}

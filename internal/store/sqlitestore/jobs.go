@@ -155,14 +155,14 @@ func (g *group) save(fresh *item, seen time.Time, data []byte) (answer, err erro
 		return answer, nil
 	}
 	j := &fresh.job
-	args := append(make([]driver.Value, 0, 8), j.Rev, int64(j.FailureCount), j.LockedBy, data)
-	switch {
+	failures, state := int64(j.FailureCount), string(j.ProcessState)
+	switch { // Arguments that are listed in the call do not escape.
 	case change.MovesKey():
-		err = g.exec(saveAndMoveJob, append(args, string(j.ProcessState), millis(j.CompleteBy), finishedAt(*j), it.row)...)
+		err = g.exec(saveAndMoveJob, j.Rev, failures, j.LockedBy, data, state, millis(j.CompleteBy), finishedAt(*j), it.row)
 	case it.stored().ProcessState != j.ProcessState:
-		err = g.exec(saveStateOfJob, append(args, string(j.ProcessState), it.row)...)
+		err = g.exec(saveStateOfJob, j.Rev, failures, j.LockedBy, data, state, it.row)
 	default:
-		err = g.exec(saveJob, append(args, it.row)...)
+		err = g.exec(saveJob, j.Rev, failures, j.LockedBy, data, it.row)
 	}
 	if err == nil {
 		err = errors.Join(g.markHeld(it.row, it.held, *j), g.markWarned(it.row, it.warned, *j))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func TestAConnectionTellsEachErrorOfAQuery(t *testing.T) {
 		"that, and its close": {scripted{stmt: scriptedStmt{rows: []int64{1, 2}, unclosed: errScripted}}, other, 1, []error{other, errScripted}},
 	} {
 		raw := c.conn
-		conn := &conn{raw: &raw, stmts: map[string]driver.Stmt{}}
+		conn := &conn{raw: &raw, stmts: map[string]*statement{}}
 		seen, row := 0, make([]driver.Value, 1)
 		err := conn.query("q", nil, row, func() error { seen++; return c.each })
 		if seen != c.seen || (err == nil) != (c.want == nil) {
@@ -128,12 +129,15 @@ func TestAConnectionTellsEachErrorOfAQuery(t *testing.T) {
 	}
 }
 
-// Arguments are bound in their order, those of the statement before are gone, and what cannot be prepared is not run.
+// Arguments are bound in their order, those of the call before are gone, and what cannot be prepared is not run.
 func TestAConnectionBindsWhatItIsGiven(t *testing.T) {
 	var got []driver.NamedValue
 	raw := &scripted{stmt: scriptedStmt{got: &got}}
-	c := &conn{raw: raw, stmts: map[string]driver.Stmt{}}
-	for _, args := range [][]driver.Value{{int64(1), "two", nil}, {"one"}} {
+	c := &conn{raw: raw, stmts: map[string]*statement{}}
+	for _, args := range [][]driver.Value{
+		{int64(1), "two", nil}, {"one"}, {int64(1), "two", "three"}, {int64(1), "2", int64(3)}, {nil, []byte("2"), int64(4)}, {"", []byte("3"), int64(4)},
+		{int64(0), "", []byte("")}, {},
+	} {
 		if _, err := c.exec("q", args...); err != nil {
 			t.Fatal(err)
 		}
@@ -141,10 +145,14 @@ func TestAConnectionBindsWhatItIsGiven(t *testing.T) {
 			t.Fatalf("got %v, want %v", got, args)
 		}
 		for i, a := range got {
-			if a.Ordinal != i+1 || a.Value != args[i] {
+			if a.Ordinal != i+1 || !reflect.DeepEqual(a.Value, args[i]) {
 				t.Errorf("got %v, want %v in this order", got, args)
 			}
 		}
+	}
+	q := c.stmts["q"]
+	if n := testing.AllocsPerRun(100, func() { q.bind([]driver.Value{int64(1000), "the same", nil}) }); n > 0 {
+		t.Errorf("the same arguments as before took %v allocations, want none", n)
 	}
 	raw.unprepared = errScripted
 	if _, err := c.exec("another"); !errors.Is(err, errScripted) {
@@ -156,7 +164,7 @@ func TestAConnectionBindsWhatItIsGiven(t *testing.T) {
 func TestAConnectionIsClosedWithItsStatements(t *testing.T) {
 	stays := errors.New("it stays")
 	raw := &scripted{unclosed: errScripted, stmt: scriptedStmt{stays: stays}}
-	c := &conn{raw: raw, stmts: map[string]driver.Stmt{}}
+	c := &conn{raw: raw, stmts: map[string]*statement{}}
 	if _, err := c.prepared("q"); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +182,7 @@ func TestAConnectionIsClosedWithItsStatements(t *testing.T) {
 // failing is a store whose connection a test has written.
 func failing(raw *scripted) *Store {
 	s := &Store{
-		conn: &conn{raw: raw, stmts: map[string]driver.Stmt{}}, logger: slog.New(slog.DiscardHandler), writing: make(chan struct{}, 1),
+		conn: &conn{raw: raw, stmts: map[string]*statement{}}, logger: slog.New(slog.DiscardHandler), writing: make(chan struct{}, 1),
 		closing: make(chan struct{}), lost: make(chan struct{}), cache: newCache(0),
 	}
 	close(s.closing) // It does not try to go on.
@@ -245,9 +253,9 @@ func TestALogIsRescuedByItsConnection(t *testing.T) {
 	for says, c := range map[string]*conn{
 		"no connection is left":    nil,
 		"no connection is left ":   {},
-		"its content cannot be":    {raw: &scripted{unprepared: errScripted}, stmts: map[string]driver.Stmt{}},
-		"was copied into the file": {raw: &scripted{stmt: scriptedStmt{rows: []int64{0}, got: new([]driver.NamedValue)}}, stmts: map[string]driver.Stmt{}},
-		"a reader kept a part ":    {raw: &scripted{stmt: scriptedStmt{rows: []int64{1}, got: new([]driver.NamedValue)}}, stmts: map[string]driver.Stmt{}},
+		"its content cannot be":    {raw: &scripted{unprepared: errScripted}, stmts: map[string]*statement{}},
+		"was copied into the file": {raw: &scripted{stmt: scriptedStmt{rows: []int64{0}, got: new([]driver.NamedValue)}}, stmts: map[string]*statement{}},
+		"a reader kept a part ":    {raw: &scripted{stmt: scriptedStmt{rows: []int64{1}, got: new([]driver.NamedValue)}}, stmts: map[string]*statement{}},
 	} {
 		s := failing(nil)
 		s.conn, s.path = c, "the file"

@@ -16,12 +16,12 @@ var budgets = []struct {
 	allocs uint64
 	bytes  uint64
 }{
-	{lanes[0], 3, 136, 23_300},
-	{lanes[1], 3, 97, 19_000},
-	{lanes[2], 3, 75, 15_800},
-	{lanes[0], 10, 160, 31_700},
-	{lanes[1], 10, 91, 27_100},
-	{lanes[2], 10, 49, 12_000},
+	{lanes[0], 3, 112, 22_200},
+	{lanes[1], 3, 91, 18_800},
+	{lanes[2], 3, 74, 15_800},
+	{lanes[0], 10, 133, 30_400},
+	{lanes[1], 10, 90, 27_100},
+	{lanes[2], 10, 47, 12_000},
 }
 
 // A step allocates no more than its budget, so that no feature can cost speed unseen. The counts differ by one
