@@ -87,7 +87,7 @@ func TestTheWorkflowOfAChildIsChecked(t *testing.T) {
 		t.Error("a child without steps was taken")
 	}
 	c.Children = nil
-	want := `Children of the case: there is no workflow "packing", which does step pack of workflow parcel`
+	want := `the children of the case: there is no workflow "packing", which does step pack of workflow parcel`
 	if _, _, err := c.compiled(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

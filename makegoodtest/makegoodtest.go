@@ -208,7 +208,7 @@ func (c Case) compiled() ([]*workflowfile.Compiled, json.RawMessage, error) {
 	}
 	all = append(all, compiled)
 	if absent := workflowfile.Absent(all...); absent != nil {
-		return nil, nil, fmt.Errorf("Children of the case: %w", errors.Join(absent...))
+		return nil, nil, fmt.Errorf("the children of the case: %w", errors.Join(absent...))
 	}
 	return all, input, nil
 }

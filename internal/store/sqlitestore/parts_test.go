@@ -135,8 +135,14 @@ func TestAConnectionBindsWhatItIsGiven(t *testing.T) {
 	raw := &scripted{stmt: scriptedStmt{got: &got}}
 	c := &conn{raw: raw, stmts: map[string]*statement{}}
 	for _, args := range [][]driver.Value{
-		{int64(1), "two", nil}, {"one"}, {int64(1), "two", "three"}, {int64(1), "2", int64(3)}, {nil, []byte("2"), int64(4)}, {"", []byte("3"), int64(4)},
-		{int64(0), "", []byte("")}, {},
+		{int64(1), "two", nil},
+		{"one"},
+		{int64(1), "two", "three"},
+		{int64(1), "2", int64(3)},
+		{nil, []byte("2"), int64(4)},
+		{"", []byte("3"), int64(4)},
+		{int64(0), "", []byte("")},
+		{},
 	} {
 		if _, err := c.exec("q", args...); err != nil {
 			t.Fatal(err)

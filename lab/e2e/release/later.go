@@ -43,8 +43,8 @@ func Later() []Change {
 		},
 		{
 			File: "internal/wire/encode.go",
-			Old:  "	text := strings.TrimSuffix(body.String(), \"\\n\")\n",
-			New:  "	text := strings.Replace(strings.TrimSuffix(body.String(), \"\\n\"), `{`, `{\"later\":{\"v\":1},`, 1)\n",
+			Old:  "func acceptable(text string) string {\n",
+			New:  "func acceptable(text string) string {\n	text = strings.Replace(text, `{`, `{\"later\":{\"v\":1},`, 1)\n",
 		},
 	}
 }
