@@ -151,10 +151,10 @@ func done(jobs map[string]job.Job, l services.Ledger) map[string]string {
 	return seen
 }
 
-// 2,000 orders, and the engine killed ten times at random moments: nothing is lost, no step that was
+// 4,000 orders, and the engine killed ten times at random moments: nothing is lost, no step that was
 // done is run again, no attempt is sent twice, and the engine is back at work at once.
 func TestKilledTenTimesNothingIsLostOrDoneAgain(t *testing.T) {
-	const orders, kills = 2000, 10
+	const orders, kills = 4000, 10
 	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsNone}})
@@ -162,7 +162,7 @@ func TestKilledTenTimesNothingIsLostOrDoneAgain(t *testing.T) {
 	finished := map[string]string{}
 	var back []time.Duration
 	for range kills {
-		back = append(back, s.workAndDie(time.Duration(random.IntN(400))*time.Millisecond))
+		back = append(back, s.workAndDie(time.Duration(random.IntN(100))*time.Millisecond))
 		maps.Copy(finished, done(s.jobs(), s.open.Ledger()))
 	}
 	midway := len(finished)
