@@ -33,7 +33,7 @@ steps:
 `)},
 }
 
-// shop notes what it was asked for, in the order in which that was done.
+// shop is an agent that notes its actions, in the order of their ends.
 type shop struct {
 	mu    sync.Mutex
 	calls []string

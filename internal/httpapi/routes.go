@@ -159,7 +159,7 @@ func withBody(answers map[int]any, statuses ...int) map[int]any {
 	return refusing(answers, append(statuses, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)...)
 }
 
-// posted adds the answers of a route with a body whose request may be in conflict with what is stored.
+// posted adds the answers of a route that takes a body, and whose request may be in conflict with the stored job.
 func posted(answers map[int]any) map[int]any { return withBody(answers, http.StatusConflict) }
 
 // askedOf are the answers of a request about one thing that is stored, with body as the answer to a granted one.

@@ -18,7 +18,7 @@ func (t *turn) childEnds(e job.ChildEnded) Verdict {
 	}
 	found, known := t.ask(t.question(AskLook, at))
 	if known && found.Finding == job.FoundOpen {
-		// Its dispatch begins it, and the time of its next look: a hint of what is not there would have that done again.
+		// The dispatch begins the child, or the next look does: a hint about an absent child would begin it once more.
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the child of step %s was not begun, or not asked yet", e.Step)}
 	}
 	if !t.lookAtChild(at) {

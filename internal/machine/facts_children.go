@@ -10,7 +10,7 @@ import (
 // there that never begins, or to have the one that is there cancelled. So no child begins behind a closing, and steps
 // before it are undone when it has ended, not earlier. The undo of the step is the undo of its child.
 
-// ChildSeen is what is seen of a child. The zero value: it is not there.
+// ChildSeen is the state of a child, as the answers to questions need it. The zero value: the child is absent.
 type ChildSeen struct {
 	State makegood.ProcessState
 	// Never: it stands where a child was to be, and never begins. Back: it is being undone for good, or is undone.

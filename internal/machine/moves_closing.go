@@ -119,7 +119,7 @@ func (t *turn) held(at side, claim job.Claim) {
 	}
 }
 
-// nobody ends an attempt without a claim. If the activity is wanted, it gets the next attempt at once.
+// nobody ends an attempt that no agent has claimed. A wanted activity gets its next attempt at once.
 func (t *turn) nobody(at side) {
 	// It is over before the next is made, which may be one too many and stop the job.
 	if t.unbegun(at); t.activity(at).State == job.NotStarted && t.going() {

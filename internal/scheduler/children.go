@@ -203,7 +203,7 @@ func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machi
 	return job.Found{Finding: finding, Child: end}, err
 }
 
-// seen is what is seen of a child; the zero job is none.
+// seen returns the state of a child for the core; the zero job stands for an absent child.
 func seen(child job.Job) machine.ChildSeen {
 	return machine.ChildSeen{
 		State: child.ProcessState, Never: isUnborn(child.InputHash, child.Workflow),

@@ -39,7 +39,7 @@ func (m *metered) Save(ctx context.Context, c store.Change) error {
 	return m.Jobs.Save(ctx, c)
 }
 
-// meter counts a write of a job in what is written.
+// meter adds one write to the usage of a job that is about to be written, and counts it.
 func (m *metered) meter(ctx context.Context, j *job.Job) {
 	j.Spent = j.Spent.Plus(job.Spent{Writes: 1})
 	spend.On(ctx).Store(j.Spent)

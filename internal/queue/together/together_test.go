@@ -229,7 +229,7 @@ func TestAHurriedCallerDoesNotCutItsCompany(t *testing.T) {
 	})
 }
 
-// A panic is its caller's; nobody else waits for ever, or takes its messages for sent.
+// A panic reaches the caller of its request alone: the other callers get an error, and wait no longer.
 func TestAPanicLeavesNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}
