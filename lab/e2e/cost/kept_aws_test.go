@@ -82,8 +82,8 @@ func shapes() []shape {
 	}
 	two := "name: two\nsteps:\n  - {name: first, agent: shop, action: work}\n  - {name: last, agent: shop, action: work}\n"
 	return []shape{
-		// The clock of the test passes an hour at once, and the queue's delay is real: the reminder of a short pause would arrive
-		// on a slow machine, as a request that no save of the job counts.
+		// The clock of the test passes an hour at once, and the queue's delay is real: the reminder of a short pause would be
+		// a request that no save of the job counts. The world draws the pause, always the same, longer than those.
 		{name: "fails, and is tried again", workflow: "name: again\nsteps:\n  - {name: first, agent: shop, action: flaky, retry: {attempts: 3, backoff: 1h, max: 1h}}\n", wait: true, ends: makegood.JobProcessed},
 		{name: "is undone", workflow: "name: undone\nsteps:\n  - {name: first, agent: shop, action: work, undo: {action: work}}\n  - {name: last, agent: shop, action: fail, retry: {attempts: 1}}\n", ends: makegood.JobUndone},
 		{name: "waits", workflow: "name: waits\nsteps:\n  - {name: first, agent: shop, action: work}\n  - {name: pause, agent: wait, with: {for: 365d}}\n  - {name: last, agent: shop, action: work}\n", wait: true, ends: makegood.JobProcessed},

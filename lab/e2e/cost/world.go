@@ -132,6 +132,8 @@ func (w *world) wire() {
 		Replies: []string{listener}, Listener: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
 		Counts: true, Clock: untimed(), Lane: w.lane(log),
 		Instance: instance, Reminders: true, Period: deployed.SweepPeriod, Logger: log, Now: w.clock.now,
+		// One draw for all: a pause drawn below limits.RemindWithin would cost a reminder, in one run of sixty.
+		Random: func() uint64 { return 7 },
 	})
 	w.supervisor = supervisor.New(supervisor.Config{
 		Index: w.store, Queue: w.sender, Events: deployed.EventsQueue, Leases: w.store, Holder: instance, Logger: log, Now: w.clock.now,
