@@ -19,6 +19,8 @@ const (
 	// MaxProgressBytes is the maximum size of the progress that an agent reports, as JSON: its claim item stays within 1
 	// KB, and a heartbeat one write unit.
 	MaxProgressBytes = 512
+	// MaxItems is how many items the list of a Map may have.
+	MaxItems = 100_000
 	// MaxWait is how far ahead the deadline of a step that waits may lie, however often it is moved.
 	MaxWait = 365 * 24 * time.Hour
 	// MaxStartDelay is how far ahead the start of a job may lie.

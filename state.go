@@ -43,6 +43,8 @@ const (
 	VerbEdit    Verb = "edit"
 	VerbRedo    Verb = "redo"    // undo the work done, and then begin again in a new round
 	VerbForward Verb = "forward" // go forward again, where no step was undone yet
+	// VerbRedrive: do the items of maps again that have failed, under their keys.
+	VerbRedrive Verb = "redrive"
 )
 
 // Applied says whether a failed attempt had its effect.

@@ -26,6 +26,8 @@ type Workflow struct {
 	Input json.RawMessage `json:"input,omitempty"`
 	// Steps are in the order in which they were written; at most 200.
 	Steps []Step `json:"steps"`
+	// Part, if set, says that the steps are items of a map, or parts of one. No file has it: it follows from a Map.
+	Part *Part `json:"part,omitempty"`
 }
 
 // Step is one unit of work of a workflow.
@@ -82,6 +84,62 @@ type Step struct {
 	Undo *Undo `json:"undo,omitempty"`
 	// Waiting has the rules for the step's wait. Nil: the step asks no questions, and its deadline is a failure.
 	Waiting *WaitRules `json:"waiting,omitempty"`
+	// Map does the step once for each item of a list. Nil: the step is done once.
+	Map *Map `json:"map,omitempty"`
+}
+
+// Map does a step once for each item of a list. The items are steps of jobs of their own, the parts of the map: 100 items
+// are one part. The other fields of the step, but for Needs, Any, Only, When and OnError, are those of each item, and
+// its With sees the item as .item and its place in the list, from 0, as .index. The undo of the step undoes each item that
+// was done.
+type Map struct {
+	// Over is an expression "${ ... }" that gives the list, of at most MaxItems items. It is evaluated once, when the
+	// step begins. The inputs of the items of one part have at most MaxPayloadBytes together, as JSON.
+	Over string `json:"over,omitempty"`
+	// Concurrency is how many items are under way at once at most; 1 to 10,000. Above 100 it is rounded down to hundreds.
+	// Default: 100.
+	Concurrency int `json:"concurrency,omitempty"`
+	// Tolerate is how many items may fail before the step has failed. Default: none.
+	Tolerate Tolerance `json:"tolerate,omitzero"`
+	// Outputs is the form of the output of the step. Default: OutputsList.
+	Outputs MapOutputs `json:"outputs,omitempty"`
+	// Item is the step of an item, once defaults are filled in. Leave it out.
+	Item *Step `json:"item,omitempty"`
+	// Count is the number of items, of a step that is a part. Leave it out.
+	Count int `json:"count,omitempty"`
+}
+
+// Tolerance is how many items of a map may fail: with Items and Share the smaller number of the two.
+type Tolerance struct {
+	// Items is how many may fail; 0: that is not the limit where there is a Share, and none may where there is none.
+	Items int `json:"items,omitempty"`
+	// Share is which part of those that have ended may have failed, above 0 and below 1. It counts once After have ended.
+	Share float64 `json:"share,omitempty"`
+	After int     `json:"after,omitempty"`
+}
+
+// MapOutputs is the form of the output of a step with a Map.
+type MapOutputs string
+
+// The forms.
+const (
+	// OutputsList: the outputs of the items, in their order, null for one that has failed; at most MaxPayloadBytes as JSON.
+	OutputsList MapOutputs = "list"
+	// OutputsManifest: {"items": N, "failed": N, "parts": [{"job": ID, "from": INDEX, "items": N, "failed": N}]}, with at most
+	// 100 parts. The outputs are those of the steps of these jobs.
+	OutputsManifest MapOutputs = "manifest"
+)
+
+// Part is how the steps of a part of a map are done.
+type Part struct {
+	// Of is the step with the Map.
+	Of string `json:"of"`
+	// Items is how many there are.
+	Items int `json:"items"`
+	// Concurrency is how many steps are under way at once at most.
+	Concurrency int `json:"concurrency"`
+	// Tolerate is that of the Map.
+	Tolerate Tolerance `json:"tolerate,omitzero"`
 }
 
 // WaitRules name the receivers of a waiting step's question, and the meaning of its deadline.

@@ -50,7 +50,15 @@ func ChildOf(id string) (c Child, ok bool) {
 }
 
 // Nesting is how many jobs stand above the one of an id.
-func Nesting(id string) int { return strings.Count(id, betweenChild) / 3 }
+// Parts of a map are of the job that has the map.
+func Nesting(id string) (above int) {
+	for c, ok := ChildOf(id); ok; c, ok = ChildOf(c.Parent) {
+		if !strings.HasPrefix(c.Step, partStep) {
+			above++
+		}
+	}
+	return above
+}
 
 // CheckJobID refuses a text that is the id of no job: neither one that people give, nor that of a child.
 func CheckJobID(id string) error {
@@ -62,12 +70,16 @@ func CheckJobID(id string) error {
 
 // RoomForChildren refuses an id of a job that leaves no room for the ids of its children.
 func RoomForChildren(id string, w makegood.Workflow) error {
-	const birth, attempts = "00000000", 999_999
+	const birth, attempts, few = "00000000", 999_999, 99
 	for _, s := range w.Steps {
 		if s.Agent != makegood.AgentWorkflow {
 			continue
 		}
-		if over := len(ChildID(id, birth, s.Name, attempts)) - makegood.MaxJobIDBytes; over > 0 {
+		longest := ChildID(id, birth, s.Name, attempts)
+		if s.Map != nil && s.Map.Count == 0 { // It may have parts of parts.
+			longest = ChildID(ChildID(longest, birth, partStep+"99", few), birth, partStep+"99", few)
+		}
+		if over := len(longest) - makegood.MaxJobIDBytes; over > 0 {
 			return fmt.Errorf("has %d bytes, and step %s of workflow %s is a job of its own, whose id begins with it: the limit is %d",
 				len(id), s.Name, w.Name, len(id)-over)
 		}

@@ -52,7 +52,9 @@ func ScheduleDefaults(s makegood.Schedule) makegood.Schedule {
 func WithDefaults(w makegood.Workflow) makegood.Workflow {
 	w.Steps = slices.Clone(w.Steps)
 	for i := range w.Steps {
-		if s := &w.Steps[i]; s.Agent == makegood.AgentWorkflow && s.Undo == nil {
+		if s := &w.Steps[i]; s.Map != nil {
+			*s = overItems(*s)
+		} else if s.Agent == makegood.AgentWorkflow && s.Undo == nil {
 			s.Undo = &makegood.Undo{Action: or(s.Action, s.Name)}
 		}
 	}

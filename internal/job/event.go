@@ -176,6 +176,8 @@ type Requested struct {
 	Input      *Payload
 	// Timeout is what a job that is edited gets: below zero: none.
 	Timeout makegood.Duration
+	// Redrives is set by the parent of a job that is redriven: how often that was asked for by then.
+	Redrives int
 }
 
 // CurrentDefinition stands for the definition that is current for the name of a job's workflow.

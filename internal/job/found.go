@@ -42,4 +42,6 @@ type ChildEnd struct {
 	// why its parent cannot have that output; empty: it can.
 	Output        Payload
 	Reason, Unfit string
+	// Failed is how many items have failed, where the child does those of a map.
+	Failed int
 }

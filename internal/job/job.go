@@ -107,6 +107,8 @@ type Job struct {
 	Gone int `json:"gone,omitempty"`
 	// Timeout is how long the job may go forward; zero: what its workflow says; below zero: as long as it takes.
 	Timeout makegood.Duration `json:"timeout,omitzero"`
+	// Redrives is how often the failed items of a job of a map were done again for its parent, all at once.
+	Redrives int `json:"redrives,omitempty"`
 	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
 	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.
@@ -153,6 +155,9 @@ const (
 	LevelChained = 5
 	// LevelChildren: a step of it is done by a job of its own. A release without them would send a task for it.
 	LevelChildren = 6
+	// LevelMaps: a step of it is done once for each item of a list, or it is a part of such a step. A release without them
+	// would do all items at once, and take the first that fails for the failure of all.
+	LevelMaps = 7
 )
 
 // MaxUntold is how many unconfirmed announcements a job keeps. Beyond it the oldest are given up, those that are for
@@ -265,7 +270,9 @@ type Activity struct {
 	// Attempt is the number of its latest attempt; zero before the first.
 	Attempt int `json:"attempt,omitempty"`
 	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
-	Tries        int `json:"tries,omitempty"`
+	Tries int `json:"tries,omitempty"`
+	// FailureCount is how many attempts failed or ran out of time; of a step with a map that is done, how many of its items
+	// have failed.
 	FailureCount int `json:"failureCount,omitempty"`
 	// FailingSince: when the first of those granted failed, moved on by the time without attempts (Retry.For).
 	FailingSince time.Time `json:"failingSince,omitzero"`
@@ -307,7 +314,8 @@ type Activity struct {
 	Former int `json:"former,omitempty"`
 	// WentTo is the step that its onError or its onAnswer went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
-	// Repeats counts the successes after which the step was not ready, RepeatTries those since repetitions were granted
+	// Repeats counts the successes after which the step was not ready, or, of a step with a map, after which its failed items
+	// were done again; RepeatTries those since repetitions were granted
 	// afresh. RepeatSince is when the first attempt since then was made.
 	Repeats     int        `json:"repeats,omitempty"`
 	RepeatTries int        `json:"repeatTries,omitempty"`

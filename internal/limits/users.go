@@ -5,6 +5,10 @@ import "time"
 const (
 	// MaxSteps is how many steps a workflow may have.
 	MaxSteps = 200
+	// PartItems is how many items of a map one part has at most, and how many parts one job has.
+	PartItems = 100
+	// MaxConcurrency is how many items of a map may be under way at once.
+	MaxConcurrency = 10_000
 	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.
 	MaxAttempts = 100
 	// MaxRetryFor is the longest Retry.For. At RetryPaces times Retry.Max it takes some 60 attempts, with full jitter, so

@@ -79,6 +79,8 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 		return t.endAgain(e)
 	case TurnsBack:
 		return t.turnForward(e)
+	case Redrives:
+		return t.redrive(e)
 	case Pauses:
 		return t.pause()
 	case Resumes:

@@ -41,6 +41,10 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	if t.isChild(at) && at.undo {
 		return t.undoRefused(at, e.Reason)
 	}
+	if t.isChild(at) && t.activity(at).Repeats > 0 {
+		t.notRedriven(at, e.Reason)
+		return Verdict{Kind: Applied}
+	}
 	if !t.shared(at) && t.activity(at).Inline == "" {
 		found, known := t.ask(t.question(AskClose, at))
 		switch {

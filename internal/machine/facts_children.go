@@ -15,6 +15,8 @@ type ChildSeen struct {
 	State makegood.ProcessState
 	// Never: it stands where a child was to be, and never begins. Back: it is being undone for good, or is undone.
 	Never, Back bool
+	// Redrives is how often its failed items were done again.
+	Redrives int
 }
 
 // ChildAct is what has to be done before the answer about a child holds.
@@ -35,6 +37,8 @@ func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
 	switch ended := c.State.Finished(); {
 	case c.State == "" && ask.Kind == AskLook:
 		return job.FoundOpen, ""
+	case c.State == "" && ask.Redrives > 0:
+		return job.FoundEnded, "" // It was there once.
 	case c.State == "":
 		return job.FoundNobody, NeverBegin
 	case c.Never && ask.Kind == AskLook:
@@ -43,6 +47,8 @@ func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
 		return job.FoundNobody, CancelChild
 	case c.Never:
 		return job.FoundNobody, ""
+	case ended && c.Redrives < ask.Redrives && ask.Kind == AskLook:
+		return job.FoundOpen, ""
 	case ended:
 		return job.FoundEnded, ""
 	case ask.Mark && !c.Back: // One that goes back, and has stopped there, stands before a person: no look tries it again.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -185,7 +186,7 @@ func (t *turn) heldBack(at side) (job.Hold, bool) {
 }
 
 func (t *turn) heldWorkflow() (job.Hold, bool) {
-	return t.facts.Held.On(job.HoldName(makegood.HoldWorkflow, t.job.Workflow))
+	return t.facts.Held.On(job.HoldName(makegood.HoldWorkflow, domain.WorkflowOf(t.job.Workflow)))
 }
 
 // heldFor is what an entry says of what holds the job.

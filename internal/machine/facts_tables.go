@@ -18,7 +18,8 @@ var transitions = map[makegood.ProcessState][]makegood.ProcessState{
 	makegood.JobProcessing: {
 		makegood.JobProcessed, makegood.JobError, makegood.JobUndoing, makegood.JobUndone, makegood.JobCancelled,
 	},
-	makegood.JobProcessed: {makegood.JobUndoing, makegood.JobError, makegood.JobUndone},
+	// A redrive has a job that is Processed go on.
+	makegood.JobProcessed: {makegood.JobProcessing, makegood.JobUndoing, makegood.JobError, makegood.JobUndone},
 	makegood.JobError: {
 		makegood.JobProcessing, makegood.JobProcessed, makegood.JobUndoing, makegood.JobUndone, makegood.JobCancelled,
 	},
@@ -57,6 +58,7 @@ const (
 	EndsAgain  Effect = "starts again in a new round, once it is undone"
 	TurnsBack  Effect = "goes forward again, if no step was undone yet"
 	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
+	Redrives   Effect = "does the failed items of its maps again"
 	Already    Effect = limits.OfferAlready
 	Refuses    Effect = limits.OfferRefused
 )
@@ -154,6 +156,15 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 		makegood.JobError:      {Effect: TurnsAgain},
 		makegood.JobUndoing:    {Effect: EndsAgain},
 		makegood.JobUndone:     {Effect: NewRound},
+		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
+	makegood.VerbRedrive: {
+		makegood.JobPending:    {Refuses, "it has not begun"},
+		makegood.JobProcessing: {Effect: Redrives},
+		makegood.JobProcessed:  {Effect: Redrives},
+		makegood.JobError:      {Refuses, "it is in Error; resubmit goes on from what failed"},
+		makegood.JobUndoing:    {Refuses, "it is being undone"},
+		makegood.JobUndone:     {Refuses, "it is Undone; resubmit starts it again"},
 		makegood.JobCancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
 	},
 	makegood.VerbForward: {

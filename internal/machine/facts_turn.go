@@ -82,7 +82,11 @@ func (t *turn) plan(at side) plan { return planOf(t.w.Steps[at.step], at.undo) }
 
 // question returns a question about the latest attempt of a side.
 func (t *turn) question(kind AskKind, at side) Ask {
-	return Ask{Kind: kind, Step: t.name(at), Attempt: t.activity(at).Attempt, Undo: at.undo}
+	ask := Ask{Kind: kind, Step: t.name(at), Attempt: t.activity(at).Attempt, Undo: at.undo}
+	if !at.undo && t.isChild(at) {
+		ask.Redrives = t.activity(at).Repeats
+	}
+	return ask
 }
 
 // out returns the side of a step that has an attempt with its agent.

@@ -118,6 +118,8 @@ type Ask struct {
 	LockedBy string
 	// Mark: the attempt is unwanted, and was so when the job was saved last.
 	Mark bool
+	// Redrives is how often the child of the attempt was to do its failed items again.
+	Redrives int
 }
 
 // Lane is the right to run inline attempts in the process that decides, after the coming save.

@@ -182,6 +182,9 @@ func asksOf(s makegood.Step, undo bool) asks {
 // needs is the level that a release must know to decide about the job: law 12.
 func (t *turn) needs() int {
 	level := 0
+	if t.w.Part != nil || slices.ContainsFunc(t.w.Steps, func(s makegood.Step) bool { return s.Map != nil }) {
+		return job.LevelMaps
+	}
 	for i := range t.w.Steps { // By index: a step is large.
 		if t.w.Steps[i].Agent == makegood.AgentWorkflow {
 			return job.LevelChildren

@@ -185,9 +185,15 @@ func (t *turn) giveUp(at side, why string) {
 		t.stop(fmt.Sprintf("undo of %s failed: %s", t.name(at), why))
 		return
 	}
-	if t.passBy(at) {
+	if t.passBy(at) || t.tolerates(at) {
 		return
 	}
+	t.fail(at, why)
+}
+
+// fail decides how the job goes on after a step that has failed for good.
+func (t *turn) fail(at side, why string) {
+	a := t.activity(at)
 	reason := fmt.Sprintf("step %s failed: %s", t.name(at), why)
 	if t.stopsFor(at) {
 		t.stop(reason)

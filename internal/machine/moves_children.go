@@ -14,6 +14,8 @@ func (t *turn) childEnded(at side, end job.ChildEnd) {
 	a := t.activity(at)
 	noteStart(a, a.Opened())
 	switch {
+	case !at.undo && end.State == "": // Expired, before its failed items were done again.
+		t.notRedriven(at, t.childFailed(at, end))
 	case at.undo && end.State != "":
 		t.done(at, job.Payload{})
 	case end.State == makegood.JobProcessed && end.Unfit != "":
@@ -22,6 +24,7 @@ func (t *turn) childEnded(at side, end job.ChildEnd) {
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, StartedAt: a.Opened(), Error: &failure})
 	case end.State == makegood.JobProcessed:
 		t.done(at, end.Output)
+		t.partEnded(at, end)
 	case !at.undo && !t.wanted(at):
 		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
 		t.rest(a, job.Withdrawn)

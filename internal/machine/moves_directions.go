@@ -26,7 +26,7 @@ func (t *turn) goForward() {
 	done := true
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
-		for s.Forward.State == job.NotStarted && !t.job.Paused() && !t.early() {
+		for s.Forward.State == job.NotStarted && !t.job.Paused() && !t.early() && !t.full() {
 			attempt := s.Forward.Attempt
 			if t.begins(i); s.Forward.Attempt == attempt {
 				break
@@ -157,7 +157,7 @@ func (t *turn) backOver(i int) bool {
 	case !domain.CanUndo(t.w.Steps[i]):
 		s.Undo.State = job.Irreversible
 		return true
-	case !t.job.Paused():
+	case !t.job.Paused() && !t.full():
 		t.start(side{i, true})
 		// One that waits may be over at once: its time has passed, or its answer was kept.
 		return through(s.Undo.State)

@@ -29,6 +29,9 @@ func (t *turn) goOn() {
 			grant(a)
 		}
 	}
+	if t.forwards() && t.w.Part != nil {
+		t.redriveItems()
+	}
 	for i := range t.job.Steps {
 		if at := t.inDirection(i); t.activity(at).State == job.Waiting {
 			t.dueWait(at)

@@ -58,20 +58,25 @@ func childOf(j job.Job, step string) string {
 	return domain.ChildID(j.ID, j.Birth, step, s.Forward.Attempt)
 }
 
-// birth is an attempt that a child does, with the input of the child; an undo has none.
+// birth is an attempt that a child does, with the input of the child; an undo has none. definition is that of a child
+// that does items of a map; else the child goes by the workflow that the action names.
 type birth struct {
 	job.Dispatch
-	input json.RawMessage
+	input      json.RawMessage
+	definition string
 }
 
 // birthOf evaluates the input of a child. Children begin side by side, and the values of their parent are for one
 // goroutine.
 func birthOf(ctx context.Context, m *moved, d job.Dispatch) (birth, error) {
-	if d.Undo {
+	if d.Undo || redrives(m.job, d.Step) > 0 {
 		return birth{Dispatch: d}, nil
 	}
+	if s := m.step(d.Step); s.Map != nil {
+		return birthOfItems(ctx, m, d, s)
+	}
 	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step})
-	return birth{d, input.Value}, err
+	return birth{Dispatch: d, input: input.Value}, err
 }
 
 // bear begins the children of several jobs side by side: where a child has inline steps, it returns after these.
@@ -113,6 +118,9 @@ func (s *Scheduler) begin(ctx context.Context, m *moved, b birth) (never string,
 	if b.Undo {
 		return s.undoChild(ctx, m.job, b.Step)
 	}
+	if redrives(m.job, b.Step) > 0 {
+		return s.redriveChild(ctx, m.job, b.Step)
+	}
 	return s.submitChild(ctx, m, b)
 }
 
@@ -125,11 +133,15 @@ func (s *Scheduler) submitChild(ctx context.Context, m *moved, b birth) (never s
 	if n := domain.Nesting(sub.ID); n > domain.MaxNesting {
 		return fmt.Sprintf("%d jobs stand above it, the limit is %d", n, domain.MaxNesting), nil
 	}
-	action, mismatch := machine.ActionOf(m.compiled.Workflow, b.Step), (*MismatchError)(nil)
+	action, mismatch := childWorkflow(m, b.Step), (*MismatchError)(nil)
 	if hash, err := ContentHash(action, b.input); err == nil && isUnborn(hash, action) {
 		return "its input is that of jobs that never begin", nil
 	}
-	_, _, err = s.SubmitCurrent(spend.Without(ctx), action, sub)
+	if sub.Definition = b.definition; sub.Definition == "" {
+		_, _, err = s.SubmitCurrent(spend.Without(ctx), action, sub)
+	} else {
+		_, _, err = s.Submit(spend.Without(ctx), sub)
+	}
 	switch {
 	case errors.As(err, &mismatch) && isUnborn(mismatch.Have, action, m.compiled.Workflow.Name):
 		return "", nil // The attempt was closed, by a decision that may have been lost: the look after it says so.
@@ -147,10 +159,17 @@ func isUnborn(hash string, workflows ...string) bool {
 
 // undoChild has the child of a step undone.
 func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (never string, err error) {
-	_, v, err := s.Request(spend.Without(ctx), childOf(j, step), askOfChild(j, makegood.VerbUndo, doing(j)))
-	switch {
-	case errors.Is(err, store.ErrNotFound):
+	never, err = s.request(ctx, j, step, askOfChild(j, makegood.VerbUndo, doing(j)))
+	if errors.Is(err, store.ErrNotFound) {
 		return "", nil // The look after it says so.
+	}
+	return never, err
+}
+
+// request asks something of the child of a step. never says why it was refused.
+func (s *Scheduler) request(ctx context.Context, j job.Job, step string, asked job.Requested) (never string, err error) {
+	_, v, err := s.Request(spend.Without(ctx), childOf(j, step), asked)
+	switch {
 	case err != nil:
 		return "", err
 	case v.Kind == machine.Refused:
@@ -207,15 +226,18 @@ func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machi
 func seen(child job.Job) machine.ChildSeen {
 	return machine.ChildSeen{
 		State: child.ProcessState, Never: isUnborn(child.InputHash, child.Workflow),
-		Back: child.Desired != makegood.JobProcessed && !child.AnotherRound,
+		Back: child.Desired != makegood.JobProcessed && !child.AnotherRound, Redrives: child.Redrives,
 	}
 }
 
 // endOfChild says how a child has ended. Its output is that of the last of its steps that was done.
 func (s *Scheduler) endOfChild(ctx context.Context, m *moved, child job.Job, ask machine.Ask) (*job.ChildEnd, error) {
 	end := &job.ChildEnd{State: child.ProcessState, Reason: child.Reason}
-	if ask.Undo {
+	if ask.Undo || child.ProcessState != makegood.JobProcessed {
 		return end, nil
+	}
+	if step := m.step(ask.Step); step.Map != nil {
+		return end, s.endOfItems(ctx, m, child, ask, end)
 	}
 	for i := range slices.Backward(child.Steps) {
 		a := &child.Steps[i].Forward
@@ -226,14 +248,19 @@ func (s *Scheduler) endOfChild(ctx context.Context, m *moved, child job.Job, ask
 		if err != nil {
 			return nil, err
 		}
-		if refs, err := domain.FindPayloads(output); err == nil && len(refs) > 0 {
-			end.Unfit = fmt.Sprintf("the output of its job %s refers to a large payload (%v), which only that job can read", child.ID, refs[0])
-			return end, nil
-		}
-		end.Output, err = s.keepOutput(ctx, m, child.ID, ask, output)
-		return end, err
+		return end, s.handUp(ctx, m, child.ID, ask, output, end)
 	}
 	return end, nil
+}
+
+// handUp makes an output that of the step which a child has done.
+func (s *Scheduler) handUp(ctx context.Context, m *moved, child string, ask machine.Ask, output json.RawMessage, end *job.ChildEnd) (err error) {
+	if refs, err := domain.FindPayloads(output); err == nil && len(refs) > 0 {
+		end.Unfit = fmt.Sprintf("the output of its job %s refers to a large payload (%v), which only that job can read", child, refs[0])
+		return nil
+	}
+	end.Output, err = s.keepOutput(ctx, m, child, ask, output)
+	return err
 }
 
 func (s *Scheduler) outputOfChild(ctx context.Context, id string, output job.Payload) (json.RawMessage, error) {
@@ -277,7 +304,11 @@ func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id, why string) 
 func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	ctx = spend.Without(ctx)
 	sub := Submission{ID: childOf(j, ask.Step), Input: json.RawMessage(unborn), StartAt: s.now().Add(makegood.MaxStartDelay / 2), child: true}
-	child, _, err := s.SubmitCurrent(ctx, machine.ActionOf(m.compiled.Workflow, ask.Step), sub)
+	var child job.Job
+	err := ErrInvalid
+	if step := m.step(ask.Step); step.Map == nil {
+		child, _, err = s.SubmitCurrent(ctx, step.Action, sub)
+	}
 	if errors.Is(err, ErrInvalid) {
 		sub.Definition = j.Definition
 		child, _, err = s.Submit(ctx, sub)

@@ -34,6 +34,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/crew"
@@ -52,9 +53,10 @@ const maxConflicts = 50
 type Scheduler struct {
 	config      Config
 	stats       tally.Of[Stats]
-	definitions sync.Map  // hash -> *workflowfile.Compiled
-	graphs      sync.Map  // *workflowfile.Compiled, one of definitions -> *machine.Graph
-	answers     sync.Pool // map[machine.Want]machine.Fact, empty
+	definitions sync.Map     // hash -> *workflowfile.Compiled
+	graphs      sync.Map     // *workflowfile.Compiled, one of definitions -> *machine.Graph
+	parts       atomic.Int64 // how many of definitions are of parts of maps
+	answers     sync.Pool    // map[machine.Want]machine.Fact, empty
 	currents    currents
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
@@ -98,7 +100,7 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 	if c, ok := s.definitions.Load(hash); ok {
 		return c.(*workflowfile.Compiled), nil
 	}
-	body, err := s.config.Definitions.Definition(ctx, hash)
+	body, err := workflowfile.DefinitionBy(hash, func(hash string) ([]byte, error) { return s.config.Definitions.Definition(ctx, hash) })
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +110,10 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.Workflow.Part != nil {
+		c.Hash = hash
+		s.forgetParts()
 	}
 	s.definitions.Store(hash, c)
 	return c, nil

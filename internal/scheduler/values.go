@@ -290,9 +290,6 @@ func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, dat
 	if err != nil {
 		return machine.Fact{}, none, err
 	}
-	if n := len(input.Value); n > makegood.MaxPayloadBytes {
-		return machine.Fact{Err: fmt.Sprintf("with gives %d bytes, the limit is %d", n, makegood.MaxPayloadBytes)}, none, nil
-	}
 	if agent := machine.AgentOf(c.Workflow, w.Step, w.Undo); domain.WaitsByItself(agent) {
 		return waitFact(agent, input.Value), input, nil
 	}

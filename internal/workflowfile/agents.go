@@ -106,6 +106,7 @@ func (c *Compiled) Agents() []string {
 
 // asked are the agents of a step that get tasks: of itself, and of its undo.
 func asked(s makegood.Step) (names []string) {
+	s = domain.ItemOf(s)
 	if domain.GetsTasks(s.Agent) {
 		names = append(names, s.Agent)
 	}
@@ -118,7 +119,7 @@ func asked(s makegood.Step) (names []string) {
 // linked checks the agents and actions that w names.
 func (c *check) linked(w makegood.Workflow) {
 	for i, s := range w.Steps {
-		path := stepPath(i)
+		path, s := stepPath(i), domain.ItemOf(s)
 		c.knownAgent(path+".agent", s.Agent)
 		c.knownAction(path+".action", s.Agent, s.Action, false)
 		if !domain.CanUndo(s) {

@@ -15,6 +15,9 @@ func (r rules) child(path string, s makegood.Step) {
 	}
 	r.level = max(r.level, levelChildren)
 	of := around(path)
+	if s.Map != nil {
+		return // What is said of its items was checked with them.
+	}
 	if err := limits.WorkflowName.Check(s.Action); err != nil {
 		r.add(of+".action", "action is the name of the workflow that does the step: %v", err)
 	}
@@ -46,7 +49,7 @@ func (c *Compiled) CheckRoom(id string) error { return domain.RoomForChildren(id
 func (c *Compiled) Children() (steps []makegood.Step) {
 	seen := map[string]bool{}
 	for _, s := range c.Workflow.Steps {
-		if s.Agent == makegood.AgentWorkflow && !seen[s.Action] {
+		if s = domain.ItemOf(s); s.Agent == makegood.AgentWorkflow && !seen[s.Action] {
 			seen[s.Action] = true
 			steps = append(steps, s)
 		}

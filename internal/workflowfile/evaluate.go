@@ -58,6 +58,8 @@ type request struct {
 	// with is nil for the job's input.
 	with  *template
 	reads reads
+	// over, if set, gives the list of a map, and with the input of an item.
+	over *expression
 	// http: with is the request of the http agent, and its missing fields are filled in.
 	http bool
 }
@@ -217,6 +219,9 @@ func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data)
 	r := p.request(undo)
 	if r == nil {
 		return TaskInput{}, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("step %q has no undo", step)}
+	}
+	if r.over != nil {
+		return p.items(ctx, r, data)
 	}
 	if r.with == nil {
 		return TaskInput{Value: data.input()}, nil

@@ -135,6 +135,8 @@ func stepKind(i int, s *makegood.Step) kind {
 		row("undo", into(&s.Undo, reader.undo).as(wordOr("none", func() kind { return undoKind(&makegood.Undo{}, s) })).and(of(s, rules.undo)),
 			"How the step is undone. none: it is knowingly irreversible."),
 		row("waiting", waitingOf(&s.Waiting, s.Agent), ""),
+		row("map", optional(&s.Map, mapKind).and(func(r rules, path string) { r.overList(around(path), *s, i) }),
+			"Do the step once for each item of a list; its with sees .item and .index."),
 	)
 }
 

@@ -31,7 +31,11 @@ func (c *check) plans(w makegood.Workflow) map[string]*plan {
 			p.until = k.condition(path+".repeat.until", s.Repeat.Until, `"${ .output.ready }"`)
 			k.view.repeated = false
 		}
-		p.forward = k.request(path+".with", s.Agent, s.With)
+		if s.Map != nil {
+			p.forward = k.mapped(path, s)
+		} else {
+			p.forward = k.request(path+".with", s.Agent, s.With)
+		}
 		p.reads.add(p.forward.reads)
 		for _, e := range []*expression{p.when, p.until} {
 			if e != nil {

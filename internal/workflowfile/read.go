@@ -132,6 +132,18 @@ func (r reader) whole(n *yaml.Node, path string) int {
 	return number
 }
 
+// share reads a number between 0 and 1.
+func (r reader) share(n *yaml.Node, path string) float64 {
+	if !r.plain(n, path) {
+		return 0
+	}
+	number, err := strconv.ParseFloat(n.Value, 64)
+	if kindOf(n) != kindNumber || err != nil || !(number > 0) {
+		r.wrong(path, "%s must be a number above 0 and below 1, got %s", last(path), describe(n))
+	}
+	return number
+}
+
 // output reads a constant as JSON.
 func (r reader) output(n *yaml.Node, path string) json.RawMessage {
 	before := len(r.found)

@@ -93,6 +93,8 @@ type view struct {
 	readable, known []string
 	// repeated: it is the until of a step that is repeated, and sees the output of its owner as .output.
 	repeated bool
+	// mapped: it is the with of a map, and sees .item and .index.
+	mapped bool
 	// input is the schema of the job's input; nil: unknown.
 	input *inputschema.Node
 }
@@ -263,6 +265,10 @@ func (s *scan) top(name string) shape {
 		if s.repeated {
 			s.reads.own = true
 			return shape{part: inOutput, output: s.reads.step(s.owner)}
+		}
+	case "item", "index":
+		if s.mapped {
+			return shape{}
 		}
 	case "job":
 		s.job = true

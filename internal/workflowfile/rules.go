@@ -62,7 +62,7 @@ func (r rules) onFailure(path string, o makegood.OnFailure) {
 		r.add(path, "%q is not one of undo, stop, wait DURATION and restart ROUNDS", o.Action)
 	case o.Wait != 0:
 		r.add(path, "%s does not wait: only wait and restart have a duration", o.Action)
-	case o.Action == makegood.FailureUndo && !domain.HasUndo(r.workflow):
+	case o.Action == makegood.FailureUndo && !domain.HasUndo(r.workflow) && r.workflow.Part == nil:
 		r.add(path, "undo is wanted, but no step has an undo")
 	}
 }

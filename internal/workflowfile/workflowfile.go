@@ -38,7 +38,7 @@ var ErrNewer = errors.New("definition of a newer release")
 // knownLevel is the highest level of definition that this release knows. A definition that needs more than its fields
 // to be understood, such as a new value or kind, names a higher level as needs. One without such needs names none, so
 // that its hash stays the same.
-const knownLevel = 2
+const knownLevel = 3
 
 // The features of each level.
 const (
@@ -50,6 +50,8 @@ const (
 	levelRounds = 1
 	// levelChildren: steps that are done by a job of their own.
 	levelChildren = 2
+	// levelMaps: steps that are done once for each item of a list.
+	levelMaps = 3
 )
 
 // Compiled is a workflow that can be run. It is never changed and may be used by many goroutines.
@@ -137,10 +139,13 @@ func Load(definition []byte) (*Compiled, error) {
 	}
 	c := newCheck(nil)
 	c.stored = true
+	name := w.Name
+	w.Name = domain.WorkflowOf(name)
 	compiled, err := c.compile(file, w)
 	if err != nil {
 		return nil, err
 	}
+	compiled.Workflow.Name = name
 	compiled.Definition = bytes.Clone(definition)
 	compiled.Hash = canonical.Hash(definition)
 	return compiled, nil

@@ -89,6 +89,7 @@ func (r *record) late(j *job.Job) {
 	r.texts(89, &j.Answers)
 	r.text(90, &j.FirstReason)
 	r.flag(91, &j.RoundAsked)
+	r.int(92, &j.Redrives)
 }
 
 // details has the fields of an activity that may move to an item of its own. own is the end of the key of an output

@@ -1,0 +1,160 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/engine"
+)
+
+// stock is an agent that does items: it counts the calls of each key, and how many are under way at once.
+type stock struct {
+	mu        sync.Mutex
+	keys      map[string]int
+	now, most int
+	undone    int
+	fails     func(item int) bool
+	takes     time.Duration
+}
+
+type line struct {
+	Item  int    `json:"item"`
+	Index int    `json:"index"`
+	Order string `json:"order"`
+}
+
+func (s *stock) agent() agent.Handler {
+	return agent.New("stock", agent.Do("reserve", func(ctx context.Context, l line) (string, error) {
+		s.mu.Lock()
+		s.now++
+		s.most = max(s.most, s.now)
+		if s.keys == nil {
+			s.keys = map[string]int{}
+		}
+		s.keys[agent.TaskOf(ctx).Key]++
+		fails := s.fails != nil && s.fails(l.Item)
+		s.mu.Unlock()
+		time.Sleep(s.takes)
+		s.mu.Lock()
+		s.now--
+		s.mu.Unlock()
+		if fails {
+			return "", agent.NotApplied(agent.Final(errors.New("out of stock")))
+		}
+		return fmt.Sprintf("%s-%d-%d", l.Order, l.Item, l.Index), nil
+	}).Undo("release", func(context.Context, line, *string) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.undone++
+		return nil
+	}))
+}
+
+func openMap(t *testing.T, s *stock, fields string) *engine.Engine {
+	t.Helper()
+	files := fstest.MapFS{"order.yaml": {Data: []byte(`
+name: order
+steps:
+  - name: reserve
+    map: {over: "${ [range(.input.n)] }"` + fields + `}
+    agent: stock
+    with: {item: "${ .item }", index: "${ .index }", order: "${ .job.id }"}
+    undo: {action: release}
+  - {name: count, agent: stock, action: count, with: "${ .steps.reserve.output }", undo: none}
+`)}}
+	count := agent.New("count", agent.Do("count", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }))
+	files["order.yaml"].Data = []byte(strings.Replace(string(files["order.yaml"].Data), "agent: stock, action: count", "agent: count, action: count", 1))
+	return openWith(t, &shop{}, files, s.agent(), count)
+}
+
+func runMap(t *testing.T, eng *engine.Engine, n int) makegood.Job {
+	t.Helper()
+	if _, err := eng.Submit(t.Context(), makegood.Submission{ID: "o-1", Workflow: "order", Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}); err != nil {
+		t.Fatal(err)
+	}
+	j, err := eng.Wait(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestAStepIsDoneOnceForEachItem(t *testing.T) {
+	for _, n := range []int{0, 1, 20, 100, 101, 250} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			s := &stock{}
+			j := runMap(t, openMap(t, s, ""), n)
+			var out []string
+			if err := json.Unmarshal(j.Steps[1].Output, &out); err != nil || len(out) != n || j.ProcessState != makegood.JobProcessed {
+				t.Fatalf("%s (%s), %d outputs: %v", j.ProcessState, j.Reason, len(out), err)
+			}
+			for i, o := range out {
+				if o != fmt.Sprintf("o-1-%d-%d", i, i) {
+					t.Errorf("item %d: %s", i, o)
+				}
+			}
+			if len(s.keys) != n {
+				t.Errorf("%d keys for %d items", len(s.keys), n)
+			}
+		})
+	}
+}
+
+func TestFailedItemsAreToleratedAndRedriven(t *testing.T) {
+	bad := true
+	s := &stock{fails: func(item int) bool { return bad && item%50 == 7 }}
+	eng := openMap(t, s, ", concurrency: 20, tolerate: {items: 5}")
+	j := runMap(t, eng, 230)
+	if j.ProcessState != makegood.JobProcessed {
+		t.Fatalf("%s: %s", j.ProcessState, j.Reason)
+	}
+	var out []*string
+	if err := json.Unmarshal(j.Steps[1].Output, &out); err != nil || len(out) != 230 || out[7] != nil || out[8] == nil {
+		t.Fatalf("%d outputs: %v", len(out), err)
+	}
+	if s.most > 20 {
+		t.Errorf("%d items were under way at once", s.most)
+	}
+	s.mu.Lock()
+	bad = false
+	s.mu.Unlock()
+	if _, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive}); err != nil {
+		t.Fatal(err)
+	}
+	j, err := eng.Wait(t.Context(), "o-1")
+	if err != nil || j.ProcessState != makegood.JobProcessed {
+		t.Fatal(j.ProcessState, j.Reason, err)
+	}
+	if err := json.Unmarshal(j.Steps[0].Output, &out); err != nil || slices.Contains(out, nil) {
+		t.Errorf("not all outputs are there: %v", err)
+	}
+	twice := 0
+	for _, n := range s.keys {
+		if n == 2 {
+			twice++
+		}
+	}
+	if len(s.keys) != 230 || twice != 5 {
+		t.Errorf("%d keys, %d of them twice: want 230, and the 5 that had failed", len(s.keys), twice)
+	}
+}
+
+func TestAMapWithTooManyFailuresIsUndone(t *testing.T) {
+	s := &stock{fails: func(item int) bool { return item%50 == 7 }}
+	j := runMap(t, openMap(t, s, ", concurrency: 20, tolerate: {items: 3}"), 230)
+	if j.ProcessState != makegood.JobUndone || s.undone != len(s.keys)-4 {
+		t.Errorf("%s: %s; %d of %d undone", j.ProcessState, j.Reason, s.undone, len(s.keys))
+	}
+	t.Log(j.Reason)
+}

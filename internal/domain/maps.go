@@ -1,0 +1,140 @@
+package domain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// A map is done by jobs. The job that stands for n items has a step an item, up to limits.PartItems of them; else a
+// step a part, which is such a job again. So a map of 100,000 items is a tree of jobs of at most 100 steps, and nothing
+// in it counts further than that. The workflow of each such job follows from the workflow that has the map, the step
+// and n: its name is WORKFLOW~STEP, its definition HASH~STEP~N, and neither is stored.
+
+// MapRef names the workflow of a part of a map.
+type MapRef struct {
+	// Definition is the hash of the definition that has the step with the map.
+	Definition, Step string
+	Items            int
+}
+
+// String writes the reference as the definition of a job has it.
+func (r MapRef) String() string {
+	return strings.Join([]string{r.Definition, r.Step, fmt.Sprint(r.Items)}, betweenChild)
+}
+
+// MapRefOf reads the definition of a job. ok is false of the hash of a definition.
+func MapRefOf(definition string) (r MapRef, ok bool) {
+	if !strings.Contains(definition, betweenChild) { // It is asked of every job.
+		return MapRef{}, false
+	}
+	parts := strings.Split(definition, betweenChild)
+	if len(parts) != 3 {
+		return MapRef{}, false
+	}
+	r = MapRef{Definition: parts[0], Step: parts[1]}
+	if _, err := fmt.Sscan(parts[2], &r.Items); err != nil || r.String() != definition || r.Items < 0 || r.Items > makegood.MaxItems {
+		return MapRef{}, false
+	}
+	return r, true
+}
+
+// MapName is the name of the workflow of the parts of a map. WorkflowOf is the workflow that has the map, of any name.
+func MapName(workflow, step string) string { return workflow + betweenChild + step }
+
+// WorkflowOf is the workflow that has the map of a part, by the name of the part's own; of another it is that name.
+func WorkflowOf(name string) string {
+	workflow, _, _ := strings.Cut(name, betweenChild)
+	return workflow
+}
+
+// PartSize is how many items each step of the job of n items has, but for the last.
+func PartSize(n int) int {
+	size := 1
+	for n > size*limits.PartItems {
+		size *= limits.PartItems
+	}
+	return size
+}
+
+// ItemStep is the name of the step of an item, or of a part, of a job of a map: by its place there, from 0.
+func ItemStep(i, size int) string {
+	if size == 1 {
+		return fmt.Sprintf("item_%d", i)
+	}
+	return partStep + fmt.Sprint(i)
+}
+
+// partStep begins the name of the step of a part.
+const partStep = "part_"
+
+// MapWorkflow is the workflow of the job that does n items of a step of w, without its defaults. input is the
+// expression of the input of the i-th item.
+func MapWorkflow(w makegood.Workflow, s makegood.Step, n int, input func(i int) []byte) makegood.Workflow {
+	size, m := PartSize(n), s.Map
+	part := makegood.Workflow{
+		Name: w.Name, OnFailure: w.OnFailure,
+		Part: &makegood.Part{Of: s.Name, Items: n, Concurrency: max(1, min(m.Concurrency, limits.PartItems*size)/size), Tolerate: m.Tolerate},
+	}
+	if part.OnFailure.Action == makegood.FailureRestart {
+		part.OnFailure = makegood.OnFailure{Action: makegood.FailureUndo} // The rounds are those of the whole job.
+	}
+	for i := 0; i*size < n; i++ {
+		step := *m.Item
+		if size > 1 {
+			step = makegood.Step{Agent: makegood.AgentWorkflow, Action: s.Action, Undo: s.Undo, Map: &makegood.Map{
+				Concurrency: m.Concurrency, Tolerate: m.Tolerate, Outputs: m.Outputs, Item: m.Item, Count: min(size, n-i*size),
+			}}
+		}
+		step.Name, step.Needs = ItemStep(i, size), []string{}
+		if size == 1 && step.Agent != makegood.AgentWorkflow && CanUndo(step) {
+			undo := *step.Undo
+			undo.With = nil // that of the step
+			step.Undo = &undo
+		}
+		if size == 1 {
+			step.With = input(i)
+		}
+		part.Steps = append(part.Steps, step)
+	}
+	if n == 0 { // A job has a step at least.
+		part.Steps = []makegood.Step{{Name: "none", Agent: makegood.AgentWait, Needs: []string{}, With: []byte(`{"for":"10ms"}`)}}
+	}
+	return part
+}
+
+// ItemOf is how the work of a step is done: of a step with a map that is said of an item.
+func ItemOf(s makegood.Step) makegood.Step {
+	if s.Map != nil && s.Map.Item != nil {
+		return *s.Map.Item
+	}
+	return s
+}
+
+// overItems completes a step with a map: what is said of an item goes into the item, and the step is done by a job.
+func overItems(s makegood.Step) makegood.Step {
+	m := *s.Map
+	m.Concurrency = or(m.Concurrency, limits.PartItems)
+	m.Outputs = or(m.Outputs, makegood.OutputsList)
+	s.Map = &m
+	if m.Item != nil {
+		return s
+	}
+	item := s
+	item.Map, item.Needs, item.Any, item.Only, item.When, item.OnError = nil, []string{}, false, "", "", nil
+	if item.Agent == makegood.AgentWorkflow && item.Undo == nil {
+		item.Undo = &makegood.Undo{Action: or(item.Action, item.Name)}
+	}
+	item = stepDefaults(item)
+	m.Item = &item
+	s = makegood.Step{
+		Name: s.Name, Agent: makegood.AgentWorkflow, Action: s.Name, Needs: s.Needs, Any: s.Any, Only: s.Only, When: s.When, OnError: s.OnError, Map: &m,
+		Undo: &makegood.Undo{None: true},
+	}
+	if CanUndo(item) {
+		s.Undo = &makegood.Undo{Action: s.Name}
+	}
+	return s
+}

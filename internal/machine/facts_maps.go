@@ -1,0 +1,87 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// The items of a map are steps of jobs, and the jobs are the parts of the map (internal/domain, maps.go). The core has
+// three rules for them: a part has so many items under way at most, so many may fail, and those that failed are done
+// again when that is asked for, under their keys.
+
+// full reports whether a part has as many steps under way as it may have, counted with those about to begin.
+func (t *turn) full() bool {
+	if t.w.Part == nil {
+		return false
+	}
+	n := len(t.wants)
+	for i := range t.job.Steps {
+		for _, at := range sides(i) {
+			switch t.activity(at).State {
+			case job.Dispatched, job.Backoff, job.Waiting:
+				n++
+			}
+		}
+	}
+	return n >= t.w.Part.Concurrency
+}
+
+// itemFailed reports whether a step is an item of a map that has failed and was passed by. One that a person has
+// settled has not.
+func (t *turn) itemFailed(i int) bool {
+	a := &t.job.Steps[i].Forward
+	return t.w.Part != nil && t.w.Steps[i].Map == nil && a.State == job.Skipped && a.Error != nil && t.job.Settled(*a) == nil
+}
+
+// failedItems is how many items of a step have failed, where it is done.
+func (t *turn) failedItems(i int) int {
+	a := &t.job.Steps[i].Forward
+	switch {
+	case t.itemFailed(i):
+		return 1
+	case t.w.Steps[i].Map != nil && a.State == job.Done:
+		return a.FailureCount
+	default:
+		return 0
+	}
+}
+
+// intolerable says that a part has more failures than may be, with so many more; empty: it has not.
+func (t *turn) intolerable(more int) string {
+	failed, ended := more, more
+	for i := range t.job.Steps {
+		failed += t.failedItems(i)
+		if through(t.job.Steps[i].Forward.State) {
+			ended += itemsOf(t.w.Steps[i])
+		}
+	}
+	may := t.w.Part.Tolerate
+	switch {
+	case may.Items > 0 && failed > may.Items, may == (makegood.Tolerance{}) && failed > 0:
+		return fmt.Sprintf("%d items have failed, and %d may", failed, may.Items)
+	case may.Share > 0 && ended >= may.After && failed > int(math.Floor(may.Share*float64(ended))):
+		return fmt.Sprintf("%d of %d items have failed, and a share of %v may", failed, ended, may.Share)
+	default:
+		return ""
+	}
+}
+
+// itemsOf is how many items of a map a step of a part has.
+func itemsOf(s makegood.Step) int {
+	if s.Map != nil {
+		return s.Map.Count
+	}
+	return 1
+}
+
+// FailedItems is how many items of a job that does items of a map have failed.
+func FailedItems(w makegood.Workflow, j job.Job) (failed int) {
+	t := turn{w: w, job: j}
+	for i := range j.Steps {
+		failed += t.failedItems(i)
+	}
+	return failed
+}

@@ -1,0 +1,100 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// tolerates passes an item by that is given up, where its part has room for one more failure, and reports whether it
+// did. What the item did is as unknown as it was: going back, it is undone.
+func (t *turn) tolerates(at side) bool {
+	if t.w.Part == nil || at.undo || t.w.Steps[at.step].Map != nil {
+		return false
+	}
+	a := t.activity(at)
+	if t.intolerable(1) != "" {
+		return false
+	}
+	a.State, a.Silent, a.Cause = job.Skipped, job.Claim{}, ""
+	return true
+}
+
+// partEnded counts the failed items of a step that has ended, and gives up the job that has more of them than it may.
+func (t *turn) partEnded(at side, end job.ChildEnd) {
+	if t.w.Steps[at.step].Map == nil {
+		return
+	}
+	t.activity(at).FailureCount = end.Failed
+	if t.w.Part == nil || !t.active() || !t.forwards() {
+		return
+	}
+	why := t.intolerable(0)
+	switch action := t.w.OnFailure.Action; {
+	case why == "":
+	case action == makegood.FailureUndo:
+		t.turnRound(makegood.JobUndone, why)
+	default:
+		t.stop(why)
+	}
+}
+
+// redriveItems gives the failed items of a job fresh attempts under their keys, and has the parts do so that have
+// failed items. It returns how many items these are.
+func (t *turn) redriveItems() (items int) {
+	for i := range t.job.Steps {
+		n := t.failedItems(i)
+		if n == 0 {
+			continue
+		}
+		items += n
+		at := side{i, false}
+		a := t.activity(at)
+		a.FinishedAt = time.Time{}
+		if t.w.Steps[i].Map == nil {
+			a.State, a.Interruptions = job.NotStarted, 0
+			grant(a)
+			continue
+		}
+		a.Repeats++
+		t.dispatch(at)
+	}
+	return items
+}
+
+// redrive has the failed items of a job done again. For a person that is asked of the job which has the map; for that,
+// of its parts, with the number of the asking: the same one again changes nothing.
+func (t *turn) redrive(e job.Requested) Verdict {
+	c, child := domain.ChildOf(t.job.ID)
+	switch {
+	case child && e.Redrives == 0 && t.w.Part != nil:
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("it does items of step %s of job %s: redrive that", c.Step, c.Parent)}
+	case e.Redrives > 0 && e.Redrives <= t.job.Redrives:
+		return Verdict{Kind: Duplicate, Reason: "these items were redriven before"}
+	}
+	finished := t.job.ProcessState.Finished()
+	if t.redriveItems() == 0 {
+		return Verdict{Kind: Refused, Reason: "no item of a map of it has failed and has ended"}
+	}
+	t.job.Redrives = max(t.job.Redrives, e.Redrives)
+	if finished {
+		t.job.ProcessState, t.job.FinishedAt = makegood.JobProcessing, time.Time{}
+		t.job.Transitions = 0
+		t.noReason()
+		t.renewDeadline()
+		t.expect()
+	}
+	return Verdict{Kind: Applied}
+}
+
+// notRedriven ends a redrive that the child of a step has refused: the step stays as it was done.
+func (t *turn) notRedriven(at side, why string) {
+	a := t.activity(at)
+	t.noteOf(at, job.Entry{Kind: makegood.EntryRefused, Error: &job.StepError{Message: limits.Clip(why), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}})
+	t.rest(a, job.Done)
+	a.FinishedAt = t.now
+}

@@ -1,0 +1,238 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// maxParts is how many definitions of parts of maps are kept in memory: one for each number of items of a step.
+const maxParts = 200
+
+// forgetParts keeps the definitions of parts few: beyond maxParts all are made anew.
+func (s *Scheduler) forgetParts() {
+	if s.parts.Add(1) <= maxParts {
+		return
+	}
+	s.parts.Store(1)
+	s.definitions.Range(func(hash, c any) bool {
+		if c := c.(*workflowfile.Compiled); c.Workflow.Part != nil {
+			s.definitions.Delete(hash)
+			s.graphs.Delete(c)
+		}
+		return true
+	})
+}
+
+func (m *moved) step(name string) makegood.Step {
+	i := slices.IndexFunc(m.compiled.Workflow.Steps, func(s makegood.Step) bool { return s.Name == name })
+	if i < 0 {
+		return makegood.Step{}
+	}
+	return m.compiled.Workflow.Steps[i]
+}
+
+// childWorkflow names the workflow of the child of a step.
+func childWorkflow(m *moved, step string) string {
+	if s := m.step(step); s.Map == nil {
+		return s.Action
+	}
+	ref := mapRef(m, step, 0)
+	return domain.MapName(domain.WorkflowOf(m.compiled.Workflow.Name), ref.Step)
+}
+
+// mapRef is the definition of a job that does n items of the map of a step.
+func mapRef(m *moved, step string, n int) domain.MapRef {
+	if ref, part := domain.MapRefOf(m.job.Definition); part {
+		ref.Items = n
+		return ref
+	}
+	return domain.MapRef{Definition: m.job.Definition, Step: step, Items: n}
+}
+
+// itemsOf is the input of a job that does items of a map: they, or the place where they lie, a part at a time.
+type itemsOf struct {
+	Items []json.RawMessage `json:"items,omitempty"`
+	// Job has them under Key and the number of the part, from 0; From is the first one.
+	Job  string `json:"job,omitempty"`
+	Key  string `json:"key,omitempty"`
+	From int    `json:"from,omitempty"`
+}
+
+func (l itemsOf) key(from int) string { return fmt.Sprintf("%s%d", l.Key, from/limits.PartItems) }
+
+// birthOfItems makes the birth of the job that does the items of a step, or of a part of them.
+func birthOfItems(ctx context.Context, m *moved, d job.Dispatch, s makegood.Step) (b birth, err error) {
+	var input itemsOf
+	n := s.Map.Count
+	if n > 0 {
+		input, err = partOf(ctx, m, s)
+	} else {
+		input, n, err = allItems(ctx, m, d)
+	}
+	if err != nil {
+		return b, fmt.Errorf("items of step %s of job %s: %w", d.Step, m.job.ID, err)
+	}
+	b = birth{Dispatch: d, definition: mapRef(m, d.Step, n).String()}
+	b.input, err = json.Marshal(input)
+	return b, err
+}
+
+// allItems evaluates the inputs of all items. Those of several parts are written first, a value a part, each under a name
+// that follows from its attempt: the same ones, if they were written before.
+func allItems(ctx context.Context, m *moved, d job.Dispatch) (input itemsOf, n int, err error) {
+	list, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step})
+	if err != nil {
+		return input, 0, err
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(list.Value, &items); err != nil {
+		return input, 0, err
+	}
+	if len(items) <= limits.PartItems {
+		return itemsOf{Items: items}, len(items), nil
+	}
+	input = itemsOf{Job: m.job.ID, Key: fmt.Sprintf("map#%s#%d#%s#", d.Step, d.Attempt, m.job.Birth)}
+	for from := 0; from < len(items); from += limits.PartItems {
+		value, err := json.Marshal(itemsOf{Items: items[from:min(from+limits.PartItems, len(items))]})
+		if err == nil {
+			err = m.values.store.PutPayload(ctx, input.Job, input.key(from), value)
+		}
+		if err != nil {
+			return input, 0, err
+		}
+	}
+	return input, len(items), nil
+}
+
+// partOf is the input of a part: its place among the items of its parent, or, of one without parts, its items.
+func partOf(ctx context.Context, m *moved, s makegood.Step) (input itemsOf, err error) {
+	all, err := m.values.get(ctx, m.job.ID, m.job.Input)
+	if err == nil {
+		err = json.Unmarshal(all, &input)
+	}
+	if err != nil {
+		return input, err
+	}
+	i := slices.IndexFunc(m.compiled.Workflow.Steps, func(other makegood.Step) bool { return other.Name == s.Name })
+	input.From += i * domain.PartSize(m.compiled.Workflow.Part.Items)
+	if s.Map.Count > limits.PartItems {
+		return input, nil
+	}
+	value, err := m.values.store.Payload(ctx, input.Job, input.key(input.From))
+	if errors.Is(err, store.ErrNotFound) {
+		return input, &workflowfile.EvalError{Step: s.Name, Reason: fmt.Sprintf("the items of job %s from %d on are gone from the store", input.Job, input.From)}
+	}
+	if err != nil {
+		return input, err
+	}
+	input = itemsOf{}
+	return input, json.Unmarshal(value, &input)
+}
+
+// redrives is how often the failed items of a step were to be done again.
+func redrives(j job.Job, step string) int {
+	s, _ := j.Step(step)
+	return s.Forward.Repeats
+}
+
+// redriveChild has the child of a step do its failed items again.
+func (s *Scheduler) redriveChild(ctx context.Context, j job.Job, step string) (never string, err error) {
+	asked := askOfChild(j, makegood.VerbRedrive, fmt.Sprintf("job %s is redriven", j.ID))
+	asked.Redrives = redrives(j, step)
+	never, err = s.request(ctx, j, step, asked)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Sprintf("its job %s is not stored any more", childOf(j, step)), nil
+	}
+	return never, err
+}
+
+// manifest is the output of a step with a map, where that is no list.
+type manifest struct {
+	Items  int            `json:"items"`
+	Failed int            `json:"failed"`
+	Parts  []manifestPart `json:"parts"`
+}
+
+// manifestPart is a job with the outputs of items.
+type manifestPart struct {
+	Job    string `json:"job"`
+	From   int    `json:"from"`
+	Items  int    `json:"items"`
+	Failed int    `json:"failed"`
+}
+
+// endOfItems says how the job of a map has ended: how many items have failed, and the output of the step.
+func (s *Scheduler) endOfItems(ctx context.Context, m *moved, child job.Job, ask machine.Ask, end *job.ChildEnd) error {
+	compiled, err := s.definition(ctx, child.Definition)
+	if err != nil {
+		return fmt.Errorf("definition %s: %w", child.Definition, err)
+	}
+	end.Failed = machine.FailedItems(compiled.Workflow, child)
+	output, fits := []byte(nil), false
+	if m.step(ask.Step).Map.Outputs == makegood.OutputsList {
+		if output, fits, err = s.outputsOf(ctx, compiled.Workflow, child); err != nil {
+			return err
+		}
+	}
+	if !fits {
+		if output, err = json.Marshal(manifestOf(compiled.Workflow, child, end.Failed)); err != nil {
+			return err
+		}
+	}
+	return s.handUp(ctx, m, child.ID, ask, output, end)
+}
+
+// outputsOf lists the outputs of the items of a job. fits is false where they are too large for one value.
+func (s *Scheduler) outputsOf(ctx context.Context, w makegood.Workflow, child job.Job) (list []byte, fits bool, err error) {
+	list = []byte{'['}
+	for i := range min(w.Part.Items, len(child.Steps)) {
+		output, err := s.outputOfChild(ctx, child.ID, child.Steps[i].Forward.Output)
+		if err != nil {
+			return nil, false, err
+		}
+		of := strings.TrimSpace(string(output))
+		if w.Steps[i].Map != nil { // The list of a part is a part of the list.
+			if !strings.HasPrefix(of, "[") {
+				return nil, false, nil
+			}
+			of = of[1 : len(of)-1]
+		}
+		if of == "" {
+			of = "null"
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		if list = append(list, of...); len(list) >= makegood.MaxPayloadBytes {
+			return nil, false, nil
+		}
+	}
+	return append(list, ']'), true, nil
+}
+
+func manifestOf(w makegood.Workflow, child job.Job, failed int) manifest {
+	m := manifest{Items: w.Part.Items, Failed: failed}
+	size := domain.PartSize(m.Items)
+	if size == 1 {
+		m.Parts = []manifestPart{{Job: child.ID, Items: m.Items, Failed: failed}}
+		return m
+	}
+	for i, s := range w.Steps {
+		m.Parts = append(m.Parts, manifestPart{
+			Job: childOf(child, s.Name), From: i * size, Items: s.Map.Count, Failed: child.Steps[i].Forward.FailureCount,
+		})
+	}
+	return m
+}
