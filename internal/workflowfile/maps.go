@@ -97,11 +97,13 @@ func (p *plan) items(ctx context.Context, r *request, data Data) (TaskInput, err
 			out = append(out, ',')
 		}
 		root["item"], root["index"] = item, i
+		var input []byte
 		if r.with == nil {
-			out, err = jq.Append(out, item, len(out)+makegood.MaxPayloadBytes)
+			input, err = jq.Append(nil, item, makegood.MaxPayloadBytes)
 		} else {
-			out, err = r.with.append(out, f)
+			input, err = r.with.append(nil, f)
 		}
+		out = append(out, input...)
 		const around = len(`{"items":[]}`)
 		if n := len(out) - from + around; err == nil && n > makegood.MaxPayloadBytes {
 			err = fmt.Errorf("the inputs of its part have more than %d bytes together: pass less, or an id by which the item is found", makegood.MaxPayloadBytes)
