@@ -88,18 +88,18 @@ type Step struct {
 	Map *Map `json:"map,omitempty"`
 }
 
-// Map does a step once for each item of a list. The items are steps of jobs of their own, the parts of the map: 100 items
-// are one part. The other fields of the step, but for Needs, Any, Only, When and OnError, are those of each item, and
-// its With sees the item as .item and its place in the list, from 0, as .index. The undo of the step undoes each item that
-// was done.
+// Map does a step once for each item of a list. The items are steps of jobs of their own, the parts of the map, 100 in
+// each. The other fields of the step, but for Needs, Any, Only, When and OnError, are those of each item, and
+// its With sees the item as .item, and its place in the list, from 0, as .index. The undo of the step undoes each item
+// that was done.
 type Map struct {
 	// Over is an expression "${ ... }" that gives the list, of at most MaxItems items. It is evaluated once, when the
 	// step begins. The inputs of the items of one part have at most MaxPayloadBytes together, as JSON.
 	Over string `json:"over,omitempty"`
-	// Concurrency is how many items are under way at once at most; 1 to 10,000. Above 100 it is rounded down to hundreds.
+	// Concurrency is how many items are under way at once at most, 1 to 10,000. Above 100 it is rounded down to hundreds.
 	// Default: 100.
 	Concurrency int `json:"concurrency,omitempty"`
-	// Tolerate is how many items may fail before the step has failed. Default: none.
+	// Tolerate is how many items may fail before the step has failed. Default: none may.
 	Tolerate Tolerance `json:"tolerate,omitzero"`
 	// Outputs is the form of the output of the step. Default: OutputsList.
 	Outputs MapOutputs `json:"outputs,omitempty"`
@@ -123,10 +123,11 @@ type MapOutputs string
 
 // The forms.
 const (
-	// OutputsList: the outputs of the items, in their order, null for one that has failed; at most MaxPayloadBytes as JSON.
+	// OutputsList: the outputs of the items, in their order, null for one that has failed. Where that has more than
+	// MaxPayloadBytes as JSON, it is OutputsManifest.
 	OutputsList MapOutputs = "list"
-	// OutputsManifest: {"items": N, "failed": N, "parts": [{"job": ID, "from": INDEX, "items": N, "failed": N}]}, with at most
-	// 100 parts. The outputs are those of the steps of these jobs.
+	// OutputsManifest: {"items": N, "failed": N, "parts": [{"job": ID, "from": INDEX, "items": N, "failed": N}]}, with at
+	// most 100 parts. The outputs are those of the steps of these jobs.
 	OutputsManifest MapOutputs = "manifest"
 )
 

@@ -139,27 +139,6 @@ type Job struct {
 	Kept string `json:"-"`
 }
 
-// The levels of Job.Needs that this release gives. A job that does not use the features of a level does not need it, so
-// that the release before can go on with it.
-const (
-	// LevelWaits: its workflow has a feature that came with steps that wait or take long, or one of its steps was completed
-	// from outside.
-	LevelWaits = 2
-	// LevelRedefined: the job was moved to another definition, or given another input, and a part of its former state
-	// decides still: an undo with the input that its step had, a step with earlier completion tokens that are void.
-	LevelRedefined = 3
-	// LevelInline: an attempt of it was inline. A release without them would send its task as well.
-	LevelInline = 4
-	// LevelChained: its store keeps details of its steps that the stored job does not name itself, and gives it this level.
-	// A release without chains would take the job for damaged.
-	LevelChained = 5
-	// LevelChildren: a step of it is done by a job of its own. A release without them would send a task for it.
-	LevelChildren = 6
-	// LevelMaps: a step of it is done once for each item of a list, or it is a part of such a step. A release without them
-	// would do all items at once, and take the first that fails for the failure of all.
-	LevelMaps = 7
-)
-
 // MaxUntold is how many unconfirmed announcements a job keeps. Beyond it the oldest are given up, those that are for
 // the listener alone first.
 const MaxUntold = 100
@@ -271,8 +250,7 @@ type Activity struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
 	Tries int `json:"tries,omitempty"`
-	// FailureCount is how many attempts failed or ran out of time; of a step with a map that is done, how many of its items
-	// have failed.
+	// FailureCount is how many attempts failed; of a step with a map that is done, how many of its items have.
 	FailureCount int `json:"failureCount,omitempty"`
 	// FailingSince: when the first of those granted failed, moved on by the time without attempts (Retry.For).
 	FailingSince time.Time `json:"failingSince,omitzero"`
@@ -314,8 +292,8 @@ type Activity struct {
 	Former int `json:"former,omitempty"`
 	// WentTo is the step that its onError or its onAnswer went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
-	// Repeats counts the successes after which the step was not ready, or, of a step with a map, after which its failed items
-	// were done again; RepeatTries those since repetitions were granted
+	// Repeats counts the successes after which the step was not ready, or, with a map, its failed items were done again;
+	// RepeatTries those since repetitions were granted
 	// afresh. RepeatSince is when the first attempt since then was made.
 	Repeats     int        `json:"repeats,omitempty"`
 	RepeatTries int        `json:"repeatTries,omitempty"`

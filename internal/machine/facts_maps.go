@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -62,7 +61,7 @@ func (t *turn) intolerable(more int) string {
 	switch {
 	case may.Items > 0 && failed > may.Items, may == (makegood.Tolerance{}) && failed > 0:
 		return fmt.Sprintf("%d items have failed, and %d may", failed, may.Items)
-	case may.Share > 0 && ended >= may.After && failed > int(math.Floor(may.Share*float64(ended))):
+	case may.Share > 0 && ended >= may.After && failed > int(may.Share*float64(ended)):
 		return fmt.Sprintf("%d of %d items have failed, and a share of %v may", failed, ended, may.Share)
 	default:
 		return ""

@@ -188,12 +188,6 @@ func (t *turn) giveUp(at side, why string) {
 	if t.passBy(at) || t.tolerates(at) {
 		return
 	}
-	t.fail(at, why)
-}
-
-// fail decides how the job goes on after a step that has failed for good.
-func (t *turn) fail(at side, why string) {
-	a := t.activity(at)
 	reason := fmt.Sprintf("step %s failed: %s", t.name(at), why)
 	if t.stopsFor(at) {
 		t.stop(reason)
@@ -238,6 +232,20 @@ func (t *turn) passBy(at side) bool {
 		a.WentTo = route.Do.Step
 		t.leaveOut(at.step)
 	}
+	return true
+}
+
+// tolerates passes an item by that is given up, where its part has room for one more failure, and reports whether it
+// did. What the item did is as unknown as it was: going back, it is undone.
+func (t *turn) tolerates(at side) bool {
+	if t.w.Part == nil || at.undo || t.w.Steps[at.step].Map != nil {
+		return false
+	}
+	a := t.activity(at)
+	if t.intolerable(1) != "" {
+		return false
+	}
+	a.State, a.Silent, a.Cause = job.Skipped, job.Claim{}, ""
 	return true
 }
 

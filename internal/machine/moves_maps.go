@@ -10,20 +10,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// tolerates passes an item by that is given up, where its part has room for one more failure, and reports whether it
-// did. What the item did is as unknown as it was: going back, it is undone.
-func (t *turn) tolerates(at side) bool {
-	if t.w.Part == nil || at.undo || t.w.Steps[at.step].Map != nil {
-		return false
-	}
-	a := t.activity(at)
-	if t.intolerable(1) != "" {
-		return false
-	}
-	a.State, a.Silent, a.Cause = job.Skipped, job.Claim{}, ""
-	return true
-}
-
 // partEnded counts the failed items of a step that has ended, and gives up the job that has more of them than it may.
 func (t *turn) partEnded(at side, end job.ChildEnd) {
 	if t.w.Steps[at.step].Map == nil {
@@ -43,8 +29,8 @@ func (t *turn) partEnded(at side, end job.ChildEnd) {
 	}
 }
 
-// redriveItems gives the failed items of a job fresh attempts under their keys, and has the parts do so that have
-// failed items. It returns how many items these are.
+// redriveItems lets the failed items of a job have fresh attempts under their keys, and has the parts that have failed
+// items do the same. It returns the number of these items.
 func (t *turn) redriveItems() (items int) {
 	for i := range t.job.Steps {
 		n := t.failedItems(i)

@@ -236,31 +236,29 @@ func (s *Scheduler) endOfChild(ctx context.Context, m *moved, child job.Job, ask
 	if ask.Undo || child.ProcessState != makegood.JobProcessed {
 		return end, nil
 	}
-	if step := m.step(ask.Step); step.Map != nil {
-		return end, s.endOfItems(ctx, m, child, ask, end)
+	output, err := s.outputOfEnd(ctx, m, child, ask, end)
+	if err != nil || output == nil {
+		return end, err
 	}
-	for i := range slices.Backward(child.Steps) {
-		a := &child.Steps[i].Forward
-		if a.State != job.Done {
-			continue
-		}
-		output, err := s.outputOfChild(ctx, child.ID, a.Output)
-		if err != nil {
-			return nil, err
-		}
-		return end, s.handUp(ctx, m, child.ID, ask, output, end)
+	if refs, err := domain.FindPayloads(output); err == nil && len(refs) > 0 {
+		end.Unfit = fmt.Sprintf("the output of its job %s refers to a large payload (%v), which only that job can read", child.ID, refs[0])
+		return end, nil
 	}
-	return end, nil
+	end.Output, err = s.keepOutput(ctx, m, child.ID, ask, output)
+	return end, err
 }
 
-// handUp makes an output that of the step which a child has done.
-func (s *Scheduler) handUp(ctx context.Context, m *moved, child string, ask machine.Ask, output json.RawMessage, end *job.ChildEnd) (err error) {
-	if refs, err := domain.FindPayloads(output); err == nil && len(refs) > 0 {
-		end.Unfit = fmt.Sprintf("the output of its job %s refers to a large payload (%v), which only that job can read", child, refs[0])
-		return nil
+// outputOfEnd is the output of a child that is done; nil: it has none.
+func (s *Scheduler) outputOfEnd(ctx context.Context, m *moved, child job.Job, ask machine.Ask, end *job.ChildEnd) (json.RawMessage, error) {
+	if step := m.step(ask.Step); step.Map != nil {
+		return s.endOfItems(ctx, step, child, end)
 	}
-	end.Output, err = s.keepOutput(ctx, m, child, ask, output)
-	return err
+	for i := range slices.Backward(child.Steps) {
+		if a := &child.Steps[i].Forward; a.State == job.Done {
+			return s.outputOfChild(ctx, child.ID, a.Output)
+		}
+	}
+	return nil, nil
 }
 
 func (s *Scheduler) outputOfChild(ctx context.Context, id string, output job.Payload) (json.RawMessage, error) {

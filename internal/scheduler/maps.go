@@ -89,8 +89,8 @@ func birthOfItems(ctx context.Context, m *moved, d job.Dispatch, s makegood.Step
 	return b, err
 }
 
-// allItems evaluates the inputs of all items. Those of several parts are written first, a value a part, each under a name
-// that follows from its attempt: the same ones, if they were written before.
+// allItems evaluates the inputs of all items. Those of several parts are written first, a value a part, each under a
+// name that follows from its attempt: the same ones, if they were written before.
 func allItems(ctx context.Context, m *moved, d job.Dispatch) (input itemsOf, n int, err error) {
 	list, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step})
 	if err != nil {
@@ -173,25 +173,19 @@ type manifestPart struct {
 	Failed int    `json:"failed"`
 }
 
-// endOfItems says how the job of a map has ended: how many items have failed, and the output of the step.
-func (s *Scheduler) endOfItems(ctx context.Context, m *moved, child job.Job, ask machine.Ask, end *job.ChildEnd) error {
+// endOfItems counts the failed items of the job of a step, and returns the output of the step.
+func (s *Scheduler) endOfItems(ctx context.Context, step makegood.Step, child job.Job, end *job.ChildEnd) (json.RawMessage, error) {
 	compiled, err := s.definition(ctx, child.Definition)
 	if err != nil {
-		return fmt.Errorf("definition %s: %w", child.Definition, err)
+		return nil, fmt.Errorf("definition %s: %w", child.Definition, err)
 	}
 	end.Failed = machine.FailedItems(compiled.Workflow, child)
-	output, fits := []byte(nil), false
-	if m.step(ask.Step).Map.Outputs == makegood.OutputsList {
-		if output, fits, err = s.outputsOf(ctx, compiled.Workflow, child); err != nil {
-			return err
+	if step.Map.Outputs == makegood.OutputsList {
+		if list, fits, err := s.outputsOf(ctx, compiled.Workflow, child); err != nil || fits {
+			return list, err
 		}
 	}
-	if !fits {
-		if output, err = json.Marshal(manifestOf(compiled.Workflow, child, end.Failed)); err != nil {
-			return err
-		}
-	}
-	return s.handUp(ctx, m, child.ID, ask, output, end)
+	return json.Marshal(manifestOf(compiled.Workflow, child, end.Failed))
 }
 
 // outputsOf lists the outputs of the items of a job. fits is false where they are too large for one value.

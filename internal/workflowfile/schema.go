@@ -44,6 +44,7 @@ func SchemaOfFiles() *Schema {
 	for _, k := range []kind{
 		stepKind(0, &makegood.Step{}), undoKind(&makegood.Undo{}, &makegood.Step{}), retryKind(&makegood.Retry{}, nil),
 		waitingKind(&makegood.WaitRules{}, ""), routeKind(&makegood.ErrorRoute{}, &makegood.Step{}, 0), scheduleKind(0, &makegood.Schedule{}),
+		mapKind(&makegood.Map{}),
 	} {
 		s.Defs[k.name] = k.schema()
 	}
