@@ -54,7 +54,7 @@ func TestOnlyAnOperatorLeadsOutOfAnEnd(t *testing.T) {
 		t.Errorf("Cancelled leads to %v", next)
 	}
 	for s, want := range map[makegood.ProcessState][]makegood.Verb{
-		makegood.JobProcessed: {makegood.VerbUndo, makegood.VerbRedo}, makegood.JobUndone: {makegood.VerbResubmit, makegood.VerbRedo},
+		makegood.JobProcessed: {makegood.VerbUndo, makegood.VerbRedo, makegood.VerbRedrive}, makegood.JobUndone: {makegood.VerbResubmit, makegood.VerbRedo},
 	} {
 		var verbs []makegood.Verb
 		for _, v := range domain.Verbs() {

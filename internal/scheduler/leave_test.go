@@ -239,7 +239,7 @@ func TestWhatIsAskedOfAJobOfANewerReleaseIsAnsweredAskAgain(t *testing.T) {
 func TestADefinitionOfANewerReleaseIsNotDecidedBy(t *testing.T) {
 	for name, definition := range map[string]string{
 		"a field": `{"name":"later","steps":[{"name":"first","agent":"a","mood":"good"}]}`,
-		"a level": `{"name":"later","needs":3,"steps":{"first":"a"}}`,
+		"a level": `{"name":"later","needs":4,"steps":{"first":"a"}}`,
 	} {
 		w := newWorld(t)
 		w.submit(w.define(twoAgents), "j")

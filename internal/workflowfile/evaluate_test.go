@@ -307,9 +307,9 @@ func TestLoadRefusesWhatIsNoDefinition(t *testing.T) {
 func TestADefinitionWithMoreThanIsKnownIsOfANewerRelease(t *testing.T) {
 	for name, definition := range map[string]string{
 		"a field":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"from":"the future"}`,
-		"a field of a step": `{"name":"a","steps":[{"name":"a","agent":"x","map":"${ .input }"}]}`,
-		"a level":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"needs":3}`,
-		"another kind":      `{"name":"a","steps":{"a":{"agent":"x"}},"needs":3}`,
+		"a field of a step": `{"name":"a","steps":[{"name":"a","agent":"x","bow":"${ .input }"}]}`,
+		"a level":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"needs":4}`,
+		"another kind":      `{"name":"a","steps":{"a":{"agent":"x"}},"needs":4}`,
 	} {
 		compiled, err := Load([]byte(definition))
 		if compiled != nil || !errors.Is(err, ErrNewer) || errors.Is(err, ErrInvalid) {

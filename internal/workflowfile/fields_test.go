@@ -48,6 +48,9 @@ func TestEveryFieldOfAWorkflowHasARowInTheTable(t *testing.T) {
 		rows := kind.schema().Properties
 		for i := range of.NumField() {
 			name := inFile(of.Field(i))
+			if of.Field(i).Name == "Part" {
+				continue // It is of a workflow that is made of a map.
+			}
 			if name != "" && rows[name] == nil {
 				t.Errorf("%s.%s: got no row %q, want one", of, of.Field(i).Name, name)
 			}

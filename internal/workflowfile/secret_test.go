@@ -77,9 +77,9 @@ func TestAWorkflowWithASecretIsOfALevel(t *testing.T) {
 	if err != nil || again.Hash != secret.Hash || string(again.Definition) != string(secret.Definition) {
 		t.Errorf("loaded again: %v, want the same definition", err)
 	}
-	newer := strings.Replace(string(secret.Definition), `"needs":1`, `"needs":3`, 1)
+	newer := strings.Replace(string(secret.Definition), `"needs":1`, `"needs":4`, 1)
 	if _, err := Load([]byte(newer)); !errors.Is(err, ErrNewer) {
-		t.Errorf("a definition of level 3: %v, want ErrNewer", err)
+		t.Errorf("a definition of level 4: %v, want ErrNewer", err)
 	}
 }
 
