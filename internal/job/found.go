@@ -45,3 +45,11 @@ type ChildEnd struct {
 	// Failed is how many items have failed, where the child does those of a map.
 	Failed int
 }
+
+// Silence returns the claim of the last attempt that ended in silence; the zero value: none did.
+func (a *Activity) Silence() Claim {
+	if a.Silent == nil {
+		return Claim{}
+	}
+	return *a.Silent
+}

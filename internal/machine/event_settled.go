@@ -92,7 +92,7 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 		a.Unknown = a.Unknown || was == job.Waiting && !t.waitsByItself(at)
 		t.rest(a, job.Skipped)
 		a.FinishedAt = t.now
-		a.Output, a.Silent, a.Cause = job.Payload{}, job.Claim{}, ""
+		a.Output, a.Silent, a.Cause = job.Payload{}, nil, ""
 	}
 	a.Completion = nil
 	a.Settled = &job.Settlement{
@@ -147,7 +147,7 @@ func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 	if !a.Unknown {
 		return Verdict{Kind: Duplicate, Reason: nothingStands(t.name(at))}
 	}
-	a.Unknown, a.Silent, a.Former = false, job.Claim{}, 0
+	a.Unknown, a.Silent, a.Former = false, nil, 0
 	if a.Error != nil && a.State != job.Skipped { // The steps after a skipped one may have been asked with its error.
 		known := *a.Error
 		known.Applied = makegood.AppliedNo

@@ -39,7 +39,7 @@ func (t *turn) lateSuccess(i int, e job.StepSucceeded) (v Verdict, ok bool) {
 	}
 	at := t.inDirection(i)
 	a := t.activity(at)
-	if a.Silent.Attempt != e.Attempt || a.Silent.LockedBy != e.LockedBy {
+	if silent := a.Silence(); silent.Attempt != e.Attempt || silent.LockedBy != e.LockedBy {
 		return Verdict{}, false
 	}
 	switch a.State {
@@ -106,7 +106,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 	a.At, a.Cause = next, t.cause
 	a.Tries, a.FailingSince, a.Unknown, a.Error = 0, time.Time{}, true, nil
 	a.Alone = false
-	a.Silent, a.Output = job.Claim{}, job.Payload{}
+	a.Silent, a.Output = nil, job.Payload{}
 	// It has a limit of its own, and takes its time.
 	t.job.Transitions = 0
 }
@@ -114,7 +114,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 // notReady gives up a step that succeeded but is not ready, without a failed attempt.
 func (t *turn) notReady(at side, why job.StepError) {
 	a := t.activity(at)
-	a.Error, a.Unknown, a.Output, a.Silent = &why, true, job.Payload{}, job.Claim{}
+	a.Error, a.Unknown, a.Output, a.Silent = &why, true, job.Payload{}, nil
 	t.noteOf(at, job.Entry{Kind: makegood.EntryFailed, Error: a.Error})
 	t.giveUp(at, why.Message)
 }

@@ -116,7 +116,7 @@ func (t *turn) replyTo(r job.Reply) (at side, v Verdict) {
 	switch {
 	case ok && a.Attempt == r.Attempt:
 		return at, Verdict{Kind: Applied}
-	case s.Forward.Silent.Attempt == r.Attempt || s.Undo.Silent.Attempt == r.Attempt:
+	case s.Forward.Silence().Attempt == r.Attempt || s.Undo.Silence().Attempt == r.Attempt:
 		return at, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s ended in silence", r.Attempt, r.Step)}
 	case s.Forward.Attempt != r.Attempt && s.Undo.Attempt != r.Attempt:
 		return at, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", r.Attempt, r.Step)}

@@ -30,7 +30,7 @@ func TestAClaimUnderTheLongestNameIsBelieved(t *testing.T) {
 		for x.job.FailureCount == 0 {
 			x.due()
 		}
-		if got := len(x.job.Steps[0].Forward.Silent.LockedBy); (got == c.bytes) != (c.failures == 0) {
+		if got := len(x.job.Steps[0].Forward.Silence().LockedBy); (got == c.bytes) != (c.failures == 0) {
 			t.Errorf("silent under %d bytes: the job keeps a name of %d", c.bytes, got)
 		}
 	}

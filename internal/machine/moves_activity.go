@@ -21,7 +21,7 @@ func (t *turn) done(at side, output job.Payload) {
 	t.rest(a, job.Done)
 	a.FinishedAt = t.now
 	a.Output, a.Error, a.FailingSince = output, nil, time.Time{}
-	a.Silent, a.Cause = job.Claim{}, ""
+	a.Silent, a.Cause = nil, ""
 	a.Alone = false
 	if a.Completion != nil && a.Completion.Early {
 		// It never waited: the completion kept for the wait did not end it.
@@ -137,7 +137,7 @@ func (t *turn) fellSilent(at side, claim job.Claim, why string) job.Entry {
 		claim.LockedBy = ""
 	}
 	claim.Progress, claim.Beside, claim.Bytes = job.Progress{}, 0, 0
-	a.Silent = claim
+	a.Silent = &claim
 	return job.Entry{Kind: makegood.EntrySilent, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt, Error: &job.StepError{
 		Message: limits.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
 	}}

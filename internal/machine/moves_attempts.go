@@ -224,7 +224,7 @@ func (t *turn) passBy(at side) bool {
 		return false
 	}
 	t.rest(a, job.Skipped)
-	a.Silent, a.Cause = job.Claim{}, ""
+	a.Silent, a.Cause = nil, ""
 	if output := route.Output; len(output) > 0 && string(output) != "null" {
 		a.Output = job.Payload{Inline: output, Bytes: len(output)}
 	}
@@ -245,7 +245,7 @@ func (t *turn) tolerates(at side) bool {
 	if t.intolerable(1) != "" {
 		return false
 	}
-	a.State, a.Silent, a.Cause = job.Skipped, job.Claim{}, ""
+	a.State, a.Silent, a.Cause = job.Skipped, nil, ""
 	return true
 }
 

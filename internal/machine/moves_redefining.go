@@ -76,7 +76,7 @@ func (t *turn) moveTo(to Definition) {
 // anew clears from a changed activity the records of its earlier definition: late successes, answers given or kept,
 // completion tokens of attempts up to the last, and the step that began it.
 func anew(a *job.Activity, attempt int) {
-	a.Silent, a.Completion, a.By = job.Claim{}, nil, ""
+	a.Silent, a.Completion, a.By = nil, nil, ""
 	a.Generation = attempt
 }
 

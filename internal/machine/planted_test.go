@@ -27,7 +27,7 @@ func bugs() []proof.Bug {
 		{"a fence undoes the first effect alone", "fenced/fenced.go", "keys: task.Undo.Keys()", "keys: []string{task.Undo.ForwardKey}"},
 		{"a repetition has the key of the first", factsCommands, "Key: forward + repetition(*a),", "Key: forward,"},
 		{"a token of before completes what took its place", "machine/moves_redefining.go", "\ta.Generation = attempt\n", "\t_ = attempt\n"},
-		{"what was settled as not done may be done late", "machine/event_settled.go", "a.Unknown, a.Silent, a.Former = false, job.Claim{}, 0", "a.Unknown, a.Former = false, 0"},
+		{"what was settled as not done may be done late", "machine/event_settled.go", "a.Unknown, a.Silent, a.Former = false, nil, 0", "a.Unknown, a.Former = false, 0"},
 		{"what cannot be undone is not named", "machine/facts_standing.go", "s.Undo.State == job.Irreversible || s.Undo.State == job.Skipped &&", "s.Undo.State == job.Skipped &&"},
 	})
 }

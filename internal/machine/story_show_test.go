@@ -192,7 +192,7 @@ func (s *story) past(a job.Activity) string {
 	if a.Alone {
 		line += ", alone from now on"
 	}
-	if a.Silent.Attempt > 0 {
+	if a.Silent != nil {
 		line += fmt.Sprintf(", #%d was silent (%s)", a.Silent.Attempt, a.Silent.LockedBy)
 	}
 	if a.Error != nil {

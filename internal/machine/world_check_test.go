@@ -50,7 +50,7 @@ func (x *world) check(before job.Job) {
 			} else if a.State != job.Waiting && !a.LookAt.IsZero() || !a.OpenedAt.IsZero() || a.Closing || a.Inline != "" {
 				x.t.Fatalf("nothing of step %s is out, and it is to be looked at or closed: %+v", s.Name, a)
 			}
-			if a.State == job.Done && (a.Cause != "" || a.Silent.Attempt != 0 || a.Error != nil) {
+			if a.State == job.Done && (a.Cause != "" || a.Silent != nil || a.Error != nil) {
 				x.t.Fatalf("step %s is done, and keeps how its attempts went: %+v", s.Name, a)
 			}
 		}
@@ -190,7 +190,7 @@ func (x *world) checkSettled(before job.Job) {
 // checkProgress: what agents report stays in their claims.
 func (x *world) checkProgress() {
 	for _, s := range x.job.Steps {
-		if s.Forward.Silent.Progress != (job.Progress{}) || s.Undo.Silent.Progress != (job.Progress{}) {
+		if s.Forward.Silence().Progress != (job.Progress{}) || s.Undo.Silence().Progress != (job.Progress{}) {
 			x.t.Fatalf("the job keeps progress: %+v", s)
 		}
 	}

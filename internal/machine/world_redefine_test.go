@@ -104,7 +104,7 @@ func (x *world) noteNotDone(before job.Job, e job.Event) {
 	if !is || !said.NotDone || before.Rev+1 != x.job.Rev || !was.Unknown || now.Unknown {
 		return
 	}
-	if now.State != was.State && x.job.Incarnation == before.Incarnation || now.Silent.Attempt != 0 {
+	if now.State != was.State && x.job.Incarnation == before.Incarnation || now.Silent != nil {
 		x.t.Fatalf("step %s was settled as not done: it was %+v, and is %+v", said.Step, was, now)
 	}
 	x.nothingStands(said.Step)

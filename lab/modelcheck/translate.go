@@ -385,7 +385,7 @@ func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 		a.Inline = lockedBy(c.attempt)
 	}
 	if c.silent > 0 {
-		a.Silent = job.Claim{Attempt: int(c.silent)}
+		a.Silent = &job.Claim{Attempt: int(c.silent)}
 		if !c.nameless {
 			a.Silent.LockedBy = lockedBy(c.silent)
 		}
@@ -464,10 +464,10 @@ func (m *model) compact(j job.Job) record {
 func (m *model) compactActivity(i int, a job.Activity) activity {
 	c := activity{
 		state: uint8(slices.Index(activities, a.State)), attempt: small(a.Attempt), tries: small(a.Tries),
-		failures: small(a.FailureCount), resent: small(a.Resent), silent: small(a.Silent.Attempt),
+		failures: small(a.FailureCount), resent: small(a.Resent), silent: small(a.Silence().Attempt),
 		unknown: a.Unknown, closing: a.Closing, inline: a.Inline != "", alone: a.Alone, due: never, look: never,
 	}
-	c.nameless = c.silent > 0 && byOf(a.Silent.LockedBy) != byAgent
+	c.nameless = c.silent > 0 && byOf(a.Silence().LockedBy) != byAgent
 	c.word, c.how = m.compactWord(a.Completion)
 	switch a.State {
 	case job.Waiting:

@@ -202,15 +202,15 @@ func (r *Referee) spared(m move, interrupted bool) {
 	if !m.is.Alone || m.was.Alone {
 		return
 	}
-	if fellSilent := m.is.Silent.Attempt != m.was.Silent.Attempt; interrupted && !fellSilent && m.is.Interruptions >= suspectAfter {
+	if fellSilent := m.is.Silence().Attempt != m.was.Silence().Attempt; interrupted && !fellSilent && m.is.Interruptions >= suspectAfter {
 		return
 	}
-	if !r.company[attemptName{m.step, m.is.Silent.Attempt}] && !r.lied {
-		r.wrong("attempt %d of %s is spared, and nothing ran beside it", m.is.Silent.Attempt, m.step)
+	if !r.company[attemptName{m.step, m.is.Silence().Attempt}] && !r.lied {
+		r.wrong("attempt %d of %s is spared, and nothing ran beside it", m.is.Silence().Attempt, m.step)
 	}
 	t := r.tally(m.step, m.undo)
-	delete(t.ran, m.is.Silent.Attempt)
-	delete(t.claimed, m.is.Silent.Attempt)
+	delete(t.ran, m.is.Silence().Attempt)
+	delete(t.claimed, m.is.Silence().Attempt)
 }
 
 // suspectAfter is after how many deaths of the engine what it died over runs alone.

@@ -258,7 +258,7 @@ func (x *world) replyLate() {
 	}
 	s, _ := x.job.Step(task.Step)
 	for _, a := range []job.Activity{s.Forward, s.Undo} {
-		if a.Silent.Attempt == task.Attempt {
+		if a.Silence().Attempt == task.Attempt {
 			r.LockedBy = a.Silent.LockedBy
 		}
 	}

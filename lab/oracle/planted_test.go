@@ -145,7 +145,7 @@ func repairs() []proof.Bug {
 	)
 	return proof.Bugs([][4]string{
 		{"what does not stand is undone", eventSettled, "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
-		{"the success counts of an attempt of which nothing stands", eventSettled, "= false, job.Claim{}, 0", "= false, a.Silent, 0"},
+		{"the success counts of an attempt of which nothing stands", eventSettled, "= false, nil, 0", "= false, a.Silent, 0"},
 		{"nothing stands of what is under way", factsSettling, "\tcase a.State == job.Dispatched:\n", "\tcase a.Held():\n"},
 		{"nothing stands of what waits", factsSettling, "case a.State == job.Done, a.State == job.Waiting:", "case a.State == job.Done:"},
 		{"nothing stands of what is being undone", factsSettling, "!t.forwards() || t.job.ProcessState.Finished()", "t.job.ProcessState.Finished()"},

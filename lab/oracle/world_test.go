@@ -430,7 +430,7 @@ func (x *world) learn(f oracle.Finding, ended bool) {
 // noteSilent: what fell silent may speak yet.
 func (x *world) noteSilent() {
 	for _, s := range x.job.Steps {
-		for _, a := range []int{s.Forward.Silent.Attempt, s.Undo.Silent.Attempt} {
+		for _, a := range []int{s.Forward.Silence().Attempt, s.Undo.Silence().Attempt} {
 			if a > 0 && !slices.Contains(x.silent, name(s.Name, a)) {
 				x.silent = append(x.silent, name(s.Name, a))
 			}

@@ -298,7 +298,7 @@ func (c change) done(s, was job.StepState, def makegood.Step) {
 		return
 	}
 	// One that was silent may still speak, and may have been found silent in the same save.
-	if said.A != s.Forward.Attempt && said.A != was.Forward.Silent.Attempt && said.A != was.Forward.Attempt {
+	if said.A != s.Forward.Attempt && said.A != was.Forward.Silence().Attempt && said.A != was.Forward.Attempt {
 		c.wrong("I4: attempt %d finished %s, whose attempt is %d", said.A, s.Name, s.Forward.Attempt)
 	}
 	if !def.Shared && c.claimed[on(c.after.ID, s.Name, said.A)] == 0 {

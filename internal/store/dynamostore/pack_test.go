@@ -157,7 +157,7 @@ func drawActivity(t *rapid.T, step string) job.Activity {
 		}
 	}
 	if rapid.Bool().Draw(t, "silent") {
-		a.Silent = job.Claim{Attempt: 1, LockedBy: "agent/0123", StartedAt: drawTime(t, "claimed"), CompleteBy: drawTime(t, "until")}
+		a.Silent = &job.Claim{Attempt: 1, LockedBy: "agent/0123", StartedAt: drawTime(t, "claimed"), CompleteBy: drawTime(t, "until")}
 	}
 	return a
 }
@@ -304,7 +304,7 @@ func full() job.Job {
 	a := job.Activity{
 		State: job.Backoff, Attempt: 9, Tries: 9, FailureCount: 9, Unknown: true, At: j.CreatedAt.Add(time.Hour),
 		Error:  &job.StepError{Message: long, Retryable: true, Kind: "declined"},
-		Silent: job.Claim{Attempt: 8, LockedBy: long[:limits.MaxLockedByBytes], StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Minute)},
+		Silent: &job.Claim{Attempt: 8, LockedBy: long[:limits.MaxLockedByBytes], StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Minute)},
 	}
 	for i := range j.Steps {
 		j.Steps[i].Forward, j.Steps[i].Undo = a, a

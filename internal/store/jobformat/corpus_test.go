@@ -55,7 +55,7 @@ func corpusJobs() map[string]job.Job {
 	stopped.Steps[1].Undo = job.Activity{
 		State: job.Failed, Attempt: 7, Tries: 5, FailureCount: 5, Unknown: true, At: at,
 		Error:  &job.StepError{Message: "no", Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second},
-		Silent: job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
+		Silent: &job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
 	}
 	stopped.Steps[1].Attempt = 8
 	return map[string]job.Job{

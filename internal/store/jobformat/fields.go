@@ -112,10 +112,7 @@ func (c *codec) details(a *job.Activity, output *job.Payload, own *string) {
 	c.hex(11, own)
 	c.plain(12, own)
 	c.flag(13, &a.Closing)
-	c.int(14, &a.Silent.Attempt)
-	c.text(15, &a.Silent.LockedBy)
-	c.time(16, &a.Silent.StartedAt, from)
-	c.time(17, &a.Silent.CompleteBy, from)
+	c.silent(a, from)
 	c.text(18, &a.By)
 	c.text(19, &a.WentTo)
 	c.int(20, &a.Repeats)
@@ -124,6 +121,21 @@ func (c *codec) details(a *job.Activity, output *job.Payload, own *string) {
 	c.settled(25, &a.Settled)
 	c.time(26, &a.LastStartedAt, from)
 	c.time(27, &a.FailingSince, from)
+}
+
+// silent has the fields of a claim, which are the activity's own.
+func (c *codec) silent(a *job.Activity, from int64) {
+	if c.writing && a.Silent == nil || !c.writing && (c.num < 14 || c.num > 17) {
+		return
+	}
+	claim := a.Silence()
+	c.int(14, &claim.Attempt)
+	c.text(15, &claim.LockedBy)
+	c.time(16, &claim.StartedAt, from)
+	c.time(17, &claim.CompleteBy, from)
+	if !c.writing && claim != (job.Claim{}) {
+		a.Silent = &claim
+	}
 }
 
 // decides has the fields of an activity that stay with the job, because decisions need them.

@@ -111,7 +111,7 @@ func largeJob(w *world) {
 			State: job.Failed, Attempt: 3, Tries: 3, FailureCount: 2, At: w.base, Unknown: true,
 			Output:    job.Payload{Ref: fmt.Sprintf("output#step_%d#3", i), Bytes: 70_000},
 			Error:     &job.StepError{Message: reason, Retryable: true, Kind: "card_declined", Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute},
-			Silent:    w.claim(2, "agent-7/nonce", time.Minute),
+			Silent:    new(w.claim(2, "agent-7/nonce", time.Minute)),
 			StartedAt: w.base, FinishedAt: w.at(time.Second),
 		}
 		step.Undo = job.Activity{State: job.Dispatched, Attempt: 4, Output: wire.Inline([]byte(`{"ż":"🦊"}`))}
@@ -190,7 +190,7 @@ func triedOftenIsKept(w *world) {
 	j := w.manyTries("often", limits.MaxReasonBytes)
 	for i := range j.Steps {
 		a := &j.Steps[i].Forward
-		a.Silent = w.claim(8, fmt.Sprintf("%-*d", limits.MaxLockedByBytes, i), time.Minute)
+		a.Silent = new(w.claim(8, fmt.Sprintf("%-*d", limits.MaxLockedByBytes, i), time.Minute))
 		j.Steps[i].Undo = *a
 	}
 	want := j.Clone()

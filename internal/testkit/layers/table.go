@@ -44,10 +44,10 @@ func ofSteps() []row {
 		{"inline steps", "Step.Inline", either(func(s side) bool { return s.is.Inline != "" && s.opened() })},
 		{"heartbeats", "Step.Heartbeat Undo.Heartbeat", either(func(s side) bool { return s.def.Heartbeat > 0 && s.opened() })},
 		{"a task that nobody takes", "Step.StartBy Undo.StartBy", either(func(s side) bool { return s.is.Resent > s.was.Resent })},
-		{"silence", "Step.Timeout Undo.Timeout", either(func(s side) bool { return s.is.Silent.Attempt > s.was.Silent.Attempt })},
+		{"silence", "Step.Timeout Undo.Timeout", either(func(s side) bool { return s.is.Silence().Attempt > s.was.Silence().Attempt })},
 		{"a success that is late", "StepSucceeded", some(func(m Move, s side) bool {
 			e, ok := m.Event.(job.StepSucceeded)
-			return ok && s.became(job.Done) && s.was.Silent.Attempt > 0 && e.Attempt == s.was.Silent.Attempt && e.Step == s.def.Name
+			return ok && s.became(job.Done) && s.was.Silent != nil && e.Attempt == s.was.Silent.Attempt && e.Step == s.def.Name
 		})},
 		{"a failure that is told", "StepFailed", by(always[job.StepFailed])},
 		{"a task that its queue refuses", "DispatchRefused", by(always[job.DispatchRefused])},
