@@ -204,7 +204,7 @@ func (s *Scheduler) Handed(ctx context.Context, run changes.Run, failed error) {
 	if e == nil {
 		return
 	}
-	if _, err := s.moveOrPark(ctx, run.Job, []job.Event{e}); err != nil {
+	if _, err := s.moveOrPark(ctx, run.Job, []job.Event{e}, new(knowledge)); err != nil {
 		s.config.Logger.WarnContext(ctx, "whether changes were published is not noted: they are published again", "job", run.Job, "error", err)
 	}
 }

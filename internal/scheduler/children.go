@@ -321,13 +321,6 @@ func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask mac
 	return err
 }
 
-// hint is the news for a parent that its child has ended.
-type hint struct {
-	work    *work
-	parent  string
-	message queue.Message
-}
-
 // tellParent says nothing of a job that never began: its parent is what put it there, and a look that came before the
 // event which it was put there for would make one more attempt.
 func (s *Scheduler) tellParent(out *outbox, w *work, c job.TellParent) error {
@@ -338,14 +331,13 @@ func (s *Scheduler) tellParent(out *outbox, w *work, c job.TellParent) error {
 	if err != nil {
 		return err
 	}
-	out.put(s.config.Events, hint{w, c.Parent, queue.Message{Body: body, Group: c.Parent}})
+	message := queue.Message{Body: body, Group: c.Parent}
+	out.put(envelope{work: w, queue: s.config.Events, message: message, sent: (*Scheduler).parentTold})
 	return nil
 }
 
-func (h hint) content() queue.Message { return h.message }
-
-func (h hint) sent(_ context.Context, _ *Scheduler, err error) {
+func (s *Scheduler) parentTold(_ context.Context, e *envelope, err error) {
 	if err != nil {
-		h.work.fail(fmt.Errorf("tell job %s that its child has ended: %w", h.parent, err))
+		e.work.fail(fmt.Errorf("tell job %s that its child has ended: %w", e.message.Group, err))
 	}
 }

@@ -28,8 +28,6 @@ type knowledge struct {
 	full []string
 }
 
-func newKnowledge() *knowledge { return new(knowledge) }
-
 // note keeps an answer. Most moves ask no question, so there is no map before the first. k.mu is held.
 func (k *knowledge) note(ask machine.Ask, found job.Found) {
 	if k.found == nil {

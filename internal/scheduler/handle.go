@@ -70,7 +70,7 @@ type unfit struct {
 // decode reads the records that a queue delivered, in their order. takes says whether that queue is the place for
 // submissions, and for other messages.
 func (s *Scheduler) decode(name string, received events.SQSEvent, takes func(submits bool) bool) *batch {
-	b := &batch{queue: name, records: received.Records}
+	b := &batch{queue: name, records: received.Records, work: make([]*work, 0, len(received.Records))}
 	for _, record := range received.Records {
 		in, err := s.config.Memory.DecodeIncoming(record.Body)
 		_, stored := in.Event.(job.Submitted)

@@ -61,9 +61,9 @@ func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, 
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a job that is not
 // there, with a *parkError for one that cannot be decided about, and with a *NewerError, before any decision, for one
-// that is a newer release's.
-func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (*moved, error) {
-	k := newKnowledge()
+// that is a newer release's. k is memory for the move.
+func (s *Scheduler) move(ctx context.Context, id string, events []job.Event, k *knowledge) (*moved, error) {
+	*k = knowledge{}
 	for conflicts := 0; conflicts < maxConflicts; conflicts++ {
 		m, err := s.tryMove(ctx, id, events, k)
 		if errors.Is(err, errFull) {

@@ -36,7 +36,7 @@ func (s *Scheduler) Offers(ctx context.Context, id string) (makegood.Offers, err
 		return makegood.Offers{}, err
 	}
 	offers, err := offersOf(j, func() makegood.Offers {
-		return machine.Offers(compiled.Workflow, j, claims, s.facts(newKnowledge(), paused, &j), now)
+		return machine.Offers(compiled.Workflow, j, claims, s.facts(new(knowledge), paused, &j), now)
 	})
 	if err != nil {
 		return offers, err

@@ -17,48 +17,22 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// outbox is the messages that a round of moves has made due, by their queues. Other commands stay with the work of
-// their job: a later round may change them.
-type outbox struct {
-	// queues are in the order of their first messages. They are few.
-	queues []queued
-}
+// outbox is the messages that a round of moves has made due. Other commands stay with the work of their job: a later
+// round may change them.
+type outbox []envelope
 
-// queued is the messages for one queue.
-type queued struct {
-	name      string
-	envelopes []envelope
-}
-
-// envelope is a message on its way.
-type envelope interface {
-	content() queue.Message
-	// sent notes the outcome of the sending.
-	sent(ctx context.Context, s *Scheduler, err error)
-}
-
-// task is an attempt on its way to the queue of its agent.
-type task struct {
-	work     *work
-	dispatch job.Dispatch
-	queue    string
-	message  queue.Message
-}
-
-// reminder is a delayed event that the Scheduler sends to itself.
-type reminder struct {
+// envelope is a message on its way to a queue.
+type envelope struct {
 	work    *work
+	queue   string
 	message queue.Message
+	// task is the attempt that the message is the task of.
+	task job.Dispatch
+	// sent notes the outcome of the sending.
+	sent func(s *Scheduler, ctx context.Context, e *envelope, err error)
 }
 
-func (o *outbox) put(name string, e envelope) {
-	i := slices.IndexFunc(o.queues, func(q queued) bool { return q.name == name })
-	if i < 0 {
-		i = len(o.queues)
-		o.queues = append(o.queues, queued{name: name})
-	}
-	o.queues[i].envelopes = append(o.queues[i].envelopes, e)
-}
+func (o *outbox) put(e envelope) { *o = append(*o, e) }
 
 // derive puts what the last move of a job made due into the outbox.
 func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
@@ -138,7 +112,7 @@ func (s *Scheduler) dispatchOne(ctx context.Context, out *outbox, w *work, d job
 	if err != nil {
 		return err
 	}
-	out.put(name, task{w, d, name, message})
+	out.put(envelope{w, name, message, d, (*Scheduler).taskSent})
 	if sentBefore(w.moved.job, d) {
 		s.stats.Add(func(t *Stats) { t.Unstarted++ })
 	}
@@ -224,40 +198,45 @@ func (s *Scheduler) remind(out *outbox, w *work, c job.Remind) error {
 	}
 	// Rounded up to the seconds of SQS: an event that comes early is stale.
 	delay := (max(0, ahead) + time.Second - 1).Truncate(time.Second)
-	out.put(s.config.Events, reminder{w, queue.Message{Body: body, Group: w.job, Delay: delay}})
+	message := queue.Message{Body: body, Group: w.job, Delay: delay}
+	out.put(envelope{work: w, queue: s.config.Events, message: message, sent: (*Scheduler).reminderSent})
 	return nil
 }
 
-// send empties the outbox of its messages: those of a queue go out together.
-func (s *Scheduler) send(ctx context.Context, out *outbox) {
-	for _, to := range out.queues {
-		messages := make([]queue.Message, len(to.envelopes))
-		for i, e := range to.envelopes {
-			messages[i] = e.content()
+// send sends the messages of an outbox: those of a queue go out together.
+func (s *Scheduler) send(ctx context.Context, out outbox) {
+	for len(out) > 0 {
+		name, now, others := out[0].queue, out[:0], outbox(nil)
+		messages := make([]queue.Message, 0, len(out))
+		for _, e := range out {
+			if e.queue != name {
+				others.put(e)
+				continue
+			}
+			now.put(e)
+			messages = append(messages, e.message)
 		}
-		errs := s.config.Queue.Send(ctx, to.name, messages...)
-		for i, e := range to.envelopes {
+		errs := s.config.Queue.Send(ctx, name, messages...)
+		for i := range now {
 			var err error
 			if i < len(errs) {
 				err = errs[i]
 			}
-			e.sent(ctx, s, err)
+			now[i].sent(s, ctx, &now[i], err)
 		}
+		out = others
 	}
-	out.queues = nil
 }
 
-func (t task) content() queue.Message { return t.message }
-
-func (t task) sent(_ context.Context, s *Scheduler, err error) {
+func (s *Scheduler) taskSent(_ context.Context, e *envelope, err error) {
 	switch {
 	case err == nil:
-		t.work.isSent(t.dispatch)
+		e.work.isSent(e.task)
 		s.stats.Add(func(t *Stats) { t.Tasks++ })
 	case never(err) != "":
-		t.work.follows(refused(t.dispatch, never(err)))
+		e.work.follows(refused(e.task, never(err)))
 	default:
-		t.work.fail(fmt.Errorf("send task of step %s to %s: %w", t.dispatch.Step, t.queue, err))
+		e.work.fail(fmt.Errorf("send task of step %s to %s: %w", e.task.Step, e.queue, err))
 	}
 }
 
@@ -266,12 +245,10 @@ func refused(d job.Dispatch, reason string) job.Event {
 	return job.DispatchRefused{Step: d.Step, Attempt: d.Attempt, Reason: reason}
 }
 
-func (r reminder) content() queue.Message { return r.message }
-
-func (r reminder) sent(ctx context.Context, s *Scheduler, err error) {
+func (s *Scheduler) reminderSent(ctx context.Context, e *envelope, err error) {
 	if err != nil {
 		// It spares a wait, and no more: the Supervisor comes anyway.
-		s.config.Logger.WarnContext(ctx, "reminder was not sent", "job", r.work.job, "error", err)
+		s.config.Logger.WarnContext(ctx, "reminder was not sent", "job", e.work.job, "error", err)
 		return
 	}
 	s.stats.Add(func(t *Stats) { t.Reminders++ })

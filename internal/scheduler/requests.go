@@ -128,7 +128,7 @@ func (s *Scheduler) TaskOut(ctx context.Context, id string, r job.Reply) (task m
 // moveAtOnce moves a job by one event for a caller that waits for the answer.
 func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event job.Event) (job.Job, machine.Verdict, error) {
 	ctx = s.counting(ctx)
-	m, err := s.move(ctx, id, []job.Event{event})
+	m, err := s.move(ctx, id, []job.Event{event}, new(knowledge))
 	if park := new(parkError); errors.As(err, &park) {
 		return job.Job{}, machine.Verdict{}, errors.Join(park, s.park(ctx, id, park))
 	}

@@ -304,7 +304,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 		return nil, err
 	}
 	var full []string
-	facts := s.facts(newKnowledge(), held, new(job.Job))
+	facts := s.facts(new(knowledge), held, new(job.Job))
 	facts.Graph = s.graph(c)
 	m.lane, m.since, m.now = s.laneOf(ctx, c, full), time.Now(), s.now()
 	for {

@@ -50,7 +50,7 @@ func (s *Scheduler) tell(ctx context.Context, w *work, published publishing) {
 		return
 	}
 	// Noting receivers makes no new work; a notice that was not given now is given in its time.
-	m, err := s.moveOrPark(ctx, w.job, e)
+	m, err := s.moveOrPark(ctx, w.job, e, new(knowledge))
 	w.fail(err)
 	if m != nil && m.job.Changes.Seq > w.moved.job.Changes.Seq {
 		s.publishLast(ctx, m.job)

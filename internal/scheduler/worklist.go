@@ -32,6 +32,8 @@ type work struct {
 	// moved is the job as it was moved last; nil: it was not. verdicts are those on all events so far, in their order.
 	moved    *moved
 	verdicts []machine.Verdict
+	// known is memory for moving the job.
+	known knowledge
 	// unwanted are the attempts that are to be closed, and sent those with tasks that are out.
 	unwanted []job.CloseAttempt
 	sent     []job.Dispatch
@@ -152,12 +154,12 @@ func those(list []*work, is func(*work) bool) (some []*work) {
 
 // round moves jobs, and sends what that makes due.
 func (s *Scheduler) round(ctx context.Context, list []*work) {
-	var out outbox
+	out := make(outbox, 0, len(list))
 	s.crew.Each(len(list), maxClosings, func(i int) { s.moveNext(ctx, list[i]) })
 	for _, w := range list {
 		s.derive(ctx, &out, w)
 	}
-	s.send(ctx, &out)
+	s.send(ctx, out)
 	for _, w := range list {
 		s.beginInline(ctx, w)
 	}
@@ -196,7 +198,7 @@ func (s *Scheduler) moveNext(ctx context.Context, w *work) {
 	next := w.next
 	w.next = nil
 	ctx = spend.With(ctx, w.account)
-	m, err := s.moveOrPark(ctx, w.job, next)
+	m, err := s.moveOrPark(ctx, w.job, next, &w.known)
 	if m != nil {
 		w.becomes(m)
 	}
@@ -204,8 +206,8 @@ func (s *Scheduler) moveNext(ctx context.Context, w *work) {
 }
 
 // moveOrPark moves a job. A job that can never be moved is dealt with and returns nil: neither is tried again.
-func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event) (*moved, error) {
-	m, err := s.move(ctx, id, by)
+func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event, k *knowledge) (*moved, error) {
+	m, err := s.move(ctx, id, by, k)
 	if err == nil {
 		return m, nil
 	}
