@@ -52,7 +52,7 @@ type line struct {
 // waiter is a receiver that waits.
 type waiter struct {
 	limit int
-	// woken is closed when there may be messages for it. nil: it does not wait.
+	// woken is closed when there may be messages for it.
 	woken chan struct{}
 }
 
@@ -203,18 +203,18 @@ func (l *line) giveBack(receipt string, at time.Time) {
 	heap.Fix(&l.hidden, m.index)
 }
 
-// wait puts w among the waiters.
-func (l *line) wait(w *waiter) {
-	w.woken = make(chan struct{})
+// wait puts one among the waiters.
+func (l *line) wait(limit int) *waiter {
+	w := &waiter{limit, make(chan struct{})}
 	l.waiters = append(l.waiters, w)
+	return w
 }
 
-// arrive takes w away from where it is: among the waiters, or on its way back from there.
+// arrive takes w away from where it is: among the waiters, or on its way back from there. nil: it has not waited.
 func (l *line) arrive(w *waiter) {
-	if w.woken == nil {
+	if w == nil {
 		return
 	}
-	w.woken = nil
 	if i := slices.Index(l.waiters, w); i >= 0 {
 		l.waiters = slices.Delete(l.waiters, i, i+1)
 		return

@@ -215,10 +215,12 @@ func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("receive from %s: %w", name, ctx.Err())
 	}
-	w := &waiter{limit: min(limit, limits.MaxBatch)}
+	limit = min(limit, limits.MaxBatch)
+	var w *waiter
 	var room [limits.MaxBatch]delivery // on the stack
 	for {
-		if taken := q.takeOrWait(l, w, room[:0]); len(taken) > 0 {
+		taken := room[:0]
+		if taken, w = q.takeOrWait(l, w, limit, taken); w == nil {
 			return l.render(taken), nil
 		}
 		select {
@@ -232,18 +234,18 @@ func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.
 	}
 }
 
-// takeOrWait takes messages for w, appended to taken, or puts it among the waiters.
-func (q *Queues) takeOrWait(l *line, w *waiter, taken []delivery) []delivery {
+// takeOrWait takes messages, appended to taken, or puts the receiver among the waiters. w is where it has waited, and
+// next where it waits now; nil: it does not.
+func (q *Queues) takeOrWait(l *line, w *waiter, limit int, taken []delivery) (all []delivery, next *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	l.arrive(w)
-	taken = l.take(taken, w.limit, now)
-	if len(taken) == 0 {
-		l.wait(w)
+	if taken = l.take(taken, limit, now); len(taken) == 0 {
+		next = l.wait(limit)
 	}
 	l.settle(now)
-	return taken
+	return taken, next
 }
 
 // leave takes w away from the waiters. If it had been woken, another one may have to be in its place.
