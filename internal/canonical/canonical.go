@@ -60,7 +60,7 @@ func CheckDepth(value []byte) error {
 // Hash returns the first HashChars hex digits of the SHA-256 of bytes, which are canonical JSON.
 func Hash(bytes []byte) string {
 	sum := sha256.Sum256(bytes)
-	return hex.EncodeToString(sum[:])[:HashChars]
+	return string(hex.AppendEncode(make([]byte, 0, 2*len(sum)), sum[:])[:HashChars])
 }
 
 // AppendString appends text to out as a JSON string in its canonical spelling: it escapes only the characters that
@@ -287,7 +287,9 @@ func (r *reader) member(depth int, members map[string]span) (key string, at int,
 func (r *reader) sort(start int, members map[string]span) {
 	written := slices.Clone(r.out[start:])
 	r.out = r.out[:start]
-	for i, key := range slices.Sorted(maps.Keys(members)) {
+	keys := slices.AppendSeq(make([]string, 0, len(members)), maps.Keys(members))
+	slices.Sort(keys)
+	for i, key := range keys {
 		if i > 0 {
 			r.out = append(r.out, ',')
 		}

@@ -2,7 +2,10 @@
 // needs; a new one would have to grow it, by copies of all that lies on it.
 package crew
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A Crew is a set of goroutines, each with one piece of work after another. All end once none has work, unless Hold
 // keeps them.
@@ -84,14 +87,16 @@ func (c *Crew) Each(n, atOnce int, do func(i int)) {
 	}
 	var all sync.WaitGroup
 	room := make(chan struct{}, atOnce)
+	var begun atomic.Int64
 	all.Add(n)
-	for i := range n {
+	next := func() {
+		defer all.Done()
+		defer func() { <-room }()
+		do(int(begun.Add(1)) - 1)
+	}
+	for range n {
 		room <- struct{}{}
-		c.Go(func() {
-			defer all.Done()
-			defer func() { <-room }()
-			do(i)
-		})
+		c.Go(next)
 	}
 	all.Wait()
 }

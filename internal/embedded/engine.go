@@ -296,7 +296,7 @@ func (e *Engine) wire(run store.Incarnation) {
 		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
-		Tasks:    func(agent string) string { return tasksPrefix + agent },
+		Tasks:    e.tasksOf,
 		Undos:    e.undosOf,
 		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Parked: e.config.Parked, Watch: e.watch, Logger: e.config.Logger,
 	})

@@ -26,6 +26,14 @@ func (c Config) Named() []workflowfile.Named {
 	return all
 }
 
+// tasksOf names the queue for an agent's tasks. A local agent has its name ready.
+func (e *Engine) tasksOf(agent string) string {
+	if workers := e.workers[agent]; workers != nil {
+		return workers[0].queue
+	}
+	return tasksPrefix + agent
+}
+
 // undosOf names the queue for an agent's undos: a local agent has its own, an outside one uses that for all its
 // tasks, and takes as many as it has room for.
 func (e *Engine) undosOf(agent string) string {
@@ -39,7 +47,7 @@ func (e *Engine) undosOf(agent string) string {
 
 func (c Config) door(e *Engine, held *holds.Reader) *agentdoor.Door {
 	d := agentdoor.Config{
-		Tokens: map[string]string{}, Tasks: func(agent string) string { return tasksPrefix + agent },
+		Tokens: map[string]string{}, Tasks: e.tasksOf,
 		Receiver: e.queues, Store: e.store, Scheduler: e.scheduler, Large: e.large, Held: held.Holds, Logger: c.Logger,
 	}
 	for _, o := range c.Outside {
