@@ -27,8 +27,8 @@ func TestAReplyWhoseTimeHasPassedIsNotSent(t *testing.T) {
 	var sender all
 	var b outbox
 	b.open(&sender, 2)
-	late := &envelope{queue: "events", message: queue.Message{Body: "late"}, until: time.Now()}
-	early := &envelope{queue: "events", message: queue.Message{Body: "early"}, until: time.Now().Add(time.Minute)}
+	late := &envelope{queue: "events", message: [1]queue.Message{{Body: "late"}}, until: time.Now()}
+	early := &envelope{queue: "events", message: [1]queue.Message{{Body: "early"}}, until: time.Now().Add(time.Minute)}
 	b.waiting = []*envelope{late, early}
 	b.flush(t.Context())
 	if got := late.err; !errors.Is(got, errTooLate) {

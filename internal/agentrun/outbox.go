@@ -24,14 +24,16 @@ type outbox struct {
 	mu      sync.Mutex
 	working int
 	waiting []*envelope
-	// room has the first that waits: most batches have one record.
+	// room has the first that waits, and only is the worker of a record that is alone: most batches have one record.
 	room [1]*envelope
+	only worker
 }
 
 // envelope is a reply that waits to be sent.
 type envelope struct {
-	queue   string
-	message queue.Message
+	queue string
+	// message is a list of one: a reply that is alone is sent as it is.
+	message [1]queue.Message
 	// until is when it must not be sent any more.
 	until time.Time
 	// answered: the queue has said err. heard is closed then, where the reply is waited for. The outbox is locked.
@@ -51,10 +53,17 @@ type worker struct {
 // open makes an outbox of one that has no worker any more.
 func (o *outbox) open(sender queue.Sender, records int) {
 	*o = outbox{sender: sender, began: time.Now(), working: records}
-	o.waiting = o.room[:0]
+	if o.waiting = o.room[:0]; records == 1 {
+		o.only.outbox = o
+	}
 }
 
-func (o *outbox) worker() *worker { return &worker{outbox: o} }
+func (o *outbox) worker() *worker {
+	if o.only.outbox != nil {
+		return &o.only
+	}
+	return &worker{outbox: o}
+}
 
 // say sends the reply of an attempt to the queue that waits for it.
 func (w *worker) say(ctx context.Context, a *attempt, reply job.Event, until time.Time) error {
@@ -66,7 +75,7 @@ func (w *worker) say(ctx context.Context, a *attempt, reply job.Event, until tim
 	if w.ended {
 		e = new(envelope) // The one before may be on its way still.
 	}
-	*e = envelope{queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until}
+	*e = envelope{queue: a.task.ReplyTo, message: [1]queue.Message{{Body: body, Group: a.task.Job}}, until: until}
 	return w.send(ctx, e)
 }
 
@@ -176,10 +185,9 @@ func (o *outbox) sendAll(ctx context.Context, group []*envelope) {
 	if len(group) == 0 {
 		return
 	}
-	until := group[0].until
-	messages := make([]queue.Message, 0, len(group))
-	for _, e := range group {
-		messages = append(messages, e.message)
+	until, messages := group[0].until, group[0].message[:]
+	for _, e := range group[1:] {
+		messages = append(messages, e.message[0])
 		if e.until.After(until) {
 			until = e.until
 		}
