@@ -13,7 +13,7 @@ import (
 // the step that it undoes. It is zero where ctx belongs to no task.
 func TaskOf(ctx context.Context) makegood.Task {
 	a, _ := agentctx.Of(ctx)
-	return a.Task
+	return *a.Task
 }
 
 // Heartbeat reports that the work goes on: it moves CompleteBy, and the context's deadline with it, to the step's

@@ -35,7 +35,7 @@ func KeepAlive(ctx context.Context) (stop func()) {
 
 // keepAlive heartbeats three times while the attempt may be silent, so that one heartbeat may fail.
 func keepAlive(ctx context.Context, a agentctx.Attempt) {
-	every := max(domain.Silence(a.Task).Std()/3, limits.MinTimeout)
+	every := max(domain.Silence(*a.Task).Std()/3, limits.MinTimeout)
 	next := time.NewTimer(every)
 	defer next.Stop()
 	for {

@@ -23,9 +23,9 @@ type Lease interface {
 
 type contextKey struct{}
 
-// Attempt is the attempt that runs in a context. Its Lease and its Payloads may be nil.
+// Attempt is the attempt that runs in a context. Its task is not changed. Its Lease and its Payloads may be nil.
 type Attempt struct {
-	Task     makegood.Task
+	Task     *makegood.Task
 	Lease    Lease
 	Payloads Payloads
 }
@@ -33,7 +33,7 @@ type Attempt struct {
 // NewContext returns the context in which a task is handled. A nil lease never runs out, and lets every heartbeat
 // succeed: tests have one.
 func NewContext(ctx context.Context, task makegood.Task, lease Lease) context.Context {
-	return With(ctx, Attempt{Task: task, Lease: lease})
+	return With(ctx, Attempt{Task: &task, Lease: lease})
 }
 
 // With returns the context in which an attempt runs.
@@ -53,11 +53,11 @@ func (r *running) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// Of returns the attempt that runs in ctx; ok is false where none does.
+// Of returns the attempt that runs in ctx; ok is false where none does, and its task is empty.
 func Of(ctx context.Context) (Attempt, bool) {
 	a, ok := ctx.Value(contextKey{}).(*Attempt)
 	if !ok {
-		return Attempt{}, false
+		return Attempt{Task: new(makegood.Task)}, false
 	}
 	return *a, true
 }

@@ -327,7 +327,7 @@ func (a *attempt) call() (worked result) {
 		// What an agent says of its secrets is neither told nor kept.
 		worked = result{hider.Output(worked.output), readable(worked.err, hider)}
 	}()
-	task, h, err := secret.Fill(&a.lease, a.task, a.config.Secrets)
+	task, h, err := secret.Fill(&a.lease, &a.task, a.config.Secrets)
 	if err != nil {
 		return result{err: err}
 	}
@@ -336,7 +336,7 @@ func (a *attempt) call() (worked result) {
 	ctx := agentctx.With(telemetry.Continue(&a.lease, task.Traceparent), agentctx.Attempt{
 		Task: task, Lease: discreet{&a.lease, hider}, Payloads: a.payloadsOf(),
 	})
-	worked.output, worked.err = a.handler.Handle(ctx, task)
+	worked.output, worked.err = a.handler.Handle(ctx, *task)
 	return worked
 }
 

@@ -19,9 +19,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// Fill returns the task with its secrets in its input, and their Hider. The given task is not changed. Every error
+// Fill returns the task with its secrets in its input, and their Hider: a copy, if the task has secrets. Every error
 // names the secret that could not be put in, before any work has begun: it is final, except for a source that fails.
-func Fill(ctx context.Context, task makegood.Task, source agent.Secrets) (makegood.Task, Hider, error) {
+func Fill(ctx context.Context, task *makegood.Task, source agent.Secrets) (*makegood.Task, Hider, error) {
 	if len(task.Secrets) == 0 {
 		return task, Hider{}, nil
 	}
@@ -33,8 +33,9 @@ func Fill(ctx context.Context, task makegood.Task, source agent.Secrets) (makego
 	if err != nil {
 		return task, Hider{}, agent.Final(agent.NotApplied(err))
 	}
-	task.Input, task.Secrets = input, nil
-	return task, newHider(values), nil
+	filled := *task
+	filled.Input, filled.Secrets = input, nil
+	return &filled, newHider(values), nil
 }
 
 // Marked returns an input with "[secret NAME]" in the places of its secrets, for people to see: no secret is asked for.

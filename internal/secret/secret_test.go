@@ -59,7 +59,7 @@ func TestSecretsComeToTheirPlaces(t *testing.T) {
 			"broken":    {{Name: "broken"}},
 			"too large": {{Name: "long"}},
 		}[c.name]
-		got, _, err := Fill(context.Background(), task(c.input, secrets...), from)
+		got, _, err := Fill(context.Background(), new(task(c.input, secrets...)), from)
 		if err != nil {
 			failure := agent.Failure(err)
 			if failure.Message != c.err || failure.Applied != makegood.AppliedNo || failure.Retryable != (c.name == "broken") {
@@ -81,7 +81,7 @@ func hider(t *testing.T, values map[string]string) Hider {
 	}
 	input := task(`""`)
 	input.Secrets = secrets[:1]
-	if _, _, err := Fill(context.Background(), input, source(values)); err != nil {
+	if _, _, err := Fill(context.Background(), &input, source(values)); err != nil {
 		t.Fatal(err)
 	}
 	return newHider(values)
