@@ -49,7 +49,7 @@ func bugs() []proof.Bug {
 		{"whatever an agent claims is believed", factsDeadlines, "p.silence() + limits.MaxClaimAhead)", "p.silence() + 1000*limits.MaxClaimAhead)"},
 		{"attempts are looked at early", factsDeadlines, "a.LookAt.Sub(t.now) > waits/4", "a.LookAt.Sub(t.now) > 2*waits"},
 		{"who lives is looked at seldom", factsDeadlines, "min(max(lived, silence), maxHeartbeats*silence)", "lived + 1000*silence"},
-		{"people are told before the tasks are sent", list, "\ts.send(ctx, out)\n", "\tpublished := s.publishAll(ctx, list)\n\tinParallel(len(list), func(i int) {\n\t\ts.tell(ctx, list[i], published)\n\t\tlist[i].notices = nil\n\t})\n\ts.send(ctx, out)\n"},
+		{"people are told before the tasks are sent", list, "\ts.send(ctx, out)\n", "\tpublished := s.publishAll(ctx, list)\n\ts.crew.Each(len(list), maxClosings, func(i int) {\n\t\ts.tell(ctx, list[i], published)\n\t\tlist[i].notices = nil\n\t})\n\ts.send(ctx, out)\n"},
 		{"the listener counts as told when the operator was", tell, "all = append(all, job.Told{Seq: operator, Operator: true})", "all = append(all, job.Told{Seq: operator, Operator: true, Listener: true})"},
 		{"the operator is told as long as the listener is deaf", tell, "\treturn append(toldOf(told, heard, unheard), asked...)", "\tif unheard > 0 || w.moved.job.TellTries > 0 {\n\t\ttold = 0\n\t}\n\treturn append(toldOf(told, heard, unheard), asked...)"},
 		{"a deaf listener is not given time", factsCommands, "a.Listener = a.Listener && !now.Before(j.TellAt)", "a.Listener = a.Listener && !now.IsZero()"},
