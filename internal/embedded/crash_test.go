@@ -70,6 +70,22 @@ steps:
   - {name: charge, agent: payments, startBy: 1m, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: refund}}
   - {name: invoice, agent: payments, startBy: 1m, timeout: 10s, retry: {attempts: 2, backoff: 10ms, max: 1s}, undo: {action: annul}}
 `
+	// mapYAML has a step that is done for each item of a list, two at a time. Its items are steps of one child.
+	mapYAML = `
+name: lines
+steps:
+  - {name: reserve, agent: inventory, startBy: 1m, timeout: 10s, retry: {backoff: 10ms, max: 1s}, undo: {action: release}}
+  - name: pay
+    map: {over: "${ [range(3)] }", concurrency: 2}
+    agent: payments
+    action: charge
+    with: {sku: "${ .input.sku }", line: "${ .item }"}
+    startBy: 1m
+    timeout: 10s
+    retry: {attempts: 3, backoff: 10ms, max: 1s}
+    undo: {action: refund}
+  - {name: ship, agent: shipping, startBy: 1m, timeout: 10s, retry: {attempts: 2, backoff: 10ms, max: 1s}, undo: {action: recall}}
+`
 	oneYAML = `
 name: one
 steps:
@@ -125,6 +141,11 @@ func goldens() map[string]golden {
 		"a child, cancelled with its parent":         {yaml: ordersYAML, child: paymentYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
 		"a child with large values":                  {yaml: ordersYAML, child: paymentYAML, input: largeJSON, large: true, want: makegood.JobProcessed},
 		"a child with large values, cancelled":       {yaml: ordersYAML, child: paymentYAML, input: largeJSON, large: true, cancel: true, want: makegood.JobCancelled},
+		"a map, processed":                           {yaml: mapYAML, child: paymentYAML, input: `{"sku":"a"}`, want: makegood.JobProcessed},
+		"a map, undone with its parent":              {yaml: mapYAML, child: paymentYAML, input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
+		"a map with items that fail":                 {yaml: mapYAML, child: paymentYAML, input: `{"sku":"a"}`, unanswered: "charge", want: makegood.JobUndone},
+		"a map, cancelled with its parent":           {yaml: mapYAML, child: paymentYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
+		"a map with large values":                    {yaml: mapYAML, child: paymentYAML, input: largeJSON, large: true, want: makegood.JobProcessed},
 		"an inline child, undone with its parent":    {yaml: inline(ordersYAML), child: inline(paymentYAML), input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
 	}
 }
