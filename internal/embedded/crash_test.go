@@ -301,6 +301,42 @@ func TestTheJobEndsAsItShouldHoweverOftenTheEngineDies(t *testing.T) {
 	}
 }
 
+// So it is of a map with parts: the engine dies at any call, also while they begin, and while they are undone.
+func TestAMapOfPartsEndsAsItShouldHoweverOftenTheEngineDies(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(seed.Of(t), 3))
+	parts := strings.Replace(mapYAML, "{over: \"${ [range(3)] }\", concurrency: 2}", "{over: \"${ [range(103)] }\", concurrency: 200}", 1)
+	runs := 12
+	if testing.Short() {
+		runs = 3
+	}
+	for run := range runs {
+		g := []golden{
+			{yaml: parts, child: paymentYAML, input: `{"sku":"a"}`, want: makegood.JobProcessed},
+			{yaml: parts, child: paymentYAML, input: `{"sku":"a"}`, unanswered: "ship", want: makegood.JobUndone},
+			{yaml: parts, child: paymentYAML, input: `{"sku":"a"}`, cancel: true, want: makegood.JobCancelled},
+		}[run%3]
+		synctest.Test(t, func(t *testing.T) {
+			v := newVoyage(t, g)
+			deaths, ended := 0, false
+			for range 4 {
+				if ended = v.live(t, dieAt(1+random.IntN(200), crashBefore+effect(random.IntN(2)))); ended {
+					break
+				}
+				deaths++
+			}
+			if !ended {
+				v.live(t, nil)
+			}
+			v.check(t)
+			t.Logf("%s after %d deaths, %d jobs of parts", g.want, deaths, len(v.later))
+		})
+		if t.Failed() {
+			t.Fatalf("in run %d", run)
+		}
+	}
+}
+
 // dieAt strikes the n-th call of a life, whatever it is.
 func dieAt(n int, how effect) strike {
 	return func(string, int) effect {

@@ -364,18 +364,21 @@ func (v *voyage) defines(t *testing.T, engine *embedded.Engine) bool {
 	return v.insist(func() error { return engine.Define(t.Context(), c) })
 }
 
-// born returns the children of all attempts of the job, as they are now.
-func (v *voyage) born(t *testing.T) (children []job.Job) {
+// born returns the children of all attempts of the job, and theirs, as they are now.
+func (v *voyage) born(t *testing.T) []job.Job {
 	t.Helper()
-	for i, s := range v.last.Steps {
-		if v.workflow.Steps[i].Agent != makegood.AgentWorkflow {
-			continue
-		}
-		for n := 1; n <= s.Attempt; n++ {
-			child, err := v.inner.Load(t.Context(), domain.ChildID("j", v.last.Birth, s.Name, n))
+	return v.bornOf(t, v.last, func(i int) bool { return v.workflow.Steps[i].Agent == makegood.AgentWorkflow })
+}
+
+func (v *voyage) bornOf(t *testing.T, j job.Job, isChild func(i int) bool) (children []job.Job) {
+	t.Helper()
+	for i, s := range j.Steps {
+		for n := 1; n <= s.Attempt && isChild(i); n++ {
+			child, err := v.inner.Load(t.Context(), domain.ChildID(j.ID, j.Birth, s.Name, n))
 			switch {
 			case err == nil:
 				children = append(children, child)
+				children = append(children, v.bornOf(t, child, func(i int) bool { return strings.HasPrefix(child.Steps[i].Name, "part_") })...)
 			case !errors.Is(err, store.ErrNotFound):
 				t.Errorf("load: %v", err)
 			}
@@ -395,8 +398,10 @@ func (v *voyage) checkChildren(t *testing.T) {
 	}
 	processed := 0
 	for _, child := range v.later {
-		v.remote.check(t, child)
-		if child.ProcessState == makegood.JobProcessed {
+		own := child
+		own.Steps = slices.DeleteFunc(slices.Clone(child.Steps), func(s job.StepState) bool { return strings.HasPrefix(s.Name, "part_") })
+		v.remote.check(t, own)
+		if is, _ := domain.ChildOf(child.ID); is.Parent == "j" && child.ProcessState == makegood.JobProcessed {
 			processed++
 		}
 		if !child.CompleteBy.IsZero() {
