@@ -158,3 +158,28 @@ func TestAMapWithTooManyFailuresIsUndone(t *testing.T) {
 	}
 	t.Log(j.Reason)
 }
+
+// A list of more than 256 KB is a large payload by itself, and JSON lines are one that a person writes.
+func TestTheItemsOfAMapMayBeALargePayload(t *testing.T) {
+	const n = 4000
+	list := agent.New("list", agent.Do("list", func(context.Context, json.RawMessage) ([]string, error) {
+		return slices.Repeat([]string{strings.Repeat("x", 100)}, n), nil
+	}), agent.Do("lines", func(ctx context.Context, _ json.RawMessage) (makegood.Payload, error) {
+		return agent.WritePayload(ctx, "application/jsonl", strings.NewReader(strings.Repeat("{\"a\": 1}\n\n", n)))
+	}))
+	for _, action := range []string{"list", "lines"} {
+		t.Run(action, func(t *testing.T) {
+			s := &stock{}
+			eng := openWith(t, &shop{}, fstest.MapFS{"order.yaml": {Data: []byte(`
+name: order
+steps:
+  - {name: all, agent: list, action: ` + action + `, undo: none}
+  - {name: reserve, map: {over: "${ .steps.all.output }", outputs: manifest}, agent: stock, with: {item: "${ .index }", index: "${ .item | length }"}, undo: {action: release}}
+`)}}, s.agent(), list)
+			j := runMap(t, eng, 0)
+			if j.ProcessState != makegood.JobProcessed || len(s.keys) != n {
+				t.Errorf("%s (%s), %d items, want %d", j.ProcessState, j.Reason, len(s.keys), n)
+			}
+		})
+	}
+}

@@ -54,6 +54,8 @@ func TestABucketKeepsLongerThanJobs(t *testing.T) {
 
 // ageing keeps payloads as a bucket does whose lifecycle takes what is old: by age, and nothing else.
 type ageing struct {
+	payload.Keeper // nil: nothing is read
+
 	now  func() time.Time
 	ends time.Duration
 	kept map[string]time.Time

@@ -7,6 +7,8 @@ const (
 	MaxSteps = 200
 	// PartItems is how many items of a map one part has at most, and how many parts one job has.
 	PartItems = 100
+	// MaxMapBytes is how many bytes the inputs of all items of a map may have together, as JSON: they are in memory once.
+	MaxMapBytes = 32 << 20
 	// MaxConcurrency is how many items of a map may be under way at once.
 	MaxConcurrency = 10_000
 	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.

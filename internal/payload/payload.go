@@ -98,8 +98,9 @@ type Store interface {
 
 // Keeper is the part of a Store that the Scheduler needs.
 type Keeper interface {
-	// Keep is Store's.
+	// Keep is Store's, and Open.
 	Keep(ctx context.Context, job string, p makegood.Payload) error
+	Open(ctx context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
 }
 
 // Limited hashes the bytes of another reader, and fails with ErrTooLarge beyond makegood.MaxLargePayloadBytes.

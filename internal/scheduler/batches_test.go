@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
@@ -189,6 +190,8 @@ func TestADefinitionThatCannotBeReadRefusesNothing(t *testing.T) {
 
 // clocked notes how long those have who are to keep payloads or to publish changes.
 type clocked struct {
+	payload.Keeper // nil: nothing is read
+
 	reader
 	kept, published []time.Duration
 	asks            map[string]int

@@ -31,7 +31,7 @@ type chain struct {
 func (s *Scheduler) newChain(ctx context.Context, w *work, opened inlined) *chain {
 	m := w.moved
 	if len(opened.chain) > 1 {
-		m = &moved{job: m.job, compiled: m.compiled, lockedBy: m.lockedBy, since: m.since, values: newValues(s.config.Payloads, m.compiled, s.turns), now: m.now}
+		m = &moved{job: m.job, compiled: m.compiled, lockedBy: m.lockedBy, since: m.since, values: s.newValues(m.compiled), now: m.now}
 		m.job.Steps = slices.Clone(m.job.Steps)
 	}
 	return &chain{Scheduler: s, ctx: spend.With(ctx, w.account), attempts: opened.chain, leave: opened.leave, moved: m}

@@ -101,7 +101,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if err != nil {
 		return nil, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := &moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loadedOf(loaded)}
+	m := &moved{compiled: compiled, values: s.newValues(compiled), known: k, loaded: loadedOf(loaded)}
 	m.values.birth = loaded.Birth
 	s.renew(ctx, loaded, &m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {

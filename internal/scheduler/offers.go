@@ -41,7 +41,7 @@ func (s *Scheduler) Offers(ctx context.Context, id string) (makegood.Offers, err
 	if err != nil {
 		return offers, err
 	}
-	v := newValues(s.config.Payloads, compiled, s.turns)
+	v := s.newValues(compiled)
 	v.birth = j.Birth
 	return s.withQuestions(ctx, &moved{compiled: compiled, values: v, job: j}, offers)
 }

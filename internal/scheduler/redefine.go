@@ -34,7 +34,7 @@ func (s *Scheduler) Plan(ctx context.Context, id string, r job.Requested) (makeg
 	if v.Definition == "" {
 		return plan, v, nil
 	}
-	asked := moved{compiled: compiled, loaded: loadedOf(j), values: newValues(s.config.Payloads, compiled, s.turns)}
+	asked := moved{compiled: compiled, loaded: loadedOf(j), values: s.newValues(compiled)}
 	asked.values.birth = j.Birth
 	r = asked.values.spill(j, r).(job.Requested) // As it would be kept: it may be the input that the job has.
 	if err := asked.offer(ctx, s, &facts, offer{v.Definition, r.Input}); err != nil {

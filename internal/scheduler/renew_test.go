@@ -10,11 +10,14 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
 // keeper keeps payloads, unless it is down.
 type keeper struct {
+	payload.Keeper // nil: nothing is read
+
 	down bool
 	asks int
 }

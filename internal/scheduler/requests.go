@@ -67,7 +67,7 @@ func (s *Scheduler) Asks(ctx context.Context, j job.Job, p job.Place) (Asked, er
 	if asked.Closed != "" {
 		return asked, nil
 	}
-	v := newValues(s.config.Payloads, compiled, s.turns)
+	v := s.newValues(compiled)
 	v.birth = j.Birth
 	asked.Text, err = s.questionOf(ctx, &moved{compiled: compiled, values: v, job: j}, p.Step, p.Undo)
 	return asked, err

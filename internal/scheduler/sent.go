@@ -32,7 +32,7 @@ func (s *Scheduler) SentInputs(ctx context.Context, id, step string, changed []t
 	if err != nil {
 		return makegood.SentInputs{}, fmt.Errorf("definition %s of job %s: %w", j.Definition, id, err)
 	}
-	v := newValues(s.config.Payloads, compiled, s.turns)
+	v := s.newValues(compiled)
 	v.birth = j.Birth
 	all := makegood.SentInputs{Job: id, Inputs: []makegood.SentInput{}}
 	for _, w := range askedOf(compiled.Workflow, j, step) {

@@ -285,7 +285,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 		// No process would make sure that they are there.
 		return job.Job{}, nil, fmt.Errorf("%w: the input of job %s refers to large payloads, which a submission in a transaction cannot", ErrInvalid, sub.ID)
 	}
-	v := newValues(nil, c, nil)
+	v := &values{compiled: c}
 	v.birth = nonce(randomBytes)
 	birth := v.born(sub, input)
 	birth.Later = true
@@ -295,7 +295,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 
 // birth returns the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (*moved, error) {
-	m := &moved{compiled: c, values: newValues(s.config.Payloads, c, s.turns)}
+	m := &moved{compiled: c, values: s.newValues(c)}
 	v := &m.values
 	v.birth = nonce(s.config.Bytes)
 	birth := v.born(sub, input)

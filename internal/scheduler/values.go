@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -23,6 +24,7 @@ import (
 // expressions over them.
 type values struct {
 	store    store.Payloads
+	large    payload.Keeper
 	compiled *workflowfile.Compiled
 	// birth is the job's nonce.
 	birth string
@@ -38,8 +40,8 @@ type values struct {
 	turns turns
 }
 
-func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) values {
-	return values{store: p, compiled: c, turns: t}
+func (s *Scheduler) newValues(c *workflowfile.Compiled) values {
+	return values{store: s.config.Payloads, large: s.config.Large, compiled: c, turns: s.turns}
 }
 
 // spill takes an output that is too large for the hot item out of a success, to be written later, and
@@ -184,7 +186,7 @@ func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (w
 	if err != nil {
 		return workflowfile.Data{}, err
 	}
-	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input}
+	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input, Values: valuesIn(v.large, j.ID)}
 	of, _ := j.Step(step)
 	for _, name := range v.compiled.Reads(step, undo) {
 		if !v.compiled.Sees(step, of.Forward.By, name) {

@@ -24,6 +24,9 @@ type Data struct {
 	Outputs map[string]json.RawMessage
 	// Errors are why steps failed that were not done in the end, .steps.NAME.error; one that is missing is null.
 	Errors map[string]makegood.StepError
+	// Values calls each with every JSON value of a large payload of the job: the elements of a list, or the lines. final is
+	// why they cannot be read, or the first error of each; err passes. Nil: there are no large payloads.
+	Values func(ctx context.Context, p makegood.Payload, each func(value []byte) error) (final, err error)
 	// outputsBytes is how many bytes the outputs of Gather count for.
 	outputsBytes int
 }

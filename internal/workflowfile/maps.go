@@ -3,6 +3,7 @@ package workflowfile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
@@ -80,39 +81,103 @@ func (p *plan) items(ctx context.Context, r *request, data Data) (TaskInput, err
 	if err != nil {
 		return TaskInput{}, p.fault(ctx, false, "map.over", err)
 	}
-	list, ok := value.([]any)
-	switch {
-	case !ok:
-		return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(fmt.Errorf("gives %s, want a list", preview(value))))
-	case len(list) > makegood.MaxItems:
-		return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(fmt.Errorf("gives %d items, the limit is %d", len(list), makegood.MaxItems)))
-	}
-	f := &filling{value: func(e *expression) (any, error) { return e.value(ctx, root) }}
-	out, from := []byte{'['}, 0
-	for i, item := range list {
-		if i%limits.PartItems == 0 {
-			from = len(out)
-		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		root["item"], root["index"] = item, i
-		var input []byte
-		if r.with == nil {
-			input, err = jq.Append(nil, item, makegood.MaxPayloadBytes)
-		} else {
-			input, err = r.with.append(nil, f)
-		}
-		out = append(out, input...)
-		const around = len(`{"items":[]}`)
-		if n := len(out) - from + around; err == nil && n > makegood.MaxPayloadBytes {
-			err = fmt.Errorf("the inputs of its part have more than %d bytes together: pass less, or an id by which the item is found", makegood.MaxPayloadBytes)
-		}
+	m := &mapping{with: r.with, root: root, filling: &filling{value: func(e *expression) (any, error) { return e.value(ctx, root) }}}
+	switch ref, is, wrong := payloadIn(value); {
+	case wrong != nil:
+		return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(wrong))
+	case is && data.Values == nil:
+		return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(errors.New("gives a large payload, and none are kept here")))
+	case is:
+		final, err := data.Values(ctx, ref, m.value)
 		if err != nil {
-			return TaskInput{}, p.fault(ctx, false, "with", at(fmt.Sprintf("item %d", i), err))
+			return TaskInput{}, fmt.Errorf("read the items of step %s: %w", p.step, err)
+		}
+		if final != nil {
+			return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(final))
+		}
+	default:
+		list, ok := value.([]any)
+		if !ok {
+			return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(fmt.Errorf("gives %s, want a list, or a large payload of JSON lines", preview(value))))
+		}
+		for _, item := range list {
+			if err := m.item(item); err != nil {
+				return TaskInput{}, p.fault(ctx, false, "with", err)
+			}
 		}
 	}
-	return TaskInput{Value: append(out, ']')}, nil
+	return TaskInput{Value: m.list()}, nil
+}
+
+// payloadIn reads the reference to a large payload that a value is.
+func payloadIn(value any) (p makegood.Payload, is bool, err error) {
+	members, ok := value.(map[string]any)
+	if !ok || members[limits.PayloadMark] == nil {
+		return p, false, nil
+	}
+	text, err := jq.Append(nil, value, makegood.MaxPayloadBytes)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	return p, err == nil, err
+}
+
+// mapping collects the inputs of items.
+type mapping struct {
+	with    *template
+	root    map[string]any
+	filling *filling
+	out     []byte
+	n       int
+	// part is where the inputs of the latest part begin.
+	part int
+}
+
+// value adds the item that a text is.
+func (m *mapping) value(text []byte) error {
+	item, err := jq.Decode(text)
+	if err != nil {
+		return fmt.Errorf("item %d is no JSON: %w", m.n, err)
+	}
+	return m.item(item)
+}
+
+func (m *mapping) item(item any) (err error) {
+	if m.n == makegood.MaxItems {
+		return fmt.Errorf("more than %d items, which is the limit", makegood.MaxItems)
+	}
+	if m.n%limits.PartItems == 0 {
+		m.part = len(m.out)
+	}
+	m.root["item"], m.root["index"] = item, m.n
+	var input []byte
+	if m.with == nil {
+		input, err = jq.Append(nil, item, makegood.MaxPayloadBytes)
+	} else {
+		input, err = m.with.append(nil, m.filling)
+	}
+	const around = len(`{"items":[]}`)
+	m.out = append(append(m.out, input...), ',')
+	switch {
+	case err != nil:
+	case len(m.out)-m.part+around > makegood.MaxPayloadBytes:
+		err = fmt.Errorf("the inputs of its part have more than %d bytes together: pass less, or an id by which the item is found", makegood.MaxPayloadBytes)
+	case len(m.out) > limits.MaxMapBytes:
+		err = fmt.Errorf("the inputs of the items have more than %d bytes together: pass less, or an id by which the item is found", limits.MaxMapBytes)
+	}
+	if err != nil {
+		return at(fmt.Sprintf("item %d", m.n), err)
+	}
+	m.n++
+	return nil
+}
+
+func (m *mapping) list() []byte {
+	list := append([]byte{'['}, m.out...)
+	if m.n > 0 {
+		list = list[:len(list)-1]
+	}
+	return append(list, ']')
 }
 
 // DefinitionBy reads a definition by the reference that a job has: a hash, or that of a part of a map, whose definition

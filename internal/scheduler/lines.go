@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/payload"
+)
+
+// valuesIn reads the JSON values in large payloads of a job: the elements of a list, which an action gave that returned
+// a large one, or else the lines. Each has at most makegood.MaxPayloadBytes.
+func valuesIn(from payload.Keeper, id string) func(context.Context, makegood.Payload, func([]byte) error) (final, err error) {
+	if from == nil {
+		return nil
+	}
+	return func(ctx context.Context, p makegood.Payload, each func([]byte) error) (final, err error) {
+		r, err := from.Open(ctx, id, p, 0, -1)
+		if err != nil {
+			return finally(err)
+		}
+		defer func() { _ = r.Close() }() // All that counts was read, or refused.
+		if p.Type == "application/json" {
+			return finally(elements(r, each))
+		}
+		return finally(lines(r, each))
+	}
+}
+
+// wrongError is an error in the content of a payload.
+type wrongError struct{ error }
+
+func lines(r io.Reader, each func([]byte) error) error {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, makegood.MaxPayloadBytes)
+	for s.Scan() {
+		if line := bytes.TrimSpace(s.Bytes()); len(line) > 0 {
+			if err := each(line); err != nil {
+				return wrongError{err}
+			}
+		}
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return wrongError{fmt.Errorf("a line has more than %d bytes", makegood.MaxPayloadBytes)}
+	}
+	return s.Err()
+}
+
+func elements(r io.Reader, each func([]byte) error) error {
+	d := json.NewDecoder(r)
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return wrongError{errors.New("the payload is JSON, and no list")}
+	}
+	for d.More() {
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return wrongError{err}
+		}
+		if len(value) > makegood.MaxPayloadBytes {
+			return wrongError{fmt.Errorf("an element has more than %d bytes", makegood.MaxPayloadBytes)}
+		}
+		if err := each(value); err != nil {
+			return wrongError{err}
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return wrongError{err}
+	}
+	_, err := io.Copy(io.Discard, r) // To its end, where the whole is checked.
+	return err
+}
+
+// finally distinguishes what no time mends.
+func finally(err error) (final, passes error) {
+	wrong := wrongError{}
+	switch {
+	case errors.As(err, &wrong):
+		return wrong.error, nil
+	case errors.Is(err, payload.ErrNotFound), errors.Is(err, payload.ErrAltered), errors.Is(err, payload.ErrDenied):
+		return err, nil
+	default:
+		return nil, err
+	}
+}
