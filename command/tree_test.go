@@ -93,3 +93,23 @@ func TestATreeSaysOfAChildThatItIsNotStored(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
+
+// A list has jobs that do steps of others where it is asked for them, or for jobs by what children have of their own.
+func TestAListLeavesOutJobsThatDoStepsOfOthers(t *testing.T) {
+	url, child := orderWithin(t)
+	for args, shown := range map[string]bool{
+		"": false, "--state Processing": false, "--roots": false, "--since 1h": false, "--workflow line --roots": false, "due-within:100d": false,
+		"--children": true, "--workflow line": true, "--state waiting": true, "--id-prefix o-1": true, "o-1": true, "--step approve": true,
+		"--state Pending --children": true,
+	} {
+		code, stdout, stderr := ask(t, append(append([]string{"list"}, strings.Fields(args)...), "--addr", url)...)
+		if code != 0 || strings.Contains(stdout, child) != shown {
+			t.Errorf("list %s: got %d, %s%swant the child: %v", args, code, stdout, stderr, shown)
+		}
+	}
+	wants(t, 0, `"parent":"o-1"`, "list", "--workflow", "line", "--json", "--addr", url)
+	wants(t, codeUsage, "roots: a job with an id that begins with", "list", "--roots", "--id-prefix", "o-1~", "--addr", url)
+	wants(t, codeUsage, "children roots", "list", "--roots", "--children", "--addr", url)
+	wants(t, 0, "1 job\n", "count", "--roots", "--addr", url)
+	wants(t, 0, "2 jobs\n", "count", "--addr", url)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
@@ -64,14 +63,13 @@ func (r *Run) end(t *tracked) (makegood.ProcessState, string) {
 
 // rootOf is the job of which a job does a part, at any depth: itself, where it is no child.
 func rootOf(id string) string {
-	for strings.Contains(id, "~") {
+	for {
 		child, is := domain.ChildOf(id)
 		if !is {
-			break
+			return id
 		}
 		id = child.Parent
 	}
-	return id
 }
 
 // trackedBelow is a job below one of the file. The caller holds mu.
