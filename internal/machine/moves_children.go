@@ -16,7 +16,7 @@ func (t *turn) childEnded(at side, end job.ChildEnd) {
 	switch {
 	case !at.undo && end.State == "": // Expired, before its failed items were done again.
 		t.notRedriven(at, t.childFailed(at, end))
-	case at.undo && end.State != "":
+	case at.undo && end.State != "" && !t.doneByHand(at.step):
 		t.done(at, job.Payload{})
 	case end.State == makegood.JobProcessed && end.Unfit != "":
 		// The child was done, so going back it is undone.
@@ -43,10 +43,18 @@ func (t *turn) irreversible(at side, why string) {
 	a.FinishedAt = t.now
 }
 
+// doneByHand reports whether a person has done a step, and not its child.
+func (t *turn) doneByHand(step int) bool {
+	a := t.job.Steps[step].Forward
+	return a.State == job.Done && t.job.Settled(a) != nil
+}
+
 // childFailed says how the child of a side has failed.
 func (t *turn) childFailed(at side, end job.ChildEnd) string {
 	id := t.childOf(at)
 	switch {
+	case at.undo && t.doneByHand(at.step):
+		return "the step was settled as done by hand, which the undo of its job " + id + " does not undo: undo it by hand, and settle the undo"
 	case end.State == "":
 		return fmt.Sprintf("its job %s is not stored any more, so it cannot be undone", id)
 	case end.Reason == "":

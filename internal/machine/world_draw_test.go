@@ -45,6 +45,7 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 			s.Shared, s.Inline, s.Heartbeat, s.Repeat, s.Waiting = true, true, 0, nil, nil
 			s.Needs = before(w.Steps)
 		}
+		drawChild(t, &s)
 		w.Steps = append(w.Steps, s)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "jobTimeout") == 0 {
