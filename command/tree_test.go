@@ -113,3 +113,18 @@ func TestAListLeavesOutJobsThatDoStepsOfOthers(t *testing.T) {
 	wants(t, 0, "1 job\n", "count", "--roots", "--addr", url)
 	wants(t, 0, "2 jobs\n", "count", "--addr", url)
 }
+
+// A switch that is given a value says so, without the words of a library; a dry run of an undo says what the undo would.
+func TestSmallMistakesAreNamed(t *testing.T) {
+	url, child := orderWithin(t)
+	at := func(args ...string) []string { return append(args, "--addr", url) }
+	wants(t, codeUsage, "--done takes no value, got \"{\\\"lot\\\":7}\": an output is given with --output", at("settle", child, "approve", `--done={"lot":7}`)...)
+	wants(t, codeUsage, "--all takes no value, got \"50\"\n", at("list", "--all=50")...)
+	wants(t, 0, "Processed", at("answer", child, "approve", "approve")...)
+	wants(t, 0, "Processed", at("watch", "o-1")...)
+	for _, verb := range []string{"undo", "redo"} {
+		wants(t, codeOtherwise, "refused           1\n           1  no step of its workflow has an undo", at(verb, child, "--dry-run")...)
+		wants(t, codeUsage, "no step of its workflow has an undo", at(verb, child)...)
+	}
+	wants(t, 0, "o-1  Processed: undoes its steps", at("undo", "o-1", "--dry-run")...)
+}

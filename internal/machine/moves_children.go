@@ -2,8 +2,10 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -57,9 +59,21 @@ func (t *turn) childFailed(at side, end job.ChildEnd) string {
 		return "the step was settled as done by hand, which the undo of its job " + id + " does not undo: undo it by hand, and settle the undo"
 	case end.State == "":
 		return fmt.Sprintf("its job %s is not stored any more, so it cannot be undone", id)
+	case strings.HasPrefix(afterStep(end.Reason), itsJob+id+domain.ChildMark):
+		// The id of the child of a child says the way to it.
+		return afterStep(end.Reason)
 	case end.Reason == "":
-		return fmt.Sprintf("its job %s is %s", id, end.State)
+		return fmt.Sprintf("%s%s is %s", itsJob, id, end.State)
 	default:
-		return fmt.Sprintf("its job %s is %s: %s", id, end.State, end.Reason)
+		return fmt.Sprintf("%s%s is %s: %s", itsJob, id, end.State, end.Reason)
 	}
+}
+
+// itsJob begins the reason of a step that failed because of its child.
+const itsJob = "its job "
+
+// afterStep is a reason without the step that it begins with.
+func afterStep(reason string) string {
+	_, after, _ := strings.Cut(reason, ": ")
+	return after
 }
