@@ -44,24 +44,40 @@ func (w watched) line() string {
 
 // watchWithBlockers is like Watch of jobs, and also returns the job after a change of the jobs below it that stand
 // before a person.
-func watchWithBlockers(ctx context.Context, jobs api.Reader, id string) iter.Seq2[watched, error] {
+func watchWithBlockers(ctx context.Context, jobs api.Jobs, id string) iter.Seq2[watched, error] {
 	var last watched
 	var due time.Time
+	reads := protocol.BlockerReads{Look: jobs.Look, Definition: readOnce(jobs.Definition)}
 	return protocol.Polled(ctx, id, func(ctx context.Context, id string) (watched, error) {
 		job, err := jobs.Look(ctx, id)
 		if err != nil {
 			return watched{Job: job}, err
 		}
 		if now := time.Now(); job.AtEnd() || !now.Before(due) {
-			last.WaitsFor, due = protocol.Blockers(ctx, jobs.Look, job), now.Add(blockersEvery)
+			last.WaitsFor, due = protocol.Blockers(ctx, reads, job), now.Add(blockersEvery)
 		}
 		return watched{job, last.WaitsFor}, nil
 	})
 }
 
+// readOnce returns a function that reads each definition once.
+func readOnce(read func(context.Context, string) (api.Definition, error)) func(context.Context, string) (api.Definition, error) {
+	known := map[string]api.Definition{}
+	return func(ctx context.Context, hash string) (api.Definition, error) {
+		if d, is := known[hash]; is {
+			return d, nil
+		}
+		d, err := read(ctx, hash)
+		if err == nil {
+			known[hash] = d
+		}
+		return d, err
+	}
+}
+
 // waitTelling waits for the end of a job, and says on standard error when it waits for a job below it that stands
 // before a person.
-func waitTelling(cmd *cobra.Command, jobs api.Reader, id string) (makegood.Job, error) {
+func waitTelling(cmd *cobra.Command, jobs api.Jobs, id string) (makegood.Job, error) {
 	told := ""
 	for job, err := range watchWithBlockers(cmd.Context(), jobs, id) {
 		if err != nil {

@@ -18,7 +18,7 @@ func orderOfOrders(t *testing.T) (url string) {
 	engine, err := embedded.Open(t.Context(), embedded.Config{})
 	must(t, err)
 	for _, source := range []string{
-		"name: line\nsteps: [{name: approve, agent: approval, with: {choices: [\"yes\", stop]}, onAnswer: {stop: stop}}]\n",
+		"name: line\nsteps: [{name: rest, agent: wait, needs: [], with: {for: 3s}, undo: none}, {name: approve, agent: approval, needs: [], with: {choices: [\"yes\", stop]}, onAnswer: {stop: stop}}]\n",
 		"name: box\nsteps: [{name: fill, agent: workflow, action: line}]\n",
 		"name: order\nsteps: [{name: pack, agent: workflow, action: box}]\n",
 	} {
@@ -65,7 +65,7 @@ func follow(t *testing.T, args ...string) (next func(has string) string, code <-
 
 // A job whose innermost child stands before a person says so while it is waited for, with the child and its reason, and
 // goes on when that does.
-func TestWhoeverWaitsForAJobHearsOfTheJobBelowItThatStands(t *testing.T) {
+func TestACommandThatWaitsForAJobNamesTheOneBelowItThatStands(t *testing.T) {
 	url := orderOfOrders(t)
 	submitted, submitCode := follow(t, "submit", "order", "--id", "o-1", "--wait", "--addr", url)
 	line := submitted("waits for job o-1~pack~1~")

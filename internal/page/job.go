@@ -113,7 +113,7 @@ func (p *Page) job(r *http.Request) (any, error) {
 		} // A failed evaluation leaves the job as it is shown.
 	}
 	d := jobData{Job: s.job, SentAside: p.Scans, Why: whyOf(s), Questions: questionsOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input), Payloads: payloadsIn(s.job.ID, s.job.Input)}
-	d.Blockers = protocol.Blockers(r.Context(), p.Jobs.Look, s.job)
+	d.Blockers = protocol.Blockers(r.Context(), protocol.BlockerReads{Look: p.Jobs.Look, Definition: p.definition}, s.job)
 	if len(d.Blockers) > 0 {
 		d.Why.Tone = "waiting"
 	}

@@ -22,17 +22,23 @@ func (b Blocker) String() string { return "waits for job " + b.Job + ": " + b.Wh
 // MaxBlockerReads is how many jobs one call of Blockers reads at most: each read of a stack is paid for.
 const MaxBlockerReads = 20
 
+// BlockerReads is how Blockers reads jobs and their definitions; the same definition is read again and again.
+type BlockerReads struct {
+	Look       func(ctx context.Context, id string) (makegood.Job, error)
+	Definition func(ctx context.Context, hash string) (api.Definition, error)
+}
+
 // Blockers returns the jobs below a job that stand before a person, at any depth: they are in Error or paused, cannot
 // be read because they are damaged, or wait for an answer. It reads the jobs that do the open steps of the job, and of
 // those. A job that cannot be read for another reason is left out.
-func Blockers(ctx context.Context, look func(context.Context, string) (makegood.Job, error), job makegood.Job) []Blocker {
-	s := blockerSearch{look: look, left: MaxBlockerReads}
+func Blockers(ctx context.Context, reads BlockerReads, job makegood.Job) []Blocker {
+	s := blockerSearch{BlockerReads: reads, left: MaxBlockerReads}
 	s.below(ctx, job)
 	return s.found
 }
 
 type blockerSearch struct {
-	look  func(context.Context, string) (makegood.Job, error)
+	BlockerReads
 	left  int
 	found []Blocker
 }
@@ -49,8 +55,8 @@ func (s *blockerSearch) below(ctx context.Context, job makegood.Job) {
 		if s.left--; s.left < 0 {
 			return
 		}
-		child, err := s.look(ctx, step.Child)
-		switch why := standsBefore(child); {
+		child, err := s.Look(ctx, step.Child)
+		switch why := s.standsBefore(ctx, child); {
 		case errors.Is(err, api.ErrDamaged):
 			s.found = append(s.found, Blocker{step.Child, "it cannot be read: " + err.Error()})
 		case err != nil:
@@ -63,7 +69,7 @@ func (s *blockerSearch) below(ctx context.Context, job makegood.Job) {
 }
 
 // standsBefore says why a job stands before a person; empty: it does not.
-func standsBefore(job makegood.Job) string {
+func (s *blockerSearch) standsBefore(ctx context.Context, job makegood.Job) string {
 	switch {
 	case job.ProcessState == makegood.JobError:
 		return reasoned("Error", job.Reason)
@@ -75,15 +81,33 @@ func standsBefore(job makegood.Job) string {
 		return reasoned("paused", job.Reason)
 	}
 	for _, step := range job.Steps {
-		what, a := "step "+step.Name, step.Activity
-		if step.Undo != nil && step.Undo.State == makegood.StepWaiting {
-			what, a = "the undo of step "+step.Name, *step.Undo
-		}
-		if a.State == makegood.StepWaiting {
-			return waitsUntil(what, a)
+		undo := step.Undo != nil && step.Undo.State == makegood.StepWaiting
+		switch {
+		case undo && !s.waitsForATime(ctx, job, step.Name, true):
+			return waitsUntil("the undo of step "+step.Name, *step.Undo)
+		case step.State == makegood.StepWaiting && !undo && !s.waitsForATime(ctx, job, step.Name, false):
+			return waitsUntil("step "+step.Name, step.Activity)
 		}
 	}
 	return ""
+}
+
+// waitsForATime reports whether a step that waits, or its undo, waits for a time, and for no person.
+func (s *blockerSearch) waitsForATime(ctx context.Context, job makegood.Job, step string, undo bool) bool {
+	definition, err := s.Definition(ctx, job.Definition)
+	if err != nil {
+		return false
+	}
+	for _, def := range definition.Workflow.Steps {
+		switch {
+		case def.Name != step:
+		case undo:
+			return def.Undo != nil && def.Undo.Agent == makegood.AgentWait
+		default:
+			return def.Agent == makegood.AgentWait
+		}
+	}
+	return false
 }
 
 func waitsUntil(what string, a makegood.Activity) string {
