@@ -143,6 +143,20 @@ func TestARunEndsWhereAChildStandsInError(t *testing.T) {
 	}
 }
 
+// The same holds where the job of an item of a map stands in Error: below the part, which is below the job.
+func TestARunEndsWhereAnItemOfAMapStandsInError(t *testing.T) {
+	child, _ := bought(t, shop(t, nil))
+	source, err := os.ReadFile(child)
+	must(t, err)
+	must(t, os.WriteFile(child, append([]byte("onFailure: stop\n"), source...), 0o600))
+	each := write(t, "each.yaml", "name: each\nsteps: [{name: pay, agent: workflow, action: buy, map: {over: '${ .input.cards }'}, with: {card: '${ .item }'}}]\n")
+	input := write(t, "input.jsonl", `{"id":"job-1","cards":["good"]}`+"\n"+`{"id":"job-2","cards":["good","refused"]}`+"\n")
+	code, stdout, stderr := command(t, "", "run", each, child, "--input", input)
+	if code != codeOtherwise || !strings.Contains(stdout, "  Processed       1\n  Error           1\n  job-2: it waits for job job-2~pay~1~") || strings.Count(stdout, "waits for") != 1 {
+		t.Errorf("got %d, %s%s", code, stdout, stderr)
+	}
+}
+
 // Further files are the workflows of child jobs. One that is missing is said before a line is submitted.
 func TestRunTakesTheWorkflowsOfChildren(t *testing.T) {
 	child, input := bought(t, shop(t, nil), `{"id":"job-1","card":"good"}`, `{"id":"job-2","card":"refused"}`)

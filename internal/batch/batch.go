@@ -177,7 +177,7 @@ func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.
 // then; the rest goes on when it is run again.
 func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compiled) (Summary, error) {
 	started := time.Now()
-	r.nested = len(c.Children()) > 0
+	r.nested = slices.ContainsFunc(c.Workflow.Steps, func(s makegood.Step) bool { return s.Agent == makegood.AgentWorkflow })
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	engine := make(chan error, 1)
