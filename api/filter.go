@@ -30,6 +30,8 @@ type Filter struct {
 	ReasonPrefix, ReasonKind string
 	// IDPrefix is a prefix of the job's id.
 	IDPrefix string
+	// Roots: only jobs that do no step of another job.
+	Roots bool
 	// Words are all in the job's Reason, in any case and order; separated by spaces. At most 1,024 bytes.
 	Words string
 	// Since and Until bound the time of the job's creation: not before Since, and before Until.

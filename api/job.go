@@ -26,6 +26,8 @@ type Listed struct {
 	Steps  []string `json:"steps"`
 	Agents []string `json:"agents"`
 	Kind   string   `json:"kind"`
+	// Parent is that of the job: the job with the step that this one does; empty: it was submitted.
+	Parent string `json:"parent"`
 	// Spent is the job's cost on AWS so far; nil: not known.
 	Spent *makegood.Spent `json:"spent"`
 	// Job is the job itself, without payloads and history; an engine adds the holders of its attempts and their reported

@@ -50,7 +50,7 @@ func TestAWatchShowsNewEntriesOnce(t *testing.T) {
 	all := job.History
 	for _, n := range []int{1, 1, 4} {
 		job.History = all[:n]
-		if err := draw(job); err != nil {
+		if err := draw(watched{Job: job}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,6 +26,8 @@ type listOptions struct {
 	limit int
 	all   bool
 	scan  bool
+	// children: also those that do steps of other jobs.
+	children bool
 }
 
 func newList() *cobra.Command {
@@ -37,6 +39,9 @@ func newList() *cobra.Command {
 		Long: `List jobs, the newest first: from the process at --addr, from a deployed stack, or from the folder that
 --data names. A job must be all that the filters say. Where there are more than --limit, it says so, and in JSON
 as "more".
+
+Jobs that do steps of other jobs (agent: workflow) are left out unless --children is given, or a filter or word says which
+jobs are meant by their id, workflow, step, agent or reason, or that they are late, paused, or before a person.
 
 Words are those of the page's search box: NAME:VALUE is the filter of that name, such as state:Error. Another word
 is the beginning of an id; several, or one with which no id begins, are words that must all be in the job's reason,
@@ -63,6 +68,8 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	dataFlag(cmd, &o.data)
 	o.found.add(cmd, &o.remote)
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
+	cmd.Flags().BoolVar(&o.children, "children", false, "jobs that do steps of other jobs, too")
+	cmd.MarkFlagsMutuallyExclusive("children", "roots")
 	cmd.Flags().BoolVar(&o.all, "all", false, "all of them, however many")
 	scanFlag(cmd, &o.scan)
 	cmd.MarkFlagsMutuallyExclusive("all", "limit")
@@ -132,6 +139,21 @@ type detailing interface {
 // reads returns the function that reads the pages of a list. For people a page of an engine has the jobs themselves,
 // for the progress of their attempts; a page of a stack has not, and each read there is paid for.
 func (o *listOptions) reads(cmd *cobra.Command, jobs api.Reader) reads {
+	page := o.pages(cmd, jobs)
+	return func(filter api.Filter, cursor string) (api.Page, error) {
+		filter.Roots = filter.Roots || !o.children && !meansChildren(filter)
+		return page(filter, cursor)
+	}
+}
+
+// meansChildren reports whether a filter means jobs that do steps of others as much as those: it says which are meant
+// by a property that they have for themselves.
+func meansChildren(f api.Filter) bool {
+	return f.State == makegood.JobError || f.State == api.JobWaiting || f.Paused || f.Late || f.LateWithin > 0 || f.Workflow != "" || f.Definition != "" ||
+		f.Step != "" || f.Agent != "" || f.ReasonPrefix != "" || f.ReasonKind != "" || f.Words != "" || f.IDPrefix != ""
+}
+
+func (o *listOptions) pages(cmd *cobra.Command, jobs api.Reader) reads {
 	from, is := jobs.(detailing)
 	if !is || o.json || o.limit > httpapi.MaxDetails || o.stackName(cmd) != "" {
 		return func(filter api.Filter, cursor string) (api.Page, error) {

@@ -154,6 +154,9 @@ func rename(root *cobra.Command, name string) {
 
 // flagError names the nearest flag of the verb where one was given that it does not have.
 func flagError(cmd *cobra.Command, err error) error {
+	if wrong, is := errors.AsType[*pflag.InvalidValueError](err); is && wrong.GetFlag().Value.Type() == "bool" {
+		return takesNoValue(cmd, wrong)
+	}
 	unknown, is := errors.AsType[*pflag.NotExistError](err)
 	if !is {
 		return err
@@ -162,6 +165,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if meant := plain.Nearest(unknown.GetSpecifiedName(), names); meant != "" {
 		return fmt.Errorf("%w: did you mean --%s?", err, meant)
+	}
+	return err
+}
+
+// takesNoValue is the error of a switch that was given a value, which may be meant for another flag.
+func takesNoValue(cmd *cobra.Command, wrong *pflag.InvalidValueError) error {
+	err := fmt.Errorf("--%s takes no value, got %.40q", wrong.GetFlag().Name, wrong.GetValue())
+	if cmd.Flags().Lookup("output") != nil {
+		return fmt.Errorf("%w: an output is given with --output", err)
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func printSize(w io.Writer, s sizing.Size) {
 	if s.WarmWrites > 0 {
 		fmt.Fprintf(w, " WarmWrites=%d", s.WarmWrites)
 	}
-	fmt.Fprintln(w, " ...\"")
+	fmt.Fprintln(w, "\", with the parameters that the stack has")
 	if s.AgentConcurrency > 0 {
 		fmt.Fprintf(w, "Concurrency of each agent in the template: %s\n", grouped(s.AgentConcurrency))
 	}

@@ -15,7 +15,7 @@ func TestPlanSaysHowLargeAStackMustBe(t *testing.T) {
 	}
 	for _, want := range []string{
 		"500 jobs/s of 5 steps (queue), each message alone: 2,500 steps/s", "index CompleteBy",
-		`make deploy PARAMETERS="Shards=16 EventsConcurrency=250 WarmWrites=6000 ..."`, "Concurrency of each agent in the template: 250",
+		`make deploy PARAMETERS="Shards=16 EventsConcurrency=250 WarmWrites=6000", with the parameters that the stack has`, "Concurrency of each agent in the template: 250",
 		"Lambda: concurrent executions (L-B99A9384)", "120,000", "$ a million steps; prices of us-east-1", "; all month at the peak: --average says otherwise\n",
 	} {
 		if !strings.Contains(out, want) {

@@ -124,6 +124,39 @@ func TestARunThatIsInterruptedSaysWhatStandsAndHowToGoOn(t *testing.T) {
 	}
 }
 
+// A run does not wait for ever for a job whose child, or a child of that, stands in Error: no person can mend it while the
+// run lasts. It says which job it is, and so does the same run again, which finds the children as they were left.
+func TestARunEndsWhereAChildStandsInError(t *testing.T) {
+	child, input := bought(t, shop(t, nil), `{"id":"job-1","card":"good"}`, `{"id":"job-2","card":"refused"}`)
+	source, err := os.ReadFile(child)
+	must(t, err)
+	must(t, os.WriteFile(child, append([]byte("onFailure: stop\n"), source...), 0o600))
+	box := write(t, "box.yaml", "name: box\nsteps: [{name: fill, agent: workflow, action: buy}]\n")
+	order := write(t, "order.yaml", "name: order\nsteps: [{name: purchase, agent: workflow, action: box}, {name: rest, agent: wait, needs: [], with: {for: 300ms}}]\n")
+	data := t.TempDir()
+	for range 2 {
+		code, stdout, stderr := command(t, "", "run", order, box, child, "--input", input, "--data", data)
+		if code != codeOtherwise || !strings.Contains(stdout, "  Processed       1\n  Error           1\n  job-2: it waits for job job-2~purchase~1~") ||
+			!strings.Contains(stdout, ": step pay failed") || strings.Count(stdout, "waits for job") != 1 {
+			t.Errorf("got %d, %s%s", code, stdout, stderr)
+		}
+	}
+}
+
+// The same holds where the job of an item of a map stands in Error: below the part, which is below the job.
+func TestARunEndsWhereAnItemOfAMapStandsInError(t *testing.T) {
+	child, _ := bought(t, shop(t, nil))
+	source, err := os.ReadFile(child)
+	must(t, err)
+	must(t, os.WriteFile(child, append([]byte("onFailure: stop\n"), source...), 0o600))
+	each := write(t, "each.yaml", "name: each\nsteps: [{name: pay, agent: workflow, action: buy, map: {over: '${ .input.cards }'}, with: {card: '${ .item }'}}]\n")
+	input := write(t, "input.jsonl", `{"id":"job-1","cards":["good"]}`+"\n"+`{"id":"job-2","cards":["good","refused"]}`+"\n")
+	code, stdout, stderr := command(t, "", "run", each, child, "--input", input)
+	if code != codeOtherwise || !strings.Contains(stdout, "  Processed       1\n  Error           1\n  job-2: it waits for job job-2~pay~1~") || strings.Count(stdout, "waits for") != 1 {
+		t.Errorf("got %d, %s%s", code, stdout, stderr)
+	}
+}
+
 // Further files are the workflows of child jobs. One that is missing is said before a line is submitted.
 func TestRunTakesTheWorkflowsOfChildren(t *testing.T) {
 	child, input := bought(t, shop(t, nil), `{"id":"job-1","card":"good"}`, `{"id":"job-2","card":"refused"}`)

@@ -77,7 +77,7 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of the receiver of the job's changes")
 	flags.StringVar(&o.tenant, "tenant", "", "`name` of the tenant that the job is for: it is found by that")
 	flags.StringArrayVar(&o.labels, "label", nil, fmt.Sprintf("`NAME=VALUE` by which it is found, too; several times, at most %d", limits.MaxLabels))
-	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
+	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error; a job below it that stands before a person is named on standard error")
 	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("of a file at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check a file, and submit none of its jobs")
 	cmd.ValidArgsFunction = completeWorkflows(&o.remote)
@@ -111,7 +111,7 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "it was there already, with the same content")
 	}
 	if o.wait {
-		if job, err = c.Wait(cmd.Context(), job.ID); err != nil {
+		if job, err = waitTelling(cmd, c, job.ID); err != nil {
 			return failed(cmd, err)
 		}
 	}

@@ -93,3 +93,38 @@ func TestATreeSaysOfAChildThatItIsNotStored(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
+
+// A list has jobs that do steps of others where it is asked for them, or for jobs by what children have of their own.
+func TestAListLeavesOutJobsThatDoStepsOfOthers(t *testing.T) {
+	url, child := orderWithin(t)
+	for args, shown := range map[string]bool{
+		"": false, "--state Processing": false, "--roots": false, "--since 1h": false, "--workflow line --roots": false, "due-within:100d": false,
+		"--children": true, "--workflow line": true, "--state waiting": true, "--id-prefix o-1": true, "o-1": true, "--step approve": true,
+		"--state Pending --children": true,
+	} {
+		code, stdout, stderr := ask(t, append(append([]string{"list"}, strings.Fields(args)...), "--addr", url)...)
+		if code != 0 || strings.Contains(stdout, child) != shown {
+			t.Errorf("list %s: got %d, %s%swant the child: %v", args, code, stdout, stderr, shown)
+		}
+	}
+	wants(t, 0, `"parent":"o-1"`, "list", "--workflow", "line", "--json", "--addr", url)
+	wants(t, codeUsage, "roots: a job with an id that begins with", "list", "--roots", "--id-prefix", "o-1~", "--addr", url)
+	wants(t, codeUsage, "children roots", "list", "--roots", "--children", "--addr", url)
+	wants(t, 0, "1 job\n", "count", "--roots", "--addr", url)
+	wants(t, 0, "2 jobs\n", "count", "--addr", url)
+}
+
+// A switch that is given a value says so, without the words of a library; a dry run of an undo says what the undo would.
+func TestSmallMistakesAreNamed(t *testing.T) {
+	url, child := orderWithin(t)
+	at := func(args ...string) []string { return append(args, "--addr", url) }
+	wants(t, codeUsage, "--done takes no value, got \"{\\\"lot\\\":7}\": an output is given with --output", at("settle", child, "approve", `--done={"lot":7}`)...)
+	wants(t, codeUsage, "--all takes no value, got \"50\"\n", at("list", "--all=50")...)
+	wants(t, 0, "Processed", at("answer", child, "approve", "approve")...)
+	wants(t, 0, "Processed", at("watch", "o-1")...)
+	for _, verb := range []string{"undo", "redo"} {
+		wants(t, codeOtherwise, "refused           1\n           1  no step of its workflow has an undo", at(verb, child, "--dry-run")...)
+		wants(t, codeUsage, "no step of its workflow has an undo", at(verb, child)...)
+	}
+	wants(t, 0, "o-1  Processed: undoes its steps", at("undo", "o-1", "--dry-run")...)
+}

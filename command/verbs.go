@@ -227,7 +227,11 @@ func newVerb(verb makegood.Verb) *cobra.Command {
   makegood %[1]s --state %[2]s --workflow order --dry-run
   makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, state),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.do(cmd, args, askedOf(api.Request{Verb: verb, Reason: reason}))
+			asks := askedOf(api.Request{Verb: verb, Reason: reason})
+			if verb == makegood.VerbUndo || verb == makegood.VerbRedo {
+				asks.ofJob = string(verb) // Whether there is anything to undo is none of its state.
+			}
+			return o.do(cmd, args, asks)
 		},
 	}
 	o.flags(cmd)

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/graph"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 func newWatch() *cobra.Command {
@@ -23,7 +24,8 @@ func newWatch() *cobra.Command {
 		Short: "Watch a job until its end",
 		Long: `Watch a job until it is at its end or in Error. On a terminal its graph is drawn, with its steps below, and
 drawn again when they change: see graph --help for the shapes, and NO_COLOR=1 for them without colours. In a pipe each change is a line, and with --json a JSON object,
-without input and outputs, which get shows. New entries of its history come with them.
+without input and outputs, which get shows. New entries of its history come with them. While a job that does a step of it
+(agent: workflow) stands before a person, its id and reason are shown too ("waitsFor" with --json).
 
 Exit status: 0 it ended Processed; 1 bad usage, no such job or stack; 2 it ended otherwise; 3 the API or
 AWS cannot be reached, or it was interrupted.`,
@@ -46,17 +48,18 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 	draw := newPicture(cmd.OutOrStdout(), o.json, definitions(cmd.Context(), c))
 	var last makegood.Job
 	withHistory := following(cmd.Context(), c)
-	for job, err := range c.Watch(cmd.Context(), id) {
+	for job, err := range watchWithBlockers(cmd.Context(), c, id) {
 		if err != nil && cmd.Context().Err() != nil {
 			return exit(codeFailed, fmt.Errorf("%w; the job goes on", err))
 		}
 		if err != nil {
 			return failed(cmd, err)
 		}
-		if err := draw(withHistory(job)); err != nil {
+		last = job.Job
+		job.Job = withHistory(job.Job)
+		if err := draw(job); err != nil {
 			return exit(codeFailed, err)
 		}
-		last = job
 	}
 	return ended(last)
 }
@@ -79,20 +82,20 @@ func definitions(ctx context.Context, c *client.Client) func(makegood.Job) *make
 
 // newPicture returns a function that shows a job each time it has changed. workflow reads the job's; it is called on
 // a terminal only.
-func newPicture(w io.Writer, asJSON bool, workflow func(makegood.Job) *makegood.Workflow) func(makegood.Job) error {
+func newPicture(w io.Writer, asJSON bool, workflow func(makegood.Job) *makegood.Workflow) func(watched) error {
 	file, ok := w.(*os.File)
 	switch {
 	case asJSON:
-		return func(job makegood.Job) error { return printJSON(w, job) }
+		return func(job watched) error { return printJSON(w, job) }
 	case ok && isTerminal(file):
 		return redraw(file, workflow)
 	default:
 		last, entries := "", 0
-		return func(job makegood.Job) error {
+		return func(job watched) error {
 			// The events, and after them the job's present state.
-			lines := newEntries(job, entries)
-			entries = lastEntry(job)
-			if line := headline(job) + changes(job); line != last {
+			lines := newEntries(job.Job, entries)
+			entries = lastEntry(job.Job)
+			if line := job.line(); line != last {
 				// Otherwise a claim was extended, or another change that a line does not show.
 				lines, last = append(lines, line), line
 			}
@@ -129,11 +132,11 @@ func stateText(a makegood.Activity) string {
 
 // redraw draws a job over the picture before: its graph, where that fits, and its steps in lines, cut to the
 // terminal's width so that no line wraps.
-func redraw(file *os.File, workflow func(makegood.Job) *makegood.Workflow) func(makegood.Job) error {
+func redraw(file *os.File, workflow func(makegood.Job) *makegood.Workflow) func(watched) error {
 	drawn := 0
-	return func(job makegood.Job) error {
+	return func(job watched) error {
 		width, height := terminalSize(file)
-		lines := pictureLines(job, workflow(job), terminalOptions(file), height)
+		lines := pictureLines(job, workflow(job.Job), terminalOptions(file), height)
 		if len(lines) > height-1 {
 			lines = append(lines[:height-2], fmt.Sprintf("  ... and %d more lines", len(lines)-height+2))
 		}
@@ -153,16 +156,19 @@ func redraw(file *os.File, workflow func(makegood.Job) *makegood.Workflow) func(
 
 // pictureLines returns the picture of a job. Its graph has at most half of the lines that remain beside the headings,
 // so that the steps are seen too.
-func pictureLines(job makegood.Job, w *makegood.Workflow, o graph.TextOptions, height int) []string {
-	lines := []string{headline(job)}
+func pictureLines(job watched, w *makegood.Workflow, o graph.TextOptions, height int) []string {
+	lines := []string{headline(job.Job)}
+	for _, b := range job.WaitsFor {
+		lines = append(lines, "  "+plain.Line(b.String()))
+	}
 	if w != nil {
 		const around = 4
-		if picture := graphLines(*w, job, o); len(picture) > 0 && len(picture) <= (height-around)/2 {
+		if picture := graphLines(*w, job.Job, o); len(picture) > 0 && len(picture) <= (height-around)/2 {
 			lines = slices.Concat(lines, []string{""}, picture, []string{""})
 		}
 	}
-	lines = append(lines, stepLines(job)...)
-	return append(lines, newEntries(job, lastEntry(job)-drawnEntries)...)
+	lines = append(lines, stepLines(job.Job)...)
+	return append(lines, newEntries(job.Job, lastEntry(job.Job)-drawnEntries)...)
 }
 
 // cut shortens a line to so many characters. What colours it takes no room, and stays.

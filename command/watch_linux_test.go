@@ -48,9 +48,9 @@ func TestOnATerminalTheGraphIsDrawnAndDrawnOver(t *testing.T) {
 	job := makegood.Job{ID: "t-1", Workflow: "trip", ProcessState: makegood.JobProcessing, Steps: []makegood.JobStep{
 		{Name: "quote", Activity: makegood.Activity{State: makegood.StepDone}}, {Name: "flight", Activity: makegood.Activity{State: makegood.StepClaimed}}, {Name: "hotel"},
 	}}
-	must(t, draw(job))
+	must(t, draw(watched{Job: job}))
 	job.Steps[1].State = makegood.StepDone
-	must(t, draw(job))
+	must(t, draw(watched{Job: job}))
 	first, second, again := strings.Cut(onScreen(t, screen, person), "\x1b[8A")
 	if !again || !strings.Contains(first, "\x1b[34m◐ flight") || !strings.Contains(second, "\x1b[32m● flight") {
 		t.Errorf("got\n%q\n%q\nwant flight at work in blue, then, eight lines up, done in green", first, second)
@@ -64,7 +64,7 @@ func TestWithoutColoursATerminalShowsShapes(t *testing.T) {
 			t.Setenv("TERM", "xterm")
 			t.Setenv(name, value)
 			screen, person := sizedTerminal(t, 100, 30)
-			must(t, newPicture(screen, false, branchesOf)(makegood.Job{ID: "t-1", Steps: []makegood.JobStep{{Name: "quote", Activity: makegood.Activity{State: makegood.StepDone}}}}))
+			must(t, newPicture(screen, false, branchesOf)(watched{Job: makegood.Job{ID: "t-1", Steps: []makegood.JobStep{{Name: "quote", Activity: makegood.Activity{State: makegood.StepDone}}}}}))
 			text := onScreen(t, screen, person)
 			if strings.Contains(text, "m●") || !strings.Contains(text, "● quote ╶┬▶ ○ flight") {
 				t.Errorf("got %q, want shapes, and no colours", text)
@@ -78,7 +78,7 @@ func TestASmallTerminalShowsTheSteps(t *testing.T) {
 	for _, size := range [][2]uint16{{20, 30}, {100, 5}} {
 		screen, person := sizedTerminal(t, size[0], size[1])
 		job := makegood.Job{ID: "t-1", Steps: []makegood.JobStep{{Name: "quote"}, {Name: "flight"}, {Name: "hotel"}}}
-		must(t, newPicture(screen, false, branchesOf)(job))
+		must(t, newPicture(screen, false, branchesOf)(watched{Job: job}))
 		text := onScreen(t, screen, person)
 		if strings.Contains(text, "▶") || !strings.Contains(text, "quote") {
 			t.Errorf("%d by %d: got %q", size[0], size[1], text)

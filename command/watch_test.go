@@ -47,11 +47,11 @@ func TestAPictureIsDrawnOverTheOneBefore(t *testing.T) {
 	defer r.Close()
 	draw := redraw(w, noWorkflow)
 	job := aJob()
-	if err := draw(job); err != nil {
+	if err := draw(watched{Job: job}); err != nil {
 		t.Fatal(err)
 	}
 	job.Steps = job.Steps[:1]
-	if err := draw(job); err != nil {
+	if err := draw(watched{Job: job}); err != nil {
 		t.Fatal(err)
 	}
 	_ = w.Close()
@@ -75,12 +75,12 @@ func TestInAPipeEachChangeIsALine(t *testing.T) {
 	draw := newPicture(&out, false, nil)
 	job := aJob()
 	for range 2 {
-		if err := draw(job); err != nil {
+		if err := draw(watched{Job: job}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	job.ProcessState = makegood.JobUndone
-	if err := draw(job); err != nil {
+	if err := draw(watched{Job: job}); err != nil {
 		t.Fatal(err)
 	}
 	want := "o-1  order  Undoing, wanted Undone: card [2Jrefused  [reserve done, undo claimed; pay failed]\n" +

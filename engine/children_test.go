@@ -235,6 +235,9 @@ func TestAWorkflowThatBeginsItselfEnds(t *testing.T) {
 		if j := waitFor(t, eng, id); j.ProcessState != makegood.JobUndone || !strings.Contains(j.Reason, "4 jobs stand above it, the limit is 3") {
 			t.Errorf("got %s: %s", j.ProcessState, j.Reason)
 		}
+		if j := waitFor(t, eng, id); strings.Count(j.Reason, " is Undone: ") != 1 || !strings.Contains(j.Reason, "its job "+id+"~me~1~") {
+			t.Errorf("got the reason %q, want the innermost job alone", j.Reason)
+		}
 		n := 0
 		for listed, err := range eng.List(t.Context(), api.Filter{IDPrefix: id + "~"}) {
 			if n++; err != nil {

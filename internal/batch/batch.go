@@ -76,19 +76,25 @@ type Run struct {
 
 	mu   sync.Mutex
 	jobs map[string]*tracked
+	// nested: jobs do steps of those of the file. below are these, at any depth.
+	nested bool
+	below  map[string]*tracked
 	// checked: all lines are right, so there are no jobs besides those in jobs.
 	checked bool
 	count   map[makegood.ProcessState]int
 	ended   int
 	done    chan struct{}
+	closed  bool
 	slots   chan struct{}
 }
 
 // tracked is the state of a job of the file.
 type tracked struct {
-	rev    int64
-	state  makegood.ProcessState
-	reason string
+	rev int64
+	// own is the state that was saved, and state the one that counts: see Run.end.
+	own, state        makegood.ProcessState
+	ownReason, reason string
+	work              work
 	// slot: it holds a place in the window.
 	slot bool
 }
@@ -96,7 +102,7 @@ type tracked struct {
 // New makes a run of a file. progress, if set, is told how many of its jobs have ended.
 func New(inputs *Inputs, progress func(ended, jobs int)) *Run {
 	return &Run{
-		inputs: inputs, progress: progress, jobs: map[string]*tracked{},
+		inputs: inputs, progress: progress, jobs: map[string]*tracked{}, below: map[string]*tracked{},
 		count: map[makegood.ProcessState]int{}, done: make(chan struct{}), slots: make(chan struct{}, window),
 	}
 }
@@ -105,19 +111,39 @@ func New(inputs *Inputs, progress func(ended, jobs int)) *Run {
 func (r *Run) Saved(j job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t, ok := r.jobs[j.ID]
-	if !ok || j.Rev < t.rev {
+	root := rootOf(j.ID)
+	counts, ok := r.jobs[root]
+	if !ok {
+		return
+	}
+	t := counts
+	if root != j.ID {
+		t = r.trackedBelow(j.ID)
+	}
+	if j.Rev < t.rev {
 		// Saves are seen in no order; an older one adds no information.
 		return
 	}
+	t.rev, t.own, t.ownReason = j.Rev, j.ProcessState, j.Reason
+	if r.nested {
+		t.work = workOf(j)
+	}
+	r.recount(counts)
+}
+
+// recount counts a job of the file anew. The caller holds mu.
+func (r *Run) recount(t *tracked) {
 	was := atEnd(t.state)
 	if was {
 		r.count[t.state]--
 	}
-	t.rev, t.state, t.reason = j.Rev, j.ProcessState, j.Reason
+	t.state, t.reason = r.end(t)
 	is := atEnd(t.state)
 	if is {
 		r.count[t.state]++
+	}
+	if was && !is { // A job that waited for a child in Error is turned round by its own timeout.
+		r.ended--
 	}
 	if was || !is {
 		return
@@ -135,9 +161,11 @@ func (r *Run) Saved(j job.Job) {
 
 // closeDone closes done if every job of the file is at an end. The caller holds mu.
 func (r *Run) closeDone() {
-	if r.checked && r.ended == len(r.jobs) {
-		close(r.done)
+	if !r.checked || r.ended < len(r.jobs) || r.closed {
+		return
 	}
+	r.closed = true
+	close(r.done)
 }
 
 // atEnd: the job does not move on by itself.
@@ -149,6 +177,7 @@ func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.
 // then; the rest goes on when it is run again.
 func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compiled) (Summary, error) {
 	started := time.Now()
+	r.nested = slices.ContainsFunc(c.Workflow.Steps, func(s makegood.Step) bool { return s.Agent == makegood.AgentWorkflow })
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	engine := make(chan error, 1)
@@ -239,8 +268,15 @@ func (r *Run) check(ctx context.Context, e *embedded.Engine, lines []Line, workf
 		if len(problems) == MaxErrors {
 			break
 		}
-		if r.Saved(j); !atEnd(j.ProcessState) {
-			left = append(left, l)
+		if r.Saved(j); atEnd(j.ProcessState) {
+			continue
+		}
+		left = append(left, l)
+		if !r.nested {
+			continue
+		}
+		if err := r.seeBelow(ctx, e, j); err != nil {
+			return nil, err
 		}
 	}
 	return left, errors.Join(problems...)

@@ -56,7 +56,12 @@ func newOperator(s *stack, c doorConfig, published *definitions) *operator {
 		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
 		Agents: agents, Reminders: true, Period: SweepPeriod, Counts: true, Instance: s.instance(), Watch: s.watch(), Logger: slog.New(untelling{s.log.Handler()}),
 	})}
-	o.timetable = s.timetable(o.SubmitCurrent, o.known)
+	o.timetable = s.timetable(o.SubmitCurrent, func(ctx context.Context, workflow string) error {
+		if err := o.known(ctx, workflow); err != nil {
+			return err
+		}
+		return o.scheduler.CheckWorkflow(ctx, workflow)
+	})
 	o.holds = s.holds(agents, o.knows)
 	return o
 }

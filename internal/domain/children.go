@@ -12,6 +12,9 @@ import (
 // new in each round, and each time the step is done again.
 const betweenChild = "~"
 
+// ChildMark is in the id of every child, and in no other.
+const ChildMark = betweenChild
+
 // birthBytes is how much of the nonce of a parent stands in the ids of its children.
 const birthBytes = 8
 
@@ -34,7 +37,7 @@ type Child struct {
 
 // ChildOf reads the id of a child. ok is false of the id of a job that has no parent.
 func ChildOf(id string) (c Child, ok bool) {
-	if !strings.Contains(id, betweenChild) { // It is asked of every job.
+	if !IsChild(id) { // It is asked of every job.
 		return Child{}, false
 	}
 	parts := strings.Split(id, betweenChild)
@@ -48,6 +51,9 @@ func ChildOf(id string) (c Child, ok bool) {
 	}
 	return Child{Parent: strings.Join(parts[:n-3], betweenChild), Step: parts[n-3], Attempt: attempt}, true
 }
+
+// IsChild reports whether an id is that of a child.
+func IsChild(id string) bool { return strings.Contains(id, ChildMark) }
 
 // Nesting is how many jobs stand above the one of an id.
 // Parts of a map are of the job that has the map.

@@ -67,6 +67,14 @@ func (e *Engine) knows(_ context.Context, workflow string) error {
 	return err
 }
 
+// mayFire says why a schedule cannot make jobs of a workflow.
+func (e *Engine) mayFire(ctx context.Context, workflow string) error {
+	if err := e.knows(ctx, workflow); err != nil {
+		return err
+	}
+	return e.scheduler.CheckWorkflow(ctx, workflow)
+}
+
 // current returns the hash of a workflow, as it was defined since Open.
 func (e *Engine) current(workflow string) (hash string, err error) {
 	e.mu.Lock()

@@ -301,7 +301,7 @@ func (e *Engine) wire(run store.Incarnation) {
 		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Parked: e.config.Parked, Watch: e.watch, Logger: e.config.Logger,
 	})
 	e.timetable = timetable.New(timetable.Config{
-		Schedules: e.schedules(), Jobs: e.store, Submit: e.SubmitCurrent, Knows: e.knows, Again: fireAgain, Logger: e.config.Logger,
+		Schedules: e.schedules(), Jobs: e.store, Submit: e.SubmitCurrent, Knows: e.mayFire, Again: fireAgain, Logger: e.config.Logger,
 		Stored: func(_ context.Context, _ string, key time.Time) { e.alarm.at(key) },
 	})
 	e.events = router.New(router.Config{

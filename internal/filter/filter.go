@@ -120,6 +120,7 @@ func Parameters() []Parameter {
 		{Name: "reason-prefix", Value: "prefix", Says: "only jobs with a reason, or a first one of the round, that begins with this prefix"},
 		{Name: "reason-kind", Value: "kind", Says: "only jobs in Error at a step that failed with an error of this kind, such as timeout"},
 		{Name: "id-prefix", Value: "prefix", Says: "only jobs with an id that begins with this prefix"},
+		{Name: "roots", Kind: Switch, Says: "only jobs that do no step of another job"},
 		{Name: "words", Value: "words", Says: "only jobs with a reason, or a first one of the round, that has all of these words, in any case and order"},
 		{Name: "since", Kind: Time, Value: "time", Says: "only jobs that were created then or later"},
 		{Name: "until", Kind: Time, Value: "time", Says: "only jobs that were created before that"},

@@ -97,7 +97,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"?states=Error": `unknown parameter "states": did you mean "state"?`, "?stat=Error": `unknown parameter "stat": did you mean "state"?`,
-		"?colour=red":    `unknown parameter "colour"; there are limit, cursor, detail, state, workflow, definition, paused, tenant, label, step, agent, reason-prefix, reason-kind, id-prefix, words, since, until, late, late-within, due-within`,
+		"?colour=red":    `unknown parameter "colour"; there are limit, cursor, detail, state, workflow, definition, paused, tenant, label, step, agent, reason-prefix, reason-kind, id-prefix, roots, words, since, until, late, late-within, due-within`,
 		"?id-prefix=a/b": `id-prefix: "a/b" begins no job's id`, "?state=error": `there is no state "error"`,
 		"?paused=no": "want true", "?paused=true&state=Error": "no state beside it",
 		"?limit=0": "want 1 to 200", "?limit=201": "want 1 to 200", "?limit=ten": "want 1 to 200", "?limit=1&limit=2": "limit is there twice",

@@ -25,7 +25,7 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 func (x *world) claim() {
 	var ids []string
 	for _, which := range sorted(x.tasks) {
-		if t := x.tasks[which]; (!t.Shared || t.Agent == outside) && !x.dead[which] && !x.inline[which] {
+		if t := x.tasks[which]; (!t.Shared || t.Agent == outside) && !x.dead[which] && !x.inline[which] && !x.ofChild(which) {
 			ids = append(ids, which)
 		}
 	}
@@ -36,7 +36,7 @@ func (x *world) claim() {
 
 func (x *world) claimOf(which string) {
 	task, ok := x.tasks[which]
-	if !ok || x.dead[which] || x.inline[which] {
+	if !ok || x.dead[which] || x.inline[which] || x.ofChild(which) {
 		return
 	}
 	if task.Shared {
@@ -177,6 +177,9 @@ func (x *world) restart() {
 	lost := rapid.Bool().Draw(x.t, "power fails")
 	for _, which := range sorted(x.tasks) {
 		task := x.tasks[which]
+		if x.ofChild(which) {
+			continue // Its child goes on.
+		}
 		if x.isOutside(task) {
 			x.seen.Played(layers.Outside)
 			continue

@@ -22,6 +22,9 @@ func (x *world) checkOnce(before job.Job, e job.Event, found map[machine.Ask]job
 	if let, ok := e.(job.StepHeld); ok && (!x.isHeld(let.Step) || x.isOut(let)) {
 		return // Its task is sent again, and once more if its agent lets it go once more; or its end is asked for once more.
 	}
+	if _, hint := e.(job.ChildEnded); hint {
+		return // It is a hint to look, and the undo of the step may be out by now.
+	}
 	_, v := machine.Apply(x.w, x.job, e, x.facts(found), x.now)
 	if v.Kind == machine.Applied || v.Kind == machine.Wanting {
 		x.t.Fatalf("%#v was applied twice (%s): %+v", e, v.Kind, x.job)
@@ -132,6 +135,8 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	}
 	longest := max(10*silence, silence+limits.MaxClaimAhead)
 	switch item := x.items[x.slot(def.Name, undo)]; {
+	case x.isChild(def.Name, undo):
+		x.checkLookAtChild(which, a)
 	case a.Inline != "":
 		if a.Closing || !a.LookAt.Equal(x.tasks[which].CompleteBy) {
 			x.t.Fatalf("inline attempt %s is waited for until %v, closing: %v", which, a.LookAt, a.Closing)

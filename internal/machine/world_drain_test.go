@@ -39,7 +39,7 @@ func (x *world) drain() {
 			x.move(x.job.Clone(), job.Requested{Verb: makegood.VerbResume, Request: fmt.Sprintf("r%d", x.requests)})
 			continue
 		}
-		if x.serve() || x.attend(silent) || !deaf && x.closeAll() {
+		if x.serve() || x.serveChildren() || x.attend(silent) || !deaf && x.closeAll() {
 			continue
 		}
 		x.untilDue()
@@ -60,7 +60,7 @@ func (x *world) serve() (progress bool) {
 	for _, s := range x.job.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			which := id(s.Name, a.Attempt)
-			if a.State != job.Dispatched {
+			if a.State != job.Dispatched || x.ofChild(which) {
 				continue
 			}
 			x.claimOf(which)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -45,6 +46,7 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 			s.Shared, s.Inline, s.Heartbeat, s.Repeat, s.Waiting = true, true, 0, nil, nil
 			s.Needs = before(w.Steps)
 		}
+		drawChild(t, &s)
 		w.Steps = append(w.Steps, s)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "jobTimeout") == 0 {
@@ -73,4 +75,23 @@ func before(steps []makegood.Step) []string {
 		return []string{}
 	}
 	return []string{steps[len(steps)-1].Name}
+}
+
+// drawOwn makes what the engine says of itself.
+func (x *world) drawOwn() job.Event {
+	switch rapid.IntRange(0, 6).Draw(x.t, "own") {
+	case 6:
+		return x.drawPublished()
+	case 0:
+		return job.Submitted{}
+	case 1:
+		if !x.nested {
+			x.restart()
+		}
+		return job.Interrupted{Incarnation: x.run}
+	case 2, 3:
+		return job.NotHeard{Seq: x.job.Seq}
+	default:
+		return job.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.t, "operator"), Listener: rapid.Bool().Draw(x.t, "listener")}
+	}
 }

@@ -39,7 +39,7 @@ func (x *world) known() job.Holds {
 func (x *world) letGo() (job.Event, bool) {
 	for _, s := range x.job.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
-			if a.State == job.Dispatched && a.Inline == "" {
+			if a.State == job.Dispatched && a.Inline == "" && !x.ofChild(id(s.Name, a.Attempt)) {
 				if which := id(s.Name, a.Attempt); x.tasks[which].Shared {
 					x.dead[which] = true // It does not run, and no claim would say so.
 				}

@@ -174,6 +174,7 @@ func (x *world) takesBack(before, after job.Job) {
 		byHand := after.Settled(s.Undo) != nil
 		for _, a := range x.accounts {
 			switch of := a.step == s.Name && a.round == after.Round; {
+			case of && !byHand && x.isChild(s.Name, true): // What its child says of it counts, and of nothing else.
 			case of && (byHand || a.body == b.body && slices.Contains(x.sawn[a.of()], b.saw)):
 				a.undone = true
 			case of:

@@ -113,6 +113,10 @@ func (x *world) noteNotDone(before job.Job, e job.Event) {
 
 // drawChange changes something of a step, or nothing.
 func (x *world) drawChange(s *makegood.Step) {
+	if s.Agent == makegood.AgentWorkflow {
+		x.drawChildChange(s)
+		return
+	}
 	switch rapid.IntRange(0, 6).Draw(x.t, "change") {
 	case 0:
 		s.Timeout += makegood.Second

@@ -70,6 +70,9 @@ type world struct {
 	// inline are the attempts that ran in the process whose save opened them, decisions numbers those saves.
 	inline    map[string]bool
 	decisions int
+	// kids are the children by their ids, births the dispatches of children that were derived.
+	kids   map[string]*kid
+	births []birth
 	// holds are the agents and workflows that are paused, held those that the decision under way knows of.
 	holds, held job.Holds
 	wasHeld     bool
@@ -94,7 +97,7 @@ func newWorld(t *rapid.T) *world {
 		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]string{},
 		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{}, ledger: map[string]*account{},
 		bodies: map[string]asked{}, applied: map[string]bool{}, tokens: map[string]body{}, keys: map[string]string{},
-		sawn: map[string][]string{}, notDone: map[string]int{}, inline: map[string]bool{},
+		sawn: map[string][]string{}, notDone: map[string]int{}, inline: map[string]bool{}, kids: map[string]*kid{},
 	}
 	x.fence = drawFence(t, x.w)
 	x.first = x.w
@@ -176,6 +179,9 @@ func (x *world) slot(step string, undo bool) string {
 
 // ask answers the core from the claim items, as package store says.
 func (x *world) ask(a machine.Ask) (job.Found, error) {
+	if x.isChild(a.Step, a.Undo) {
+		return x.askChild(a), nil
+	}
 	name, task := x.slot(a.Step, a.Undo), x.tasks[id(a.Step, a.Attempt)]
 	switch a.Kind {
 	case machine.AskLook:
@@ -373,6 +379,7 @@ func (x *world) save(prior, j job.Job, e job.Event) {
 	x.takesBack(stored, x.job) // That an undo is done for a reason is held by checkDone.
 	x.check(stored)
 	x.checkUndoBegins(stored)
+	x.checkChildren()
 	x.checkHeld(stored)
 	x.checkWaits(stored, e)
 	x.checkToken(e)
@@ -395,6 +402,9 @@ func (x *world) carryOut(e job.Event) {
 			task := machine.TaskOf(x.w, x.job, c)
 			if first := x.tasks[id(c.Step, c.Attempt)]; !task.ClaimUntil.Equal(first.ClaimUntil) || task.Token != first.Token || task.Token == "" {
 				x.t.Fatalf("task %s is sent as %+v, and was as %+v", id(c.Step, c.Attempt), task, first)
+			}
+			if x.isChild(c.Step, c.Undo) {
+				x.noteBirth(c)
 			}
 		}
 	}
@@ -426,6 +436,9 @@ func (x *world) close() {
 }
 
 func (x *world) drawEvent() (job.Event, bool) {
+	if len(x.births) > 0 && rapid.IntRange(0, 3).Draw(x.t, "child") == 0 {
+		return x.liveOn()
+	}
 	if e, ok := x.drawBeside(); ok {
 		return e, true
 	}
@@ -471,29 +484,10 @@ func (x *world) drawEvent() (job.Event, bool) {
 	default:
 		for i, s := range x.job.Steps {
 			// A task that is refused was never sent, so a shared one, too, has not run, nor has an inline one.
-			if s.Forward.State == job.Dispatched && !x.w.Steps[i].Shared && s.Forward.Inline == "" {
+			if s.Forward.State == job.Dispatched && !x.w.Steps[i].Shared && s.Forward.Inline == "" && (!x.isChild(s.Name, false) || x.notBegun(s.Name)) {
 				return job.DispatchRefused{Step: s.Name, Attempt: s.Forward.Attempt, Reason: "too large"}, true
 			}
 		}
 		return nil, false
-	}
-}
-
-// drawOwn makes what the engine says of itself.
-func (x *world) drawOwn() job.Event {
-	switch rapid.IntRange(0, 6).Draw(x.t, "own") {
-	case 6:
-		return x.drawPublished()
-	case 0:
-		return job.Submitted{}
-	case 1:
-		if !x.nested {
-			x.restart()
-		}
-		return job.Interrupted{Incarnation: x.run}
-	case 2, 3:
-		return job.NotHeard{Seq: x.job.Seq}
-	default:
-		return job.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.t, "operator"), Listener: rapid.Bool().Draw(x.t, "listener")}
 	}
 }

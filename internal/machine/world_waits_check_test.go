@@ -133,6 +133,7 @@ func (x *world) checkDone(step string, undo bool, was, is job.Activity, e job.Ev
 	switch {
 	case was.Held() || was.Completion != nil && was.Completion.Early && bytes.Equal(output, was.Completion.Output.Inline):
 	case isSuccess && success.Step == step:
+	case x.isChild(step, undo) && x.kidSays(step, undo):
 	case isAnswer && completed.Step == step && completed.Undo == undo && completed.Error == nil:
 		x.checkOutput(completed, step, undo, output)
 	case isSettled && settled.Step == step && settled.Undo == undo && settled.Done:

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/graph"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 const (
@@ -41,6 +42,8 @@ type jobData struct {
 	Job makegood.Job
 	mark
 	Why why
+	// Blockers are the jobs below it that stand before a person.
+	Blockers []protocol.Blocker
 	// Questions stand first.
 	Questions []question
 	Stands    []stand
@@ -110,6 +113,10 @@ func (p *Page) job(r *http.Request) (any, error) {
 		} // A failed evaluation leaves the job as it is shown.
 	}
 	d := jobData{Job: s.job, SentAside: p.Scans, Why: whyOf(s), Questions: questionsOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input), Payloads: payloadsIn(s.job.ID, s.job.Input)}
+	d.Blockers = protocol.Blockers(r.Context(), protocol.BlockerReads{Look: p.Jobs.Look, Definition: p.definition}, s.job)
+	if len(d.Blockers) > 0 {
+		d.Why.Tone = "waiting"
+	}
 	d.mark = markOf(s.job.ProcessState, s.job.Paused, waits(s.job))
 	d.Graph = graphOf(s)
 	whole := r.FormValue("scale") == "true"

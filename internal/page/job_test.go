@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
@@ -300,4 +301,41 @@ func TestAJobAndTheJobThatDoesAStepOfItLeadToEachOther(t *testing.T) {
 	}
 	w.until("o", func(j makegood.Job) bool { return j.ProcessState == makegood.JobProcessed })
 	w.get("jobs/o").wants(t, by)
+}
+
+// childOf is the job that does the first step of a job.
+func (w *world) childOf(id string) string {
+	w.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if j, err := w.Look(w.t.Context(), id); err == nil && j.Steps[0].Child != "" {
+			return j.Steps[0].Child
+		}
+	}
+	w.t.Fatalf("no job does the first step of %s", id)
+	return ""
+}
+
+// A job with a child that stands before a person says so, at any depth, and leads there.
+func TestAJobSaysWhichJobBelowItStandsBeforeAPerson(t *testing.T) {
+	w := newWorldOf(t, fstest.MapFS{
+		"order.yaml": {Data: []byte("name: order\nsteps: [{name: pack, agent: workflow, action: box}]\n")},
+		"box.yaml":   {Data: []byte("name: box\nsteps: [{name: sign, agent: workflow, action: line}]\n")},
+		"line.yaml":  {Data: []byte("name: line\nsteps: [{name: sign, agent: approval, with: {choices: [\"yes\", \"no\"]}}]\n")},
+	})
+	if _, err := w.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "o", Input: json.RawMessage(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	box := w.childOf("o")
+	line := w.childOf(box)
+	w.until(line, func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepWaiting })
+	says := `It waits for <a class="m" href="../jobs/` + line + `">job ` + line + `</a>: `
+	w.get("jobs/o").wants(t, says+"step sign waits until")
+	w.get("jobs/"+box).wants(t, says+"step sign waits until")
+	if _, err := w.Request(t.Context(), line, api.Request{Verb: makegood.VerbPause, Reason: "lunch"}); err != nil {
+		t.Fatal(err)
+	}
+	w.get("jobs/o").wants(t, says+"paused")
+	if got := w.get("jobs/" + line); strings.Contains(got.text, "It waits for <a") {
+		t.Errorf("the page of the job that waits says that it waits for another:\n%s", got.text)
+	}
 }

@@ -179,13 +179,13 @@ func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	due, err := p.Jobs.Details(ctx, api.Filter{DueWithin: allDue}, "", firstOpen+firstErrors)
+	due, err := p.Jobs.Details(ctx, api.Filter{DueWithin: allDue, Roots: true}, "", firstOpen+firstErrors)
 	if err != nil {
 		return nil, err
 	}
 	sections := []section{
 		{ID: "errored", Title: "Waits for a person", Says: "the newest", Rows: rowsOf(errored.Jobs, now), All: more(errored, "state=Error")},
-		{ID: "open", Title: "Not ended", Says: "the late ones first, then those due next", Rows: rowsOf(due.Jobs, now), All: more(due, template.URL("due-within="+allDue.String()))},
+		{ID: "open", Title: "Not ended", Says: "the late ones first, then those due next", Rows: rowsOf(due.Jobs, now), All: more(due, template.URL("due-within="+allDue.String()+"&roots=true"))},
 	}
 	// Those in Error have a key, too, but stand above.
 	open := slices.DeleteFunc(sections[1].Rows, func(r row) bool { return r.Mark.Shape == "error" })
@@ -220,7 +220,7 @@ func more(page api.Page, query template.URL) template.URL {
 func (p *Page) endedLast(ctx context.Context, now time.Time) (section, error) {
 	ended := section{ID: "ended", Title: "Ended", Says: "newest first"}
 	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
-		page, err := p.Jobs.Details(ctx, api.Filter{State: state}, "", firstEnded)
+		page, err := p.Jobs.Details(ctx, api.Filter{State: state, Roots: true}, "", firstEnded)
 		if err != nil {
 			return ended, err
 		}

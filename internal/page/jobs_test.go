@@ -1,9 +1,14 @@
 package page_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 )
 
 func TestTheFirstViewSaysWhatNeedsAPersonBeforeAllElse(t *testing.T) {
@@ -86,4 +91,45 @@ func TestARowSaysHowFarAnAttemptIs(t *testing.T) {
 	w.submit("long", `{"hold": true, "report": "page 3 of 9"}`, false)
 	w.eventually("", "attempt 1, under way, reported &#34;page 3 of 9&#34;")
 	close(w.hold)
+}
+
+// The first view leaves out jobs that do steps of others, unless they stand before a person: then it says whose they are,
+// and so does the inbox. A search shows what it says.
+func TestListsLeaveOutJobsThatDoStepsOfOthers(t *testing.T) {
+	w := newWorldOf(t, fstest.MapFS{
+		"order.yaml": {Data: []byte("name: order\nsteps: [{name: reserve, agent: workflow, action: line}]\n")},
+		"line.yaml":  {Data: []byte("name: line\nsteps: [{name: sign, agent: approval, with: {choices: [\"yes\", stop]}, onAnswer: {stop: stop}}]\n")},
+	})
+	children := map[string]string{}
+	for _, id := range []string{"o-1", "o-2"} {
+		if _, err := w.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: id, Input: json.RawMessage(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+		children[id] = w.childOf(id)
+		w.until(children[id], func(j makegood.Job) bool { return j.Steps[0].State == makegood.StepWaiting })
+	}
+	row := func(id string) string { return `id="job-` + id + `"` }
+	says := `step reserve of <a class="m" href="` // the inbox is one level below the root
+	first := w.get("")
+	first.wants(t, row("o-1"), row("o-2"))
+	first.lacks(t, row(children["o-1"]), row(children["o-2"]))
+	w.get("errors").wants(t, "line · sign asks", children["o-1"], says+`./jobs/o-1">o-1</a>`)
+	if _, err := w.Complete(t.Context(), children["o-2"], api.StepRef{Step: "sign"}, json.RawMessage(`"stop"`)); err != nil {
+		t.Fatal(err)
+	}
+	w.until(children["o-2"], func(j makegood.Job) bool { return j.ProcessState == makegood.JobError })
+	first = w.get("")
+	first.wants(t, row("o-2"), row(children["o-2"]), `step reserve of <a href="./jobs/o-2">o-2</a>`)
+	first.lacks(t, row(children["o-1"]))
+	w.get("errors").wants(t, "line · sign", says+`./jobs/o-2">o-2</a>`)
+	w.get("?workflow=line").wants(t, row(children["o-1"]), row(children["o-2"]))
+	w.get("?q=tenant:none+roots:true").lacks(t, row("o-1"))
+	w.get("?state=Processing&roots=true").lacks(t, row(children["o-1"]))
+	if _, err := w.Complete(t.Context(), children["o-1"], api.StepRef{Step: "sign"}, json.RawMessage(`"yes"`)); err != nil {
+		t.Fatal(err)
+	}
+	w.until("o-1", func(j makegood.Job) bool { return j.ProcessState == makegood.JobProcessed })
+	ended := w.get("")
+	ended.wants(t, row("o-1"))
+	ended.lacks(t, row(children["o-1"]))
 }

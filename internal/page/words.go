@@ -16,8 +16,16 @@ import (
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
-		"prose": prose, "since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number, "retry": domain.RetryText,
+		"prose": prose, "since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number, "retry": domain.RetryText, "whose": whose,
 	}
+}
+
+// whose says for which job, and which step of it, a job works by its id; nil: it was submitted.
+func whose(id string) *domain.Child {
+	if child, is := domain.ChildOf(id); is {
+		return &child
+	}
+	return nil
 }
 
 // lower is a name of the product as a class of the style sheet.

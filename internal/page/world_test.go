@@ -187,6 +187,16 @@ func (w *world) eventually(path, text string) answered {
 	}
 }
 
+// lacks fails the test if the page has one of the texts.
+func (a answered) lacks(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(a.text, text) {
+			t.Errorf("the page has %q:\n%s", text, a.text)
+		}
+	}
+}
+
 // wants fails the test unless the text has every one of these.
 func (a answered) wants(t *testing.T, texts ...string) {
 	t.Helper()

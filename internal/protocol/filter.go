@@ -92,6 +92,7 @@ func FilterValues(f api.Filter) url.Values {
 	set("reason-prefix", f.ReasonPrefix)
 	set("reason-kind", f.ReasonKind)
 	set("id-prefix", f.IDPrefix)
+	set("roots", flag(f.Roots))
 	set("words", f.Words)
 	set("since", instant(f.Since))
 	set("until", instant(f.Until))
@@ -116,6 +117,8 @@ func set(f *api.Filter, name, value string) (err error) {
 		f.State = makegood.ProcessState(value)
 	case "paused":
 		f.Paused, err = readFlag(value)
+	case "roots":
+		f.Roots, err = readFlag(value)
 	case "late":
 		f.Late, err = readFlag(value)
 	case "label":
@@ -194,6 +197,8 @@ func contradicts(f api.Filter) string {
 		return fmt.Sprintf("a job that is %s is at its end: it is not late or due, and stands at no step and with no agent", f.State)
 	case f.ReasonKind != "" && f.State != "" && f.State != makegood.JobError:
 		return fmt.Sprintf("reason-kind: only a job in Error has one, and not one that is %s", f.State)
+	case f.Roots && domain.IsChild(f.IDPrefix):
+		return fmt.Sprintf("roots: a job with an id that begins with %.40q does a step of another", f.IDPrefix)
 	case f.LateWithin < 0 || f.DueWithin < 0:
 		return "late-within and due-within: want more than 0s"
 	case len(f.ReasonPrefix) > limits.MaxReasonBytes:

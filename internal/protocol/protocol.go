@@ -51,9 +51,10 @@ func WaitFor(ctx context.Context, jobs api.Reader, id string) (makegood.Job, err
 // firstLook and longestLook are the pauses between two looks of Polled at a job.
 const firstLook, longestLook = 20 * time.Millisecond, time.Second
 
-// Polled implements Watch by polling, at intervals that grow up to a second while the job does not change.
-func Polled(ctx context.Context, id string, look func(context.Context, string) (makegood.Job, error)) iter.Seq2[makegood.Job, error] {
-	return func(yield func(makegood.Job, error) bool) {
+// Polled implements Watch by polling, at intervals that grow up to a second while the job does not change. J is a
+// makegood.Job, or one with further fields, whose changes count too.
+func Polled[J interface{ AtEnd() bool }](ctx context.Context, id string, look func(context.Context, string) (J, error)) iter.Seq2[J, error] {
+	return func(yield func(J, error) bool) {
 		pause, last := firstLook, ""
 		for {
 			job, err := look(ctx, id)
@@ -82,7 +83,7 @@ func Polled(ctx context.Context, id string, look func(context.Context, string) (
 }
 
 // fingerprint distinguishes two looks at a job.
-func fingerprint(job makegood.Job) string {
+func fingerprint(job any) string {
 	text, err := json.Marshal(job)
 	if err != nil {
 		panic(fmt.Sprintf("protocol: a job cannot be written: %v", err))

@@ -47,6 +47,19 @@ func (s *Scheduler) checkChildren(ctx context.Context, c *workflowfile.Compiled,
 	return nil
 }
 
+// CheckWorkflow says why no job of a workflow can begin: the workflow, or one whose jobs do steps of it, is not there.
+func (s *Scheduler) CheckWorkflow(ctx context.Context, workflow string) error {
+	hash, err := s.current(ctx, workflow)
+	if err != nil {
+		return err
+	}
+	c, err := s.definition(ctx, hash)
+	if err != nil {
+		return fmt.Errorf("definition of workflow %s: %w", workflow, err)
+	}
+	return s.checkChildren(ctx, c, "")
+}
+
 // isChild reports whether a job of its own does the attempts of a step, or of its undo.
 func isChild(w makegood.Workflow, step string, undo bool) bool {
 	return machine.AgentOf(w, step, undo) == makegood.AgentWorkflow

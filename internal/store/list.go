@@ -70,6 +70,8 @@ type Filter struct {
 	ReasonPrefix, ReasonKind string
 	// IDPrefix begins the job's id.
 	IDPrefix string
+	// Roots: the job is no child of another, which its id says.
+	Roots bool `json:",omitempty"`
 	// Words are all in the job's reason, or all in the first of its round, in any case and order; spaces part them.
 	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
@@ -198,7 +200,7 @@ func (f Filter) Shows(l Listed) bool {
 }
 
 func (f Filter) isOf(l Listed) bool {
-	return strings.HasPrefix(l.ID, f.IDPrefix) && (f.State == "" || l.ProcessState == f.State) && (f.Workflow == "" || l.Workflow == f.Workflow) &&
+	return strings.HasPrefix(l.ID, f.IDPrefix) && !(f.Roots && domain.IsChild(l.ID)) && (f.State == "" || l.ProcessState == f.State) && (f.Workflow == "" || l.Workflow == f.Workflow) &&
 		(f.Definition == "" || l.Definition == f.Definition) && (!f.Paused || l.Paused && !l.ProcessState.Finished())
 }
 

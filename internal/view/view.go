@@ -129,6 +129,8 @@ func listed(jobs []store.Listed, detail bool, claims Claims) []api.Listed {
 			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind, StoppedAt: moment(l.StoppedAt),
 			Spent: Spent(l.Job.Spent),
 		}
+		child, _ := domain.ChildOf(l.ID)
+		list[i].Parent = child.Parent
 		if detail {
 			var held map[string]job.Claim
 			if !l.Job.ProcessState.Finished() {
@@ -188,7 +190,7 @@ func Filter(f api.Filter, now time.Time) store.Filter {
 	}
 	return store.Filter{
 		State: state, Waiting: waiting, Workflow: f.Workflow, Definition: f.Definition, Paused: f.Paused, Tenant: f.Tenant, Labels: f.Labels,
-		Step: f.Step, Agent: f.Agent, ReasonPrefix: f.ReasonPrefix, ReasonKind: f.ReasonKind, IDPrefix: f.IDPrefix, Words: f.Words, Since: f.Since, Until: f.Until,
+		Step: f.Step, Agent: f.Agent, ReasonPrefix: f.ReasonPrefix, ReasonKind: f.ReasonKind, IDPrefix: f.IDPrefix, Roots: f.Roots, Words: f.Words, Since: f.Since, Until: f.Until,
 		Late: f.Late, LateWithin: f.LateWithin, DueWithin: f.DueWithin, Now: now,
 	}
 }

@@ -18,7 +18,9 @@ import (
 var agentsCode string
 
 // builtIn reports whether an agent needs no code.
-func builtIn(name string) bool { return name == makegood.HTTPAgent || domain.WaitsByItself(name) }
+func builtIn(name string) bool {
+	return name == makegood.HTTPAgent || name == makegood.AgentWorkflow || domain.WaitsByItself(name)
+}
 
 // agents are the names of those that need code.
 func (t *translator) agents() []string {

@@ -27,6 +27,11 @@ func task(fields string) string {
 	return one(`"Type":"Task","Resource":"arn:aws:lambda:eu-west-1:123456789012:function:Do","End":true` + fields)
 }
 
+// child are the fields of a task that starts another machine with these parameters, and waits for its end.
+func child(parameters, fields string) string {
+	return `"Type":"Task","Resource":"arn:aws:states:::states:startExecution.sync:2","Parameters":{` + parameters + `},"End":true` + fields
+}
+
 // What is no definition is refused with the place and the reason.
 func TestWhatIsNoDefinitionIsRefusedWithItsPlace(t *testing.T) {
 	deep := strings.Repeat("[", MaxDepth+2) + strings.Repeat("]", MaxDepth+2)
@@ -107,6 +112,10 @@ func TestWhatIsNotTakenOverIsSaidAtItsState(t *testing.T) {
 		{task(`,"Retry":[{"ErrorEquals":["States.ALL"],"MaxAttempts":1000}]`), "a difference: MaxAttempts 1000 is cut"},
 		{task(`,"Retry":[{"ErrorEquals":["Busy"]}]`), "a difference: the error Busy is the kind busy"},
 		{one(`"Type":"Task","Resource":"arn:aws:states:::glue:startJobRun.sync","End":true`), "a difference: it waited until the service was done"},
+		{one(child(`"StateMachineArn":"arn:aws:states:eu-west-1:1:stateMachine:ReserveLine"`, "")), "step s, which a job of workflow reserve-line does"},
+		{one(child(`"StateMachineArn":"${ReserveLineArn}","Input":{"a":1}`, `,"Retry":[{"ErrorEquals":["States.ALL"]}]`)), "not taken over: Retry: the workflow of the job says"},
+		{one(child(`"StateMachineArn":"${ReserveLineArn}"`, `,"TimeoutSeconds":60`)), "not taken over: TimeoutSeconds: say it as the timeout of that workflow"},
+		{one(child(`"StateMachineArn.$":"$.machine"`, "")), "it is no step that a job of its own does (docs/children.md): which machine it starts is not written out"},
 		{one(`"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage.waitForTaskToken","End":true`), "a difference: the task token"},
 		{one(`"Type":"Wait","Seconds":99999999,"End":true`), "a wait of 99999999 s"},
 		{one(`"Type":"Fail"`), "a difference: a job that fails stops in front of a person"},

@@ -30,7 +30,7 @@ func (i *Imported) Files(project string) ([]File, error) {
 		return nil, err
 	}
 	about := map[string]any{
-		"Name": project, "Workflow": i.Workflow, "HTTP": i.uses(makegood.HTTPAgent), "Secrets": i.secrets(), "Waits": i.uses(makegood.AgentWait) || i.handsOver(),
+		"Name": project, "Workflow": i.Workflow, "HTTP": i.uses(makegood.HTTPAgent), "Secrets": i.secrets(), "Waits": i.uses(makegood.AgentWait) || i.handsOver(), "Children": i.children(),
 	}
 	code, err := goFile(projectCode, about)
 	if err != nil {

@@ -28,6 +28,8 @@ type step struct {
 	about   []string
 	// routed is the decision whether it was given up; nil: nothing leads elsewhere then.
 	routed *routed
+	// undoesChild: its undo is that of the job that does it.
+	undoesChild bool
 	// wait is how long a step waits for somebody who completes it.
 	wait string
 }

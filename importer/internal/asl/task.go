@@ -22,6 +22,8 @@ type resource struct {
 	http   bool
 	// token: somebody completes the task who was given its token; sync: the service does, when it is done.
 	token, sync bool
+	// data: a sync one answers with data, and not with text (.sync:2).
+	data bool
 }
 
 // agentFunctions does what Lambda functions did.
@@ -49,7 +51,7 @@ func integration(s *state, parts []string) resource {
 	rest := strings.Join(parts, ":")
 	rest, r.token = strings.CutSuffix(rest, ".waitForTaskToken")
 	if base, after, found := strings.Cut(rest, ".sync"); found && (after == "" || after == ":2") {
-		rest, r.sync = base, true
+		rest, r.sync, r.data = base, true, after == ":2"
 	}
 	r.what = "the integration " + rest
 	parts = strings.Split(strings.TrimPrefix(rest, "aws-sdk:"), ":")
@@ -102,6 +104,14 @@ func (w walk) taskState(here comes) {
 	if r.http {
 		w.httpTask(here, r)
 		return
+	}
+	workflow, why := w.childOf(r)
+	if workflow != "" {
+		w.childTask(here, r, workflow)
+		return
+	}
+	if why != "" {
+		w.tell(w.state).note("it is no step that a job of its own does (docs/children.md): " + why)
 	}
 	w.task(here, r, func(effective *value) *value { return w.inputOf(r, effective) }, func(output *value) *value { return w.resultOf(r, output) })
 }

@@ -189,6 +189,10 @@ func (t *translator) routeNodes(m *mapping, s *step) {
 
 func (t *translator) undoNode(m *mapping, s *step) {
 	switch {
+	case s.agent == makegood.AgentWorkflow:
+		if !s.undoesChild {
+			m.text("undo", "none")
+		}
 	case t.saga == nil || domain.WaitsByItself(s.agent):
 	case s.undo == nil:
 		m.text("undo", "none")

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
@@ -116,6 +117,9 @@ func (s *Store) listUnfinished(ctx context.Context, l *listing, at cursor) (curs
 		entries, next, err := s.queryIndex(ctx, at.shard, by, from, min(l.left(), listEntries))
 		if err != nil {
 			return cursor{}, err
+		}
+		if l.filter.Roots {
+			entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return domain.IsChild(e.Job) })
 		}
 		found, err := s.look(ctx, entries)
 		if err == nil {
@@ -237,6 +241,9 @@ func (s *Store) scanning(filter store.Filter, at cursor) *dynamodb.ScanInput {
 	}
 	if filter.IDPrefix != "" {
 		u.when("begins_with(" + u.attr(attrPK) + ", " + u.value("prefix", text(jobPrefix+filter.IDPrefix)) + ")")
+	}
+	if filter.Roots {
+		u.when("NOT contains(" + u.attr(attrPK) + ", " + u.value("child", text(domain.ChildMark)) + ")")
 	}
 	var from item
 	if at.job != "" {

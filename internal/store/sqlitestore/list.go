@@ -271,8 +271,8 @@ var errPageEnds = errors.New("the page is full")
 
 // look takes a job into the page if it matches the filter. The columns beside its data are looked at first.
 func (p *page) look(row []driver.Value, sieve *store.Sieve) error {
-	beside := store.Filter{State: p.filter.State, Workflow: p.filter.Workflow}
-	if !beside.Shows(store.Listed{ProcessState: makegood.ProcessState(asText(row[6])), Workflow: asText(row[7])}) {
+	beside := store.Filter{State: p.filter.State, Workflow: p.filter.Workflow, Roots: p.filter.Roots}
+	if !beside.Shows(store.Listed{ID: asText(row[1]), ProcessState: makegood.ProcessState(asText(row[6])), Workflow: asText(row[7])}) {
 		return nil
 	}
 	p.looks--

@@ -162,6 +162,7 @@ func (w *world) fields() map[string]struct {
 			return j.ProcessState == makegood.JobError && j.Steps[1].Forward.Error.Kind == "timeout"
 		}},
 		"IDPrefix": {func(f *store.Filter) { f.IDPrefix = w.id("find-1") }, func(j job.Job) bool { return strings.HasPrefix(j.ID, w.id("find-1")) }},
+		"Roots":    {func(f *store.Filter) { f.Roots = true }, func(j job.Job) bool { return !strings.Contains(j.ID, "~") }},
 		"Words": {func(f *store.Filter) { f.Words = "FAILED: d charge" }, func(j job.Job) bool {
 			return strings.HasPrefix(j.Reason, "step charge failed: d") || strings.HasPrefix(j.FirstReason, "step charge failed: d")
 		}},

@@ -91,7 +91,7 @@ func filterMutants(asked func(f func(filter *store.Filter, cursor *string)) func
 		"Definition": func(f *store.Filter) { f.Definition = "" }, "Tenant": func(f *store.Filter) { f.Tenant = "" },
 		"Labels": func(f *store.Filter) { f.Labels = nil }, "Step": func(f *store.Filter) { f.Step = "" },
 		"Agent": func(f *store.Filter) { f.Agent = "" }, "ReasonPrefix": func(f *store.Filter) { f.ReasonPrefix = "" },
-		"IDPrefix": func(f *store.Filter) { f.IDPrefix = "" }, "Words": func(f *store.Filter) { f.Words = "" },
+		"IDPrefix": func(f *store.Filter) { f.IDPrefix = "" }, "Roots": func(f *store.Filter) { f.Roots = false }, "Words": func(f *store.Filter) { f.Words = "" },
 		"ReasonKind": func(f *store.Filter) { f.ReasonKind = "" }, "Since": func(f *store.Filter) { f.Since = time.Time{} },
 		"Until": func(f *store.Filter) { f.Until = time.Time{} }, "Late": func(f *store.Filter) { f.Late = false },
 		"LateWithin": func(f *store.Filter) { f.LateWithin = 0 }, "DueWithin": func(f *store.Filter) { f.DueWithin = 0 },
