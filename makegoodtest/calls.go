@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 	"sync"
-	"time"
 
-	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
 var (
@@ -131,117 +132,38 @@ func (l *life) counted() map[string]int {
 	return maps.Clone(l.counts)
 }
 
-// watchedStore is the store of one life.
-type watchedStore struct {
-	store.Store
-	life *life
-	// before returns the job as it was last stored, and saved gets each later one.
-	before func(id string) job.Job
-	saved  func(job.Job)
+// purposes are what the calls of the store are for, as clauses; a call that has none here is never struck.
+var purposes = map[string]string{
+	"Create":        "the job was stored",
+	"Load":          "the job was loaded",
+	"Save":          "it was saved that CHANGES",
+	"Park":          "the job was parked: OF",
+	"Claim":         "attempt ATTEMPT of step STEP was claimed",
+	"Heartbeat":     "attempt ATTEMPT of step STEP got more time by a heartbeat",
+	"Close":         "it was tried to close attempt ATTEMPT of step STEP",
+	"Look":          "attempt ATTEMPT of step STEP was looked at",
+	"Overrule":      "the claim on step STEP was overruled",
+	"Due":           "the Supervisor looked for overdue jobs",
+	"PutPayload":    "OF was stored",
+	"Payload":       "OF was read",
+	"PutDefinition": "the workflow was stored",
+	"Definition":    "the workflow was read",
 }
 
-var _ store.Store = (*watchedStore)(nil)
-
-func (s *watchedStore) Create(ctx context.Context, j job.Job) error {
-	return s.life.do("Create", "the job was stored", func() error {
-		err := s.Store.Create(ctx, j)
-		if err == nil {
-			s.saved(j)
+// watch returns the store of one life, and notes each job that is stored.
+func (w *world) watch(inner store.Store, l *life) store.Store {
+	return faultstore.Around(inner, func(c faultstore.Call, execute func() error) error {
+		purpose, struck := purposes[c.Op]
+		if !struck {
+			return execute()
 		}
-		return err
+		said := strings.NewReplacer("ATTEMPT", strconv.Itoa(c.Attempt), "STEP", c.Step, "OF", c.Of, "CHANGES", changes(w.lastStored(c.Job), c.Written))
+		return l.do(c.Op, said.Replace(purpose), func() error {
+			err := execute()
+			if err == nil && c.Written.ID != "" {
+				w.noteStored(c.Written)
+			}
+			return err
+		})
 	})
-}
-
-func (s *watchedStore) Load(ctx context.Context, id string) (j job.Job, err error) {
-	err = s.life.do("Load", "the job was loaded", func() (err error) {
-		j, err = s.Store.Load(ctx, id)
-		return err
-	})
-	return j, err
-}
-
-func (s *watchedStore) Save(ctx context.Context, change store.Change) error {
-	return s.life.do("Save", "it was saved that "+changes(s.before(change.Job.ID), change.Job), func() error {
-		err := s.Store.Save(ctx, change)
-		if err == nil {
-			s.saved(change.Job)
-		}
-		return err
-	})
-}
-
-func (s *watchedStore) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
-	return s.life.do("Park", "the job was parked: "+reason, func() error {
-		return s.Store.Park(ctx, id, seen, reason, completeBy)
-	})
-}
-
-func (s *watchedStore) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
-	return s.life.do("Claim", fmt.Sprintf("attempt %d of step %s was claimed", claim.Attempt, slot.Step), func() error {
-		return s.Store.Claim(ctx, slot, claim, until)
-	})
-}
-
-func (s *watchedStore) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
-	err = s.life.do("Heartbeat", fmt.Sprintf("attempt %d of step %s got more time by a heartbeat", claim.Attempt, slot.Step), func() (err error) {
-		completeBy, err = s.Store.Heartbeat(ctx, slot, claim, until)
-		return err
-	})
-	return completeBy, err
-}
-
-func (s *watchedStore) Close(ctx context.Context, slot store.Slot, c store.Closing) (found job.Found, err error) {
-	err = s.life.do("Close", fmt.Sprintf("it was tried to close attempt %d of step %s", c.Attempt, slot.Step), func() (err error) {
-		found, err = s.Store.Close(ctx, slot, c)
-		return err
-	})
-	return found, err
-}
-
-func (s *watchedStore) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (found job.Found, err error) {
-	err = s.life.do("Look", fmt.Sprintf("attempt %d of step %s was looked at", attempt, slot.Step), func() (err error) {
-		found, err = s.Store.Look(ctx, slot, attempt, until, now)
-		return err
-	})
-	return found, err
-}
-
-func (s *watchedStore) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
-	return s.life.do("Overrule", fmt.Sprintf("the claim on step %s was overruled", slot.Step), func() error {
-		return s.Store.Overrule(ctx, slot, attempt, lie, until)
-	})
-}
-
-func (s *watchedStore) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) (due []store.Entry, err error) {
-	err = s.life.do("Due", "the Supervisor looked for overdue jobs", func() (err error) {
-		due, err = s.Store.Due(ctx, shard, now, after, limit)
-		return err
-	})
-	return due, err
-}
-
-func (s *watchedStore) PutPayload(ctx context.Context, job, key string, value []byte) error {
-	return s.life.do("PutPayload", key+" was stored", func() error { return s.Store.PutPayload(ctx, job, key, value) })
-}
-
-func (s *watchedStore) Payload(ctx context.Context, job, key string) (value []byte, err error) {
-	err = s.life.do("Payload", key+" was read", func() (err error) {
-		value, err = s.Store.Payload(ctx, job, key)
-		return err
-	})
-	return value, err
-}
-
-func (s *watchedStore) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
-	return s.life.do("PutDefinition", "the workflow was stored", func() error {
-		return s.Store.PutDefinition(ctx, name, hash, definition)
-	})
-}
-
-func (s *watchedStore) Definition(ctx context.Context, hash string) (definition []byte, err error) {
-	err = s.life.do("Definition", "the workflow was read", func() (err error) {
-		definition, err = s.Store.Definition(ctx, hash)
-		return err
-	})
-	return definition, err
 }

@@ -144,7 +144,7 @@ func (w *world) config() embedded.Config {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.inner = inner
-			return &watchedStore{Store: inner, life: w.life, before: w.lastStored, saved: w.noteStored}
+			return w.watch(inner, w.life)
 		},
 		WrapQueues: func(inner embedded.Queues) embedded.Queues {
 			return &watchedQueues{Queues: faultqueue.New(inner, w.faults.queues), life: w.life}
