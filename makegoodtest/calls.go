@@ -1,8 +1,6 @@
 package makegoodtest
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -13,26 +11,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
-var (
-	errFault  = errors.New("a fault of the test")
-	errKilled = errors.New("the engine was killed")
-)
-
 // effect is the fate of a call of the engine to its store or its queues.
-type effect int
+type effect = faultstore.Effect
 
-const (
-	goesOn effect = iota
-	failsBefore
-	failsAfter
-	killedBefore
-	killedAfter
-)
-
-// effectNames are in the order of the effects.
+// effectNames are in the order of the effects of faultstore.
 var effectNames = []string{"goes-on", "fails-before", "fails-after", "killed-before", "killed-after"}
-
-func (e effect) String() string { return effectNames[e] }
 
 // call is a call of the engine: the n-th of its name in its life, and its purpose as a clause: "the job was loaded".
 type call struct {
@@ -44,13 +27,13 @@ type call struct {
 // suffers describes the fate of a call in a sentence.
 func (c call) suffers(e effect) string {
 	switch e {
-	case failsBefore:
+	case faultstore.FailBefore:
 		return "a call failed, so that this did not happen: " + c.what
-	case failsAfter:
+	case faultstore.FailAfter:
 		return c.what + ", and yet that call answered with an error"
-	case killedBefore:
+	case faultstore.CrashBefore:
 		return "the engine was killed before " + c.what
-	case killedAfter:
+	case faultstore.CrashAfter:
 		return "the engine was killed after " + c.what + ", before anything that follows from it"
 	default:
 		panic(fmt.Sprintf("makegoodtest: effect %d is no fault", e))
@@ -59,70 +42,36 @@ func (c call) suffers(e effect) string {
 
 // life is one life of the engine, from its start to its death.
 type life struct {
-	// strike decides the fate of a call; one goroutine at a time calls it. Nil: all go on.
-	strike func(call) effect
-	// note is told of every call that is struck.
-	note func(call, effect)
-	kill context.CancelFunc
-
+	*faultstore.Process
 	mu     sync.Mutex
 	counts map[string]int
-	dead   bool
+}
+
+// newLife begins a life in which strike decides the fate of a call, one call at a time; nil: all go on. note is told of
+// every call that is struck.
+func newLife(strike func(call) effect, note func(call, effect), kill func()) *life {
+	l := &life{counts: map[string]int{}}
+	l.Process = faultstore.NewProcess(func(c faultstore.Call) effect {
+		l.mu.Lock()
+		l.counts[c.Op]++
+		named := call{name: c.Op, n: l.counts[c.Op], what: c.Of}
+		l.mu.Unlock()
+		if strike == nil {
+			return faultstore.None
+		}
+		e := strike(named)
+		if e != faultstore.None {
+			note(named, e)
+		}
+		return e
+	})
+	l.OnCrash = kill
+	return l
 }
 
 // do makes a call, with the fate that strike decides.
 func (l *life) do(name, what string, execute func() error) error {
-	e, err := l.begin(name, what)
-	switch {
-	case err != nil:
-		return err
-	case e == failsBefore:
-		return errFault
-	case e == killedBefore:
-		return l.die()
-	}
-	err = execute()
-	switch {
-	case l.isDead():
-		return errKilled
-	case e == failsAfter:
-		return errFault
-	case e == killedAfter:
-		return l.die()
-	}
-	return err
-}
-
-func (l *life) begin(name, what string) (effect, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dead {
-		return goesOn, errKilled
-	}
-	l.counts[name]++
-	if l.strike == nil {
-		return goesOn, nil
-	}
-	c := call{name: name, n: l.counts[name], what: what}
-	e := l.strike(c)
-	if e != goesOn {
-		l.note(c, e)
-	}
-	return e, nil
-}
-
-func (l *life) die() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead = true
-	l.kill()
-	return errKilled
-}
-
-func (l *life) isDead() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.dead
+	return l.Do(faultstore.Call{Op: name, Of: what}, execute)
 }
 
 // counted returns how many calls of each name there were.

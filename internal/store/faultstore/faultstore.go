@@ -24,13 +24,13 @@ var (
 
 // Call is a call that may fail. Its fields are empty where it has no such part.
 type Call struct {
-	// N is its number among all calls, reads too; the first is 1. Around counts none.
+	// N is its number among all calls of the process, reads too; the first is 1.
 	N int
 	// Op is the name of the method: "Create", "Load", "Save", ...
 	Op string
 	// Job is the job's id.
 	Job string
-	// Step and Attempt say whose claim it is about.
+	// Step and Attempt are those of the claim that it is about.
 	Step    string
 	Attempt int
 	// Of is the key of a payload, or the reason for which a job is parked.
@@ -56,79 +56,71 @@ const (
 	CrashAfter
 )
 
-// Store is a store.Store that fails as planned.
-type Store struct {
+// Process is the process that makes the calls. It lives until a call crashes it.
+type Process struct {
 	// OnCrash, if set, is called once, by the call that crashes, before that call returns. It is set
 	// before the first call.
 	OnCrash func()
 
-	inner store.Store
-	plan  func(Call) Effect
-	do    func(Call, func() error) error
+	plan func(Call) Effect
 
 	mu      sync.Mutex
 	calls   int
 	crashed bool
 }
 
-// New returns a store that asks plan at every call for its effect. The plan is asked one call at a time, in the order
-// of their numbers; a nil plan has no faults.
-func New(inner store.Store, plan func(Call) Effect) *Store {
+// NewProcess returns a process that asks plan at every call for its effect. The plan is asked one call at a time, in
+// the order of their numbers; a nil plan has no faults.
+func NewProcess(plan func(Call) Effect) *Process {
 	if plan == nil {
 		plan = func(Call) Effect { return None }
 	}
-	s := &Store{inner: inner, plan: plan}
-	s.do = s.call
-	return s
-}
-
-// Around returns a store whose calls do makes: it executes a call, or not, and returns its error.
-func Around(inner store.Store, do func(c Call, execute func() error) error) *Store {
-	return &Store{inner: inner, do: do}
+	return &Process{plan: plan}
 }
 
 // Calls is how many calls were made before the crash.
-func (s *Store) Calls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls
+func (p *Process) Calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
 }
 
 // Crashed reports whether a crash has happened.
-func (s *Store) Crashed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.crashed
+func (p *Process) Crashed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crashed
 }
 
 // next numbers a call and asks the plan.
-func (s *Store) next(c Call) (Effect, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.crashed {
+func (p *Process) next(c Call) (Effect, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.crashed {
 		return None, ErrCrashed
 	}
-	s.calls++
-	c.N = s.calls
-	return s.plan(c), nil
+	p.calls++
+	c.N = p.calls
+	return p.plan(c), nil
 }
 
-func (s *Store) crash() error {
-	s.mu.Lock()
-	first := !s.crashed
-	s.crashed = true
-	s.mu.Unlock()
-	if first && s.OnCrash != nil {
-		s.OnCrash()
+// Crash ends the process, and returns ErrCrashed.
+func (p *Process) Crash() error {
+	p.mu.Lock()
+	first := !p.crashed
+	p.crashed = true
+	p.mu.Unlock()
+	if first && p.OnCrash != nil {
+		p.OnCrash()
 	}
 	return ErrCrashed
 }
 
-// call makes a call with its effect.
-func (s *Store) call(c Call, execute func() error) error {
-	effect, err := s.next(c)
+// Do makes a call with its effect.
+func (p *Process) Do(c Call, execute func() error) error {
+	effect, err := p.next(c)
 	if err == nil {
-		err = s.suffer(effect, execute)
+		err = p.suffer(effect, execute)
 	}
 	if errors.Is(err, ErrCrashed) || errors.Is(err, ErrInjected) {
 		return fmt.Errorf("%s %s: %w", c.Op, c.Job, err)
@@ -136,23 +128,42 @@ func (s *Store) call(c Call, execute func() error) error {
 	return err
 }
 
-func (s *Store) suffer(effect Effect, execute func() error) error {
+func (p *Process) suffer(effect Effect, execute func() error) error {
 	switch effect {
 	case FailBefore:
 		return ErrInjected
 	case CrashBefore:
-		return s.crash()
+		return p.Crash()
 	}
 	err := execute()
 	switch {
-	case s.Crashed(): // The process died while the call was executed.
+	case p.Crashed(): // The process died while the call was executed.
 		return ErrCrashed
 	case effect == FailAfter:
 		return ErrInjected
 	case effect == CrashAfter:
-		return s.crash()
+		return p.Crash()
 	}
 	return err
+}
+
+// Store is a store.Store that fails as planned.
+type Store struct {
+	*Process
+	inner store.Store
+	do    func(Call, func() error) error
+}
+
+// New returns the store of a new process; see NewProcess.
+func New(inner store.Store, plan func(Call) Effect) *Store {
+	p := NewProcess(plan)
+	return &Store{Process: p, inner: inner, do: p.Do}
+}
+
+// Around returns a store that leaves its calls to do, which executes a call, or not, and returns its error. It has no
+// process.
+func Around(inner store.Store, do func(c Call, execute func() error) error) store.Store {
+	return &Store{inner: inner, do: do}
 }
 
 // ask is do for methods that return a value; a call that fails returns none.
