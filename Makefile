@@ -69,7 +69,7 @@ test-aws: ## Run the tests that need AWS's API against stand-ins; of the set wit
 cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; COUNTS=1 for internal/sizing/counts.go; needs Python
 	@go run ./lab/e2e/aws -stand-in go run ./lab/e2e/cost $(if $(JSON),-json) $(if $(COUNTS),-counts)
 
-localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
+localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./lab/e2e/localstack
 
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there, and through agents in Python and TypeScript; drive the page in Chromium; needs Python, Node and Chromium
 	@go run ./lab/e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./lab/e2e/sam
@@ -149,7 +149,7 @@ localstack-up: ## Start LocalStack 4.14.0 in Docker, and deploy the stack to it;
 	@$(localstack) up --detach --wait
 	@AWS_ENDPOINT_URL=http://127.0.0.1:4566 SHOP=http://host.docker.internal:4790 localstack/deploy.sh
 
-localstack-test: ## Run the tests of localstack/ on what answers at AWS_ENDPOINT_URL, LocalStack by default
+localstack-test: ## Run the tests of lab/e2e/localstack on what answers at AWS_ENDPOINT_URL, LocalStack by default
 	@AWS_ENDPOINT_URL=$${AWS_ENDPOINT_URL:-http://127.0.0.1:4566} $(localstack-test)
 
 localstack-down: ## Stop LocalStack

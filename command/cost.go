@@ -40,14 +40,11 @@ const (
 func costBy() []string { return []string{costByWorkflow, costByTenant, costByAgent, costByJob} }
 
 type costOptions struct {
-	remote
-	data   string
-	found  filterFlags
+	finder
 	by     string
 	limit  int
 	prices string
 	region string
-	scan   bool
 	list   bool
 }
 
@@ -78,15 +75,12 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cost(cmd, o) },
 	}
-	o.flags(cmd)
-	dataFlag(cmd, &o.data)
-	o.found.add(cmd, &o.remote)
+	o.add(cmd)
 	cmd.Flags().StringVar(&o.by, "by", costByWorkflow, fmt.Sprintf("the group of each sum, `by`: %v", costBy()))
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "show at most this `many`; the rest is in the total")
 	cmd.Flags().StringVar(&o.prices, "prices", "", "price by this `file`")
 	cmd.Flags().StringVar(&o.region, "region", "", "refuse prices that are not of this `region`")
 	cmd.Flags().BoolVar(&o.list, "list", false, "print the prices as JSON, and ask for no jobs")
-	scanFlag(cmd, &o.scan)
 	completeFlag(cmd, "by", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return beginning(costBy(), begun), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -134,7 +128,7 @@ func cost(cmd *cobra.Command, o costOptions) error {
 	if err != nil {
 		return exit(codeUsage, err)
 	}
-	if err := o.mayScan(cmd, o.data, filter, o.scan); err != nil {
+	if err := o.mayScan(cmd, filter); err != nil {
 		return err
 	}
 	jobs, closeJobs, err := o.jobs(cmd, o.data)
@@ -142,7 +136,7 @@ func cost(cmd *cobra.Command, o costOptions) error {
 		return err
 	}
 	defer closeJobs()
-	c := costs{By: o.by, Prices: prices, Rows: []costRow{}, Scan: o.readsAll(cmd, o.data, filter)}
+	c := costs{By: o.by, Prices: prices, Rows: []costRow{}, Scan: o.readsAll(cmd, filter)}
 	progress := newBar(cmd.Context(), cmd.ErrOrStderr(), -1)
 	err = c.read(cmd.Context(), jobs, filter, o.limit, progress.ended)
 	progress.close()

@@ -15,11 +15,8 @@ import (
 )
 
 type countOptions struct {
-	remote
-	data  string
-	found filterFlags
-	by    []string
-	scan  bool
+	finder
+	by []string
 }
 
 func newCount() *cobra.Command {
@@ -41,11 +38,8 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return countJobs(cmd, o) },
 	}
-	o.flags(cmd)
-	dataFlag(cmd, &o.data)
-	o.found.add(cmd, &o.remote)
+	o.add(cmd)
 	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(api.ByState)}, fmt.Sprintf("the groups to count `by`: %v", protocol.Facets()))
-	scanFlag(cmd, &o.scan)
 	completeFlag(cmd, "by", completeFacets)
 	return cmd
 }
@@ -70,7 +64,7 @@ func countJobs(cmd *cobra.Command, o countOptions) error {
 	if err := protocol.CheckFacets(by); err != nil {
 		return exit(codeUsage, fmt.Errorf("--by %s: want one or more of %v, each once", strings.Join(o.by, ","), protocol.Facets()))
 	}
-	if err := o.mayScan(cmd, o.data, filter, o.scan); err != nil {
+	if err := o.mayScan(cmd, filter); err != nil {
 		return err
 	}
 	jobs, closeJobs, err := o.jobs(cmd, o.data)

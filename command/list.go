@@ -20,12 +20,9 @@ import (
 )
 
 type listOptions struct {
-	remote
-	data  string
-	found filterFlags
+	finder
 	limit int
 	all   bool
-	scan  bool
 	// children: also those that do steps of other jobs.
 	children bool
 }
@@ -64,14 +61,11 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
   makegood list --stack shop-prod --paused`,
 		RunE: func(cmd *cobra.Command, args []string) error { return list(cmd, o, args) },
 	}
-	o.flags(cmd)
-	dataFlag(cmd, &o.data)
-	o.found.add(cmd, &o.remote)
+	o.add(cmd)
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
 	cmd.Flags().BoolVar(&o.children, "children", false, "jobs that do steps of other jobs, too")
 	cmd.MarkFlagsMutuallyExclusive("children", "roots")
 	cmd.Flags().BoolVar(&o.all, "all", false, "all of them, however many")
-	scanFlag(cmd, &o.scan)
 	cmd.MarkFlagsMutuallyExclusive("all", "limit")
 	return cmd
 }
@@ -98,8 +92,8 @@ func list(cmd *cobra.Command, o listOptions, args []string) error {
 	defer closeJobs()
 	if o.all {
 		o.limit = math.MaxInt
-		err = o.mayScan(cmd, o.data, wanted, o.scan)
-	} else if o.readsAll(cmd, o.data, wanted) {
+		err = o.mayScan(cmd, wanted)
+	} else if o.readsAll(cmd, wanted) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "this list reads the whole table, page by page; --state Error and --paused do not")
 	}
 	if err != nil {
@@ -184,21 +178,31 @@ func search(cmd *cobra.Command, read reads, wanted api.Filter, free []string, li
 	return readList(read, wanted, limit)
 }
 
-// scanFlag adds --scan.
-func scanFlag(cmd *cobra.Command, scan *bool) {
-	cmd.Flags().BoolVar(scan, "scan", false, "do not ask before the whole table of a stack is read")
+// finder is where a verb finds jobs, which, and that it does not ask before it reads a whole table.
+type finder struct {
+	remote
+	data  string
+	found filterFlags
+	scan  bool
+}
+
+func (o *finder) add(cmd *cobra.Command) {
+	o.flags(cmd)
+	dataFlag(cmd, &o.data)
+	o.found.add(cmd, &o.remote)
+	cmd.Flags().BoolVar(&o.scan, "scan", false, "do not ask before the whole table of a stack is read")
 }
 
 // readsAll reports whether a filter has the whole table of a stack read.
-func (o *remote) readsAll(cmd *cobra.Command, data string, f api.Filter) bool {
+func (o *finder) readsAll(cmd *cobra.Command, f api.Filter) bool {
 	unfinished := f.State != "" && !f.State.Finished() || f.Paused || f.Step != "" || f.Agent != "" || f.ReasonKind != ""
 	indexed := unfinished || f.Late || f.LateWithin != 0 || f.DueWithin != 0
-	return data == "" && o.stackName(cmd) != "" && !indexed
+	return o.data == "" && o.stackName(cmd) != "" && !indexed
 }
 
 // mayScan asks before the whole table of a stack is read to its end.
-func (o *remote) mayScan(cmd *cobra.Command, data string, f api.Filter, scan bool) error {
-	if scan || !o.readsAll(cmd, data, f) {
+func (o *finder) mayScan(cmd *cobra.Command, f api.Filter) error {
+	if o.scan || !o.readsAll(cmd, f) {
 		return nil
 	}
 	return agreed(cmd, "no index leads to these jobs: read the whole table, half a read unit for each 4 KB", "--scan does it")

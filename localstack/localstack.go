@@ -1,4 +1,2 @@
-// Package localstack holds a stack for LocalStack in Docker, and tests of it under the build tag localstack. They
-// know of no product: AWS_ENDPOINT_URL alone says where AWS's API is, and they print what answered. They prove
-// nothing about AWS itself. docs/localstack.md says on what they were run.
+// Package localstack writes template.yaml for stand-ins that know no loops, for a stack in LocalStack in Docker.
 package localstack

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
 const (
@@ -84,11 +85,11 @@ func (w *world) badLife(d *dice, seed uint64) faults {
 			left--
 			switch {
 			case left == 0:
-				return killedBefore + effect(d.below(2))
+				return faultstore.CrashBefore + effect(d.below(2))
 			case d.hit(failRate):
-				return failsBefore + effect(d.below(2))
+				return faultstore.FailBefore + effect(d.below(2))
 			}
-			return goesOn
+			return faultstore.None
 		},
 		queues: badQueues(seed),
 		handle: func(ctx context.Context, a agent.Handler, task makegood.Task) (json.RawMessage, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
 // asker passes the questions of a workflow to the services of a case.
@@ -68,7 +69,7 @@ func (w *world) insistOn(over context.Context, c Completion) {
 		switch {
 		case err == nil:
 			return
-		case !errors.Is(err, errFault) && !errors.Is(err, errKilled) && !errors.Is(err, errNoEngine):
+		case !errors.Is(err, faultstore.ErrInjected) && !errors.Is(err, faultstore.ErrCrashed) && !errors.Is(err, errNoEngine):
 			w.t.Errorf("completion: %v", err)
 			return
 		}
@@ -108,7 +109,7 @@ func (w *world) running() *embedded.Engine {
 	engine, life := w.engine, w.life
 	w.mu.Unlock()
 	// A life notes its faults in the world while it is locked itself.
-	if life == nil || life.isDead() {
+	if life == nil || life.Crashed() {
 		return nil
 	}
 	return engine

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"maps"
 	"math"
 	"slices"
@@ -34,7 +35,7 @@ type strike struct {
 }
 
 // String is how -makegoodtest.case names it.
-func (s strike) String() string { return fmt.Sprintf("%s.%d.%s", s.name, s.n, s.effect) }
+func (s strike) String() string { return fmt.Sprintf("%s.%d.%s", s.name, s.n, effectNames[s.effect]) }
 
 func parseStrike(text string) (strike, error) {
 	parts := strings.Split(text, ".")
@@ -44,7 +45,7 @@ func parseStrike(text string) (strike, error) {
 	last := len(parts) - 1
 	n, err := strconv.Atoi(parts[last-1])
 	e := slices.Index(effectNames, parts[last])
-	if err != nil || n < 1 || e <= int(goesOn) {
+	if err != nil || n < 1 || e <= int(faultstore.None) {
 		return strike{}, fmt.Errorf("-makegoodtest.case=%s: want a number from 1 on, and one of %v", text, effectNames[1:])
 	}
 	return strike{strings.Join(parts[:last-1], "."), n, effect(e)}, nil
@@ -105,7 +106,7 @@ func allStrikes(t *testing.T, c Case) []strike {
 		})
 	}
 	var all []strike
-	for _, e := range []effect{killedBefore, killedAfter, failsBefore, failsAfter} {
+	for _, e := range []effect{faultstore.CrashBefore, faultstore.CrashAfter, faultstore.FailBefore, faultstore.FailAfter} {
 		for _, name := range slices.SortedFunc(maps.Keys(calls), tellingFirst) {
 			for n := 1; n <= calls[name]; n++ {
 				all = append(all, strike{name, n, e})
@@ -139,7 +140,7 @@ func crashRun(t *testing.T, c Case, s strike) (report string) {
 			if called.name == s.name && called.n == s.n {
 				return s.effect
 			}
-			return goesOn
+			return faultstore.None
 		}})
 		for !w.lived() {
 			w.open(faults{})
@@ -157,11 +158,11 @@ func (w *world) lived() bool {
 	w.t.Helper()
 	if w.submit() {
 		w.untilEnd(w.c.within())
-		if !w.life.isDead() {
+		if !w.life.Crashed() {
 			w.rest()
 		}
 	}
-	if !w.life.isDead() {
+	if !w.life.Crashed() {
 		return true
 	}
 	w.close()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
 // payment is a job of one step. check is asked at the end, beside whether it was paid for once.
@@ -48,7 +49,7 @@ func TestCrashEverywhereStrikesEveryCallInEveryWay(t *testing.T) {
 	strikes := allStrikes(t, payment(nil, nil))
 	names := map[string]bool{}
 	for _, s := range strikes {
-		names[s.name+"."+s.effect.String()] = true
+		names[s.name+"."+effectNames[s.effect]] = true
 	}
 	for _, name := range []string{"Create", "Load", "Save", "Claim", "PutDefinition", "Send.events", "Send.tasks-bank", "Receive.events", "Receive.tasks-bank", "Delete.events", "Delete.tasks-bank"} {
 		for _, e := range effectNames[1:] {
@@ -98,33 +99,30 @@ func TestAReportSaysWhatHappened(t *testing.T) {
 
 // Each effect is what its name says.
 func TestEachEffectIsWhatItsNameSays(t *testing.T) {
-	for e, want := range map[effect]struct {
+	for fate, want := range map[effect]struct {
 		executed bool
 		err      error
 		dead     bool
 	}{
-		goesOn:       {true, nil, false},
-		failsBefore:  {false, errFault, false},
-		failsAfter:   {true, errFault, false},
-		killedBefore: {false, errKilled, true},
-		killedAfter:  {true, errKilled, true},
+		faultstore.None:        {true, nil, false},
+		faultstore.FailBefore:  {false, faultstore.ErrInjected, false},
+		faultstore.FailAfter:   {true, faultstore.ErrInjected, false},
+		faultstore.CrashBefore: {false, faultstore.ErrCrashed, true},
+		faultstore.CrashAfter:  {true, faultstore.ErrCrashed, true},
 	} {
 		killed, noted := false, 0
-		l := &life{
-			strike: func(call) effect { return e }, note: func(call, effect) { noted++ },
-			kill: func() { killed = true }, counts: map[string]int{},
-		}
+		l := newLife(func(call) effect { return fate }, func(call, effect) { noted++ }, func() { killed = true })
 		executed := false
 		err := l.do("Save", "", func() error { executed = true; return nil })
-		if executed != want.executed || !errors.Is(err, want.err) || l.isDead() != want.dead || killed != want.dead {
-			t.Errorf("%s: executed %t, error %v, dead %t", e, executed, err, l.isDead())
+		if executed != want.executed || !errors.Is(err, want.err) || l.Crashed() != want.dead || killed != want.dead {
+			t.Errorf("%s: executed %t, error %v, dead %t", effectNames[fate], executed, err, l.Crashed())
 		}
-		if want := min(1, int(e)); noted != want {
-			t.Errorf("%s: %d faults were noted, want %d", e, noted, want)
+		if want := min(1, int(fate)); noted != want {
+			t.Errorf("%s: %d faults were noted, want %d", effectNames[fate], noted, want)
 		}
 		if executed = false; want.dead {
-			if err := l.do("Load", "", func() error { executed = true; return nil }); executed || !errors.Is(err, errKilled) {
-				t.Errorf("%s: a dead engine reached its store: %v", e, err)
+			if err := l.do("Load", "", func() error { executed = true; return nil }); executed || !errors.Is(err, faultstore.ErrCrashed) {
+				t.Errorf("%s: a dead engine reached its store: %v", effectNames[fate], err)
 			}
 		}
 	}

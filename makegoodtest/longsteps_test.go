@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
 // studio renders films, one reel an hour, and remembers which it has: a next attempt goes on there.
@@ -144,7 +145,7 @@ func TestAStepOfSixHoursSurvivesAKillInTheMiddle(t *testing.T) {
 	}
 	c := voyage(t, time.Hour)
 	strikeAll(t, c, strikesOf(t, c, func(s strike, last int) bool {
-		return slices.Contains([]string{"Heartbeat", "Look", "Save"}, s.name) && s.n == (last+1)/2 && (s.effect == killedBefore || s.effect == killedAfter)
+		return slices.Contains([]string{"Heartbeat", "Look", "Save"}, s.name) && s.n == (last+1)/2 && (s.effect == faultstore.CrashBefore || s.effect == faultstore.CrashAfter)
 	}))
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/view"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -36,7 +37,7 @@ const (
 	visibility = 5 * time.Second
 	// calm is the wait after the end of a job for work still under way: longer than a message can be invisible and then
 	// be delayed by a fault.
-	calm = visibility + faultqueue.DefaultMaxDelay + time.Second
+	calm = visibility + faultqueue.MaxDelay + time.Second
 	// again is the pause of a submitter without an answer.
 	again = 10 * time.Millisecond
 )
@@ -120,7 +121,7 @@ func (w *world) open(f faults) {
 	w.mu.Lock()
 	w.lives++
 	w.faults = f
-	w.life = &life{strike: f.strike, note: w.noteFault, kill: kill, counts: map[string]int{}}
+	w.life = newLife(f.strike, w.noteFault, kill)
 	w.mu.Unlock()
 	engine, err := embedded.Open(context.Background(), w.config())
 	if err != nil {
@@ -144,7 +145,7 @@ func (w *world) config() embedded.Config {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.inner = inner
-			return &watchedStore{Store: inner, life: w.life, before: w.lastStored, saved: w.noteStored}
+			return w.watch(inner, w.life)
 		},
 		WrapQueues: func(inner embedded.Queues) embedded.Queues {
 			return &watchedQueues{Queues: faultqueue.New(inner, w.faults.queues), life: w.life}
@@ -175,7 +176,7 @@ func (w *world) close() {
 	if w.engine == nil {
 		return
 	}
-	_ = w.life.die()
+	_ = w.life.Crash()
 	// Whatever the dying engine says is about its death.
 	<-w.done
 	if err := w.engine.Close(); err != nil {
@@ -204,12 +205,12 @@ func (w *world) submit() bool {
 
 func (w *world) insist(ask func() error) bool {
 	w.t.Helper()
-	for !w.life.isDead() {
+	for !w.life.Crashed() {
 		err := ask()
 		switch {
 		case err == nil:
 			return true
-		case !errors.Is(err, errFault) && !errors.Is(err, errKilled):
+		case !errors.Is(err, faultstore.ErrInjected) && !errors.Is(err, faultstore.ErrCrashed):
 			w.t.Fatal(err)
 		}
 		time.Sleep(again)
@@ -217,18 +218,14 @@ func (w *world) insist(ask func() error) bool {
 	return false
 }
 
-// untilEnd waits for the end of the job, for at most so long. False: the engine died before, or the time
-// has passed.
-func (w *world) untilEnd(within time.Duration) bool {
+// untilEnd waits for the end of the job, for at most so long, or until the engine has died.
+func (w *world) untilEnd(within time.Duration) {
 	for deadline := time.Now().Add(within); ; time.Sleep(w.look()) {
 		synctest.Wait()
-		switch j, err := w.load(); {
-		case w.life.isDead():
-			return false
-		case err == nil && (j.ProcessState.Finished() || j.ProcessState == makegood.JobError):
-			return true
-		case !time.Now().Before(deadline):
-			return false
+		j, err := w.load()
+		ended := err == nil && (j.ProcessState.Finished() || j.ProcessState == makegood.JobError)
+		if ended || w.life.Crashed() || !time.Now().Before(deadline) {
+			return
 		}
 	}
 }

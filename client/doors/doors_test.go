@@ -25,7 +25,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 	"github.com/makegood-dev/makegood/internal/protocol"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
+	"github.com/makegood-dev/makegood/internal/testkit/functionurl"
 )
 
 const region = "eu-central-1"
@@ -60,9 +60,9 @@ func open(t *testing.T, answers ...events.LambdaFunctionURLResponse) *stack {
 }
 
 func (s *stack) door(t *testing.T, name string) string {
-	server := httptest.NewServer(&lambdahost.URL{
+	server := httptest.NewServer(&functionurl.URL{
 		Region: region, Public: name == "complete",
-		Keys: map[string]lambdahost.Key{"ADA": {Secret: "secret", ARN: "arn:ada"}, "READER": {Secret: "r", ARN: "arn:reader", Denied: name != "read"}},
+		Keys: map[string]functionurl.Key{"ADA": {Secret: "secret", ARN: "arn:ada"}, "READER": {Secret: "r", ARN: "arn:reader", Denied: name != "read"}},
 		Invoke: func(_ context.Context, event []byte) ([]byte, error) {
 			var e events.LambdaFunctionURLRequest
 			if err := json.Unmarshal(event, &e); err != nil {
@@ -176,7 +176,7 @@ func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 	if len(s.bodies) != 4 || s.bodies[0] != s.bodies[3] || !strings.Contains(s.bodies[0], `"id":"`) {
 		t.Errorf("got the bodies %q, want the same four times", s.bodies)
 	}
-	for err, want := range map[error]string{lambdahost.ErrThrottled: "throttled", context.DeadlineExceeded: "/aws/lambda/shop-read"} {
+	for err, want := range map[error]string{functionurl.ErrThrottled: "throttled", context.DeadlineExceeded: "/aws/lambda/shop-read"} {
 		s.err = err
 		var unreachable *api.UnreachableError
 		_, got := s.client(t, account("ADA", "secret"), client.WithPatience(0)).Get(t.Context(), "j")

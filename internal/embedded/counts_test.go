@@ -48,9 +48,9 @@ func newMeter() *meter {
 func (m *meter) config(c embedded.Config) embedded.Config {
 	c.WrapStore = func(inner store.Store) store.Store {
 		m.file = inner.(*sqlitestore.Store)
-		m.Store = faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+		m.Store = faultstore.New(inner, func(c faultstore.Call) faultstore.Effect {
 			m.count(c.Op)
-			return faultstore.Fault{}
+			return faultstore.None
 		})
 		return m
 	}

@@ -53,11 +53,11 @@ func (l *lifespan) isOver() bool {
 func (l *lifespan) wrap(c embedded.Config, day faultqueue.Options) embedded.Config {
 	die := sync.OnceFunc(func() { close(l.died) })
 	c.WrapStore = func(inner store.Store) store.Store {
-		s := faultstore.New(inner, func(faultstore.Call) faultstore.Fault {
+		s := faultstore.New(inner, func(faultstore.Call) faultstore.Effect {
 			if l.spend() {
-				return faultstore.Fault{Effect: faultstore.CrashAfter}
+				return faultstore.CrashAfter
 			}
-			return faultstore.Fault{}
+			return faultstore.None
 		})
 		s.OnCrash = die
 		return s

@@ -37,14 +37,14 @@ func hostile(seed uint64) faultqueue.Options {
 func flaky(seed uint64) func(store.Store) store.Store {
 	random := rand.New(rand.NewPCG(seed, 1))
 	return func(inner store.Store) store.Store {
-		return faultstore.New(inner, func(faultstore.Call) faultstore.Fault {
+		return faultstore.New(inner, func(faultstore.Call) faultstore.Effect {
 			switch random.IntN(100) {
 			case 0:
-				return faultstore.Fault{Effect: faultstore.FailBefore}
+				return faultstore.FailBefore
 			case 1:
-				return faultstore.Fault{Effect: faultstore.FailAfter}
+				return faultstore.FailAfter
 			default:
-				return faultstore.Fault{}
+				return faultstore.None
 			}
 		})
 	}

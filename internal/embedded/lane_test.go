@@ -230,11 +230,11 @@ func openBroken(t *testing.T, r *troupe, step string, sends bool) *world {
 	m := newMeter()
 	config := m.config(embedded.Config{Agents: r.agents("a")})
 	config.WrapStore = func(inner store.Store) store.Store {
-		return faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+		return faultstore.New(inner, func(c faultstore.Call) faultstore.Effect {
 			if c.Op == "Save" && broken.Load() {
-				return faultstore.Fault{Effect: faultstore.FailBefore}
+				return faultstore.FailBefore
 			}
-			return faultstore.Fault{}
+			return faultstore.None
 		})
 	}
 	m.tap.refuse = func(name string, _ queue.Message) error {

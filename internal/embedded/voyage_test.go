@@ -173,8 +173,8 @@ func (v *voyage) config() embedded.Config {
 		Visibility: visibility, Saved: v.notes,
 		WrapStore: func(inner store.Store) store.Store {
 			v.inner = inner
-			s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
-				return faultstore.Fault{Effect: faultstore.Effect(v.call(c.Op))}
+			s := faultstore.New(inner, func(c faultstore.Call) faultstore.Effect {
+				return faultstore.Effect(v.call(c.Op))
 			})
 			s.OnCrash = v.crash
 			return s

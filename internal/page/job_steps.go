@@ -96,7 +96,7 @@ func rank(shape string) int {
 func stepDataOf(s seen, step makegood.JobStep, row line.Row) stepData {
 	node := s.nodes[step.Name]
 	d := stepData{
-		JobStep: step, Shape: node.State.Class(), Word: node.Word, Says: saysOf(s, step, row), Attempts: attemptsOf(s.job, step, row),
+		JobStep: step, Shape: node.State.Class(), Word: node.Word, Says: saysOf(s, step), Attempts: attemptsOf(s.job, step, row),
 		Key: fmt.Sprintf("%s/%s/%d", s.job.ID, step.Name, s.job.Round), Definition: stepOf(s, step.Name),
 	}
 	for _, in := range s.sent {
@@ -176,7 +176,7 @@ func bytesOf(n int) string {
 }
 
 // saysOf says of a step how it stands, in a line.
-func saysOf(s seen, step makegood.JobStep, row line.Row) string {
+func saysOf(s seen, step makegood.JobStep) string {
 	a, undo := step.Activity, false
 	if step.Undo != nil && step.Undo.State != makegood.StepNotStarted && step.Undo.State != makegood.StepSkipped {
 		a, undo = *step.Undo, true
@@ -185,7 +185,7 @@ func saysOf(s seen, step makegood.JobStep, row line.Row) string {
 	case step.Settled != nil && !undo, undo && a.Settled != nil:
 		return "settled by hand: " + oneOf(a.Settled.Reason, "no reason was given")
 	case underWayNow(a):
-		return strings.TrimPrefix(does(s, step, a), "step "+step.Name+" ") + reported(s, a) + lastTime(a)
+		return strings.TrimPrefix(does(s, step, a), "step "+step.Name+" ") + reported(a) + lastTime(a)
 	case a.Error != nil && a.State != makegood.StepDone:
 		return cut(a.Error.Message, 160)
 	case a.State == makegood.StepDone && undo:
@@ -206,7 +206,7 @@ func underWayNow(a makegood.Activity) bool {
 }
 
 // reported is the latest progress report of a running attempt, with its time; empty: none.
-func reported(s seen, a makegood.Activity) string {
+func reported(a makegood.Activity) string {
 	if a.State != makegood.StepClaimed || a.Progress == nil {
 		return ""
 	}

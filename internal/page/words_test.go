@@ -7,7 +7,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	line "github.com/makegood-dev/makegood/internal/timeline"
 )
 
 // A step that is at work again says so, and how far it is, before it says why the attempt before failed.
@@ -17,7 +16,7 @@ func TestTheLineOfARunningStepIsNotItsLastError(t *testing.T) {
 		State: makegood.StepClaimed, Attempt: 2, LastStartedAt: &now, Error: &makegood.StepError{Message: "connection refused"},
 		Progress: &makegood.Progress{Value: []byte(`{"done":40}`), At: now},
 	}}
-	says := saysOf(seen{job: makegood.Job{ID: "j", Desired: makegood.JobProcessed, Steps: []makegood.JobStep{step}}, now: now}, step, line.Row{})
+	says := saysOf(seen{job: makegood.Job{ID: "j", Desired: makegood.JobProcessed, Steps: []makegood.JobStep{step}}, now: now}, step)
 	got := string(prose(says, now))
 	want := `is at work, attempt 2, since <time datetime="2026-11-24T12:00:00Z" title="24 Nov 2026 12:00:00 UTC">12:00:00</time>; at ` +
 		`<time datetime="2026-11-24T12:00:00Z" title="24 Nov 2026 12:00:00 UTC">12:00:00</time> it reported {&#34;done&#34;:40}; the attempt before failed: connection refused`

@@ -137,12 +137,7 @@ steps:
 func TestClosingsThatWereNotMadeAreMadeAfterAMinute(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
-	w.strike = func(op, _ string) faultstore.Effect {
-		if op == "Close" {
-			return faultstore.FailBefore
-		}
-		return faultstore.None
-	}
+	w.failingOn("", "Close", faultstore.FailBefore)
 	begin := w.now
 	j, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbCancel, Request: "r"})
 	if err != nil || v.Kind != machine.Applied || j.ProcessState != makegood.JobUndoing {

@@ -214,9 +214,12 @@ func TestOnlyTheRecordsThatFailedAreWantedAgain(t *testing.T) {
 }
 
 // failing lets the calls of an operation on job bad fail.
-func (w *world) failing(op string, effect faultstore.Effect) {
-	w.strike = func(called, job string) faultstore.Effect {
-		if called == op && job == "bad" {
+func (w *world) failing(op string, effect faultstore.Effect) { w.failingOn("bad", op, effect) }
+
+// failingOn lets the calls of an operation on a job fail; with no job, on every job.
+func (w *world) failingOn(job, op string, effect faultstore.Effect) {
+	w.strike = func(called, of string) faultstore.Effect {
+		if called == op && (job == "" || of == job) {
 			return effect
 		}
 		return faultstore.None

@@ -93,12 +93,7 @@ func TestASaveThatWasLostLeavesNoEntry(t *testing.T) {
 	if len(entries) != 2 || entries[0].Step != "right" || entries[1].Step != "left" || len(pages) != 3 {
 		t.Errorf("got %+v in %d pages, want both failures once, and the page of the save that was lost", entries, len(pages))
 	}
-	w.strike = func(op, _ string) faultstore.Effect {
-		if op == "PutPayload" {
-			return faultstore.FailBefore
-		}
-		return faultstore.None
-	}
+	w.failingOn("", "PutPayload", faultstore.FailBefore)
 	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.VerbPause, Request: "p"}); !errors.Is(err, faultstore.ErrInjected) {
 		t.Errorf("got %v, want %v", err, faultstore.ErrInjected)
 	}
@@ -121,12 +116,7 @@ func TestALongHistoryIsBounded(t *testing.T) {
 	for i := range 150 {
 		w.strike = nil
 		if i%2 == 0 {
-			w.strike = func(op, _ string) faultstore.Effect {
-				if op == "DropPages" {
-					return faultstore.FailBefore
-				}
-				return faultstore.None
-			}
+			w.failingOn("", "DropPages", faultstore.FailBefore)
 		}
 		ask(makegood.VerbPause)
 		ask(makegood.VerbResume)

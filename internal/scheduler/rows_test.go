@@ -215,12 +215,7 @@ func TestWhatABatchOpensIsNotClosedBeforeItWasSaved(t *testing.T) {
 	late := w.succeeded("j", "first", claim)
 	w.now = claim.CompleteBy.Add(time.Hour)
 	due := w.deadline("j")
-	w.strike = func(op, _ string) faultstore.Effect {
-		if op == "Save" {
-			return faultstore.FailBefore
-		}
-		return faultstore.None
-	}
+	w.failingOn("", "Save", faultstore.FailBefore)
 	if failed := w.handle(due, late); len(failed) != 2 {
 		t.Fatalf("wants again: %v, want both", failed)
 	}

@@ -121,15 +121,15 @@ func (w *world) use(change func(*scheduler.Config)) {
 	w.s = scheduler.New(w.config)
 }
 
-func (w *world) plan(c faultstore.Call) faultstore.Fault {
+func (w *world) plan(c faultstore.Call) faultstore.Effect {
 	w.mu.Lock()
 	w.calls[c.Op]++
 	strike := w.strike
 	w.mu.Unlock()
 	if strike == nil {
-		return faultstore.Fault{}
+		return faultstore.None
 	}
-	return faultstore.Fault{Effect: strike(c.Op, c.Job)}
+	return strike(c.Op, c.Job)
 }
 
 func (w *world) keep(j job.Job) {

@@ -42,8 +42,8 @@ func (r *recorder) add(kind Kind, from, to time.Time, attempt int, why string) {
 }
 
 // open adds a bar that goes on.
-func (r *recorder) open(kind Kind, from time.Time, attempt int, why string) {
-	r.add(kind, from, later(from, r.now), attempt, why)
+func (r *recorder) open(kind Kind, from time.Time, attempt int) {
+	r.add(kind, from, later(from, r.now), attempt, "")
 	if n := len(r.bars); n > 0 {
 		r.bars[n-1].Open = true
 	}
@@ -106,18 +106,18 @@ func (r *recorder) latest(a makegood.Activity) {
 	switch a.State {
 	case makegood.StepDispatched:
 		r.queued(a)
-		r.open(Queue, orNow(a.SentAt, r.now), a.Attempt, "")
+		r.open(Queue, orNow(a.SentAt, r.now), a.Attempt)
 	case makegood.StepClaimed:
 		r.queued(a)
 		start := orNow(a.LastStartedAt, r.now)
 		r.add(Queue, orNow(a.SentAt, start), start, a.Attempt, "")
-		r.open(Going, start, a.Attempt, "")
+		r.open(Going, start, a.Attempt)
 	case makegood.StepWaiting:
 		r.waited(a)
-		r.open(Wait, orNow(a.SentAt, r.now), a.Attempt, "")
+		r.open(Wait, orNow(a.SentAt, r.now), a.Attempt)
 	case makegood.StepBackoff:
 		if !r.free.IsZero() {
-			r.open(Backoff, r.free, 0, "")
+			r.open(Backoff, r.free, 0)
 		}
 	case makegood.StepDone:
 		r.done(a)
@@ -127,7 +127,7 @@ func (r *recorder) latest(a makegood.Activity) {
 			r.add(Failed, *a.LastStartedAt, *a.FinishedAt, a.Attempt, message(a))
 		}
 		if a.FinishedAt != nil && r.job.ProcessState == makegood.JobError && r.undo == (r.job.Desired != makegood.JobProcessed) {
-			r.open(Person, *a.FinishedAt, 0, "")
+			r.open(Person, *a.FinishedAt, 0)
 		}
 	case makegood.StepSkipped:
 		if a.FinishedAt != nil && a.Settled == nil {

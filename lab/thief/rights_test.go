@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 // usual are the services of which each function has the same rights: the key, its log, traces, and in a VPC its interfaces.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
 )
 
 // Try is something that a thief of a role might like to do, and the roles that may.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
 )
 
 //go:generate go test . -run Docs -rewrite

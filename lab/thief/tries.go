@@ -5,7 +5,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
 )
 
 // The roles of template.yaml, and those to whom the docs give rights. The agent is payments.

@@ -74,7 +74,7 @@ var arrows = []arrow{
 	{"internal/store/memstore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, nil},
 	// Compares each store with the one in memory.
 	{"internal/store/storetest", []string{".", "internal/job", "internal/spend", "internal/store", "internal/store/jobformat", "internal/store/memstore", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
-	{"internal/store/faultstore", []string{".", "internal/job", "internal/store", "internal/pause"}, nil},
+	{"internal/store/faultstore", []string{".", "internal/job", "internal/store"}, nil},
 	// One encoding of the stored job, by hand: of protobuf it needs how numbers and lengths are written, and no more.
 	{"internal/store/jobformat", []string{".", "internal/job", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/store/sqlitestore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
@@ -187,7 +187,6 @@ var arrows = []arrow{
 	}, nil},
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
-	{"functions", nil, nil},
 	{"lab/docs", nil, nil},
 	{"lab/tidy", nil, nil},
 	{"lab/bench", nil, nil},
@@ -217,14 +216,15 @@ var arrows = []arrow{
 	// A command that makes archives of the command: it runs go build, and writes the OpenAPI document beside them.
 	{"lab/release", []string{"internal/httpapi"}, nil},
 	// What Lambda does, for tests and examples: no package of ours stands below it, and none but they import it.
-	{"internal/testkit/lambdahost", []string{"internal/pause"}, []string{lambdaEvents, awsSDK}},
+	{"internal/testkit/functionurl", nil, []string{lambdaEvents, awsSDK}},
+	{"lab/testkit/lambdahost", []string{"internal/pause", "internal/testkit/functionurl"}, []string{lambdaEvents, awsSDK}},
 	// What CloudFormation makes of the template, and what IAM makes of a request: they read a file, and know nothing of ours.
-	{"internal/testkit/stackfile", []string{"localstack"}, []string{"go.yaml.in/yaml/v3"}},
-	{"internal/testkit/iam", []string{"internal/testkit/stackfile"}, []string{awsSDK}},
+	{"lab/testkit/stackfile", []string{"localstack"}, []string{"go.yaml.in/yaml/v3"}},
+	{"lab/testkit/iam", []string{"lab/testkit/stackfile"}, []string{awsSDK}},
 	{"internal/testkit/standin", nil, []string{awsSDK, smithy}},
-	{"internal/testkit/localdoors", []string{"client", "client/doors", "internal/testkit/lambdahost"}, []string{awsSDK}},
-	{"internal/testkit/docker", nil, nil},
-	{"lab/thief", []string{"internal/testkit/iam"}, []string{awsSDK, smithy}},
+	{"lab/testkit/localdoors", []string{"client", "client/doors", "internal/testkit/functionurl"}, []string{awsSDK}},
+	{"lab/testkit/docker", nil, nil},
+	{"lab/thief", []string{"lab/testkit/iam"}, []string{awsSDK, smithy}},
 	{"lab/tidy/*", nil, nil},
 	// The words on the wire: a leaf, so a server, a client and a folder share them.
 	{"api", []string{".", "internal/sealed"}, nil},
@@ -287,14 +287,14 @@ var arrows = []arrow{
 	{"examples/demo", []string{".", "internal/job", "workflows/order", "internal/sample/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
 	// on them: it stands where the tests of lab/e2e stand.
-	{"lab/e2e/events", []string{"*", "workflows/order", "internal/sample/services"}, []string{lambdaEvents, awsSDK}},
-	// Tests of a deployed stack, under a build tag, and the template for stand-ins that know no loops.
+	{"lab/e2e/events", []string{"*", "lab/testkit/*", "workflows/order", "internal/sample/services"}, []string{lambdaEvents, awsSDK}},
+	// The template for stand-ins that know no loops.
 	{"localstack", nil, []string{"go.yaml.in/yaml/v3"}},
 	{"localstack/*", []string{"localstack"}, nil},
-	{"lab/e2e", []string{"*", "workflows", "workflows/order", "internal/sample/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
+	{"lab/e2e", []string{"*", "lab/testkit/*", "workflows", "workflows/order", "internal/sample/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 	// Drives the page: the driver is no business of anybody else.
 	{"lab/e2e/browser", []string{".", "agent", "api", "client", "engine", "lab/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},
-	{"lab/e2e/*", []string{"*", "workflows", "workflows/order", "internal/sample/services", "examples/travel/agency", "lab/costmeter", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
+	{"lab/e2e/*", []string{"*", "lab/testkit/*", "workflows", "workflows/order", "internal/sample/services", "examples/travel/agency", "lab/costmeter", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
 // constants is the folder that every package may import: it has limits and the rules of names and texts, and imports

@@ -27,22 +27,21 @@ var (
 	ErrCrashed = errors.New("crashed")
 )
 
-// DefaultMaxDelay is the longest delay of a message that is delayed by a fault.
-const DefaultMaxDelay = 5 * time.Second
+// MaxDelay is the longest delay of a message that is delayed by a fault.
+const MaxDelay = 5 * time.Second
 
 // Options select the faults. Rates are probabilities of 0 to 1; the zero value injects none.
 type Options struct {
-	// Seed of all random faults. Zero: one is picked, and Queues.Seed tells it.
+	// Seed of all random faults.
 	Seed uint64
 
 	// Lose is the rate at which a message that is sent is dropped, and answered as sent.
 	Lose float64
 	// Duplicate is the rate at which a message is sent twice.
 	Duplicate float64
-	// Delay is the rate at which a message is delayed by a random time up to MaxDelay (default:
-	// DefaultMaxDelay) on top of its own. Each of two duplicates is delayed by a time of its own.
-	Delay    float64
-	MaxDelay time.Duration
+	// Delay is the rate at which a message is delayed by a random time up to MaxDelay on top of its own. Each of two
+	// duplicates is delayed by a time of its own.
+	Delay float64
 	// Reorder is the rate at which the messages of a Send, or of a Receive, are put in random order.
 	Reorder float64
 	// FailBefore and FailAfter are the rates at which a message is answered with ErrInjected without being sent, or after
@@ -109,7 +108,6 @@ type Inner interface {
 type Queues struct {
 	inner   Inner
 	options Options
-	seed    uint64
 	// dead ends when the process does, and with it every Receive that waits.
 	dead context.Context
 	die  context.CancelFunc
@@ -128,33 +126,16 @@ var (
 
 // New wraps inner. In a testing/synctest bubble it must be called inside.
 func New(inner Inner, options Options) *Queues {
-	seed := options.Seed
-	for seed == 0 {
-		seed = rand.Uint64()
-	}
-	if options.MaxDelay <= 0 {
-		options.MaxDelay = DefaultMaxDelay
-	}
-	q := &Queues{inner: inner, options: options, seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
+	q := &Queues{inner: inner, options: options, random: rand.New(rand.NewPCG(options.Seed, 0))}
 	q.dead, q.die = context.WithCancel(context.Background())
 	return q
 }
-
-// Seed is the seed in use; print it, so that a failure can be had again.
-func (q *Queues) Seed() uint64 { return q.seed }
 
 // Injected returns the faults so far.
 func (q *Queues) Injected() Injected {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.injected
-}
-
-// Calls is how many calls there were: the numbers at which a process can be made to die.
-func (q *Queues) Calls() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.calls
 }
 
 // begin counts a call and asks the plan. Its error is that of a call that has no effect any more.

@@ -109,9 +109,9 @@ func TestWhatIsLostDoubledAndDelayedIsAnsweredAsSent(t *testing.T) {
 				if depth, _ := local.Depth(t.Context(), "main"); depth.Waiting != test.now(counted) {
 					t.Errorf("at once: got %d messages, want %d", depth.Waiting, test.now(counted))
 				}
-				time.Sleep(DefaultMaxDelay)
+				time.Sleep(MaxDelay)
 				if depth, _ := local.Depth(t.Context(), "main"); depth.Waiting != test.later(counted) {
-					t.Errorf("after %v: got %d messages, want %d", DefaultMaxDelay, depth.Waiting, test.later(counted))
+					t.Errorf("after %v: got %d messages, want %d", MaxDelay, depth.Waiting, test.later(counted))
 				}
 			})
 		})
@@ -244,8 +244,8 @@ func TestARefusedMessageStaysRefused(t *testing.T) {
 
 func TestADelayStaysWithinWhatAQueueTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, _ := wrap(t, Options{Delay: 1, MaxDelay: time.Hour})
-		for _, delay := range []time.Duration{0, 14 * time.Minute, 15 * time.Minute} {
+		q, _ := wrap(t, Options{Delay: 1})
+		for _, delay := range []time.Duration{0, 15*time.Minute - time.Millisecond, 15 * time.Minute} {
 			if errs := q.Send(t.Context(), "main", queue.Message{Body: "a", Delay: delay}); errs != nil {
 				t.Errorf("delay %v: got %v, want it sent", delay, errs)
 			}
@@ -274,12 +274,6 @@ func TestTheSeedDecidesTheFaults(t *testing.T) {
 	}
 	if run(7) == run(8) {
 		t.Errorf("seeds 7 and 8 gave the same run")
-	}
-	if q, _ := wrap(t, Options{Seed: 7}); q.Seed() != 7 {
-		t.Errorf("seed: got %d, want 7", q.Seed())
-	}
-	if one, other := New(nil, Options{}), New(nil, Options{}); one.Seed() == other.Seed() {
-		t.Errorf("two seeds that were picked are the same")
 	}
 }
 
@@ -335,8 +329,8 @@ func TestAPlanStrikesAtExactlyItsCall(t *testing.T) {
 				if test.crashed {
 					wantPlanned, wantDeaths = wantPlanned[:2], 1
 				}
-				if !slices.Equal(planned, wantPlanned) || q.Calls() != 3 {
-					t.Errorf("planned %v of %d calls, want %v of 3", planned, q.Calls(), wantPlanned)
+				if !slices.Equal(planned, wantPlanned) {
+					t.Errorf("planned %v, want %v", planned, wantPlanned)
 				}
 				if len(deaths) != wantDeaths || wantDeaths == 1 && deaths[0] != planned[1] {
 					t.Errorf("deaths at %v, want %d, at the second call", deaths, wantDeaths)

@@ -113,7 +113,7 @@ func (q *Queues) fateOf(m queue.Message) fate {
 // delayed returns m with the delay that fate adds to it, and whether there is one.
 func (q *Queues) delayed(m queue.Message) (queue.Message, bool) {
 	hit := q.hit(q.options.Delay)
-	more := 1 + time.Duration(q.random.Int64N(int64(q.options.MaxDelay)))
+	more := 1 + time.Duration(q.random.Int64N(int64(MaxDelay)))
 	if !hit || m.Delay < 0 || m.Delay >= queue.MaxDelay {
 		return m, false
 	}

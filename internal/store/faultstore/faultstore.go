@@ -6,18 +6,13 @@
 package faultstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/store"
 )
-
-var _ store.Store = (*Store)(nil)
 
 var (
 	// ErrInjected is what FailBefore and FailAfter answer. It is none of the store's sentinels, so it
@@ -27,14 +22,21 @@ var (
 	ErrCrashed = errors.New("crashed")
 )
 
-// Call is a call that the plan may let fail.
+// Call is a call that may fail. Its fields are empty where it has no such part.
 type Call struct {
-	// N is its number among all calls, reads too; the first is 1.
+	// N is its number among all calls of the process, reads too; the first is 1.
 	N int
 	// Op is the name of the method: "Create", "Load", "Save", ...
 	Op string
-	// Job is the job's id; empty where a call names none.
+	// Job is the job's id.
 	Job string
+	// Step and Attempt are those of the claim that it is about.
+	Step    string
+	Attempt int
+	// Of is the key of a payload, or the reason for which a job is parked.
+	Of string
+	// Written is the job as Create or Save writes it.
+	Written job.Job
 }
 
 // Effect is how a call fails, or that it does not.
@@ -54,116 +56,120 @@ const (
 	CrashAfter
 )
 
-// Fault is the effect on a call, and how long the call takes. The zero value: none.
-type Fault struct {
-	Effect Effect
-	// Delay passes before the call is executed, or fails.
-	Delay time.Duration
-}
-
-// Store is a store.Store that fails as planned.
-type Store struct {
+// Process is the process that makes the calls. It lives until a call crashes it.
+type Process struct {
 	// OnCrash, if set, is called once, by the call that crashes, before that call returns. It is set
 	// before the first call.
 	OnCrash func()
 
-	inner store.Store
-	plan  func(Call) Fault
+	plan func(Call) Effect
 
 	mu      sync.Mutex
 	calls   int
 	crashed bool
 }
 
-// New returns a store that asks plan at every call for its fault. The plan is asked one call at a time, in the order of
-// their numbers; a nil plan has no faults.
-func New(inner store.Store, plan func(Call) Fault) *Store {
+// NewProcess returns a process that asks plan at every call for its effect. The plan is asked one call at a time, in
+// the order of their numbers; a nil plan has no faults.
+func NewProcess(plan func(Call) Effect) *Process {
 	if plan == nil {
-		plan = func(Call) Fault { return Fault{} }
+		plan = func(Call) Effect { return None }
 	}
-	return &Store{inner: inner, plan: plan}
+	return &Process{plan: plan}
 }
 
 // Calls is how many calls were made before the crash.
-func (s *Store) Calls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls
+func (p *Process) Calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
 }
 
 // Crashed reports whether a crash has happened.
-func (s *Store) Crashed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.crashed
+func (p *Process) Crashed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crashed
 }
 
 // next numbers a call and asks the plan.
-func (s *Store) next(op, job string) (Fault, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.crashed {
-		return Fault{}, ErrCrashed
+func (p *Process) next(c Call) (Effect, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.crashed {
+		return None, ErrCrashed
 	}
-	s.calls++
-	return s.plan(Call{N: s.calls, Op: op, Job: job}), nil
+	p.calls++
+	c.N = p.calls
+	return p.plan(c), nil
 }
 
-func (s *Store) crash() error {
-	s.mu.Lock()
-	first := !s.crashed
-	s.crashed = true
-	s.mu.Unlock()
-	if first && s.OnCrash != nil {
-		s.OnCrash()
+// Crash ends the process, and returns ErrCrashed.
+func (p *Process) Crash() error {
+	p.mu.Lock()
+	first := !p.crashed
+	p.crashed = true
+	p.mu.Unlock()
+	if first && p.OnCrash != nil {
+		p.OnCrash()
 	}
 	return ErrCrashed
 }
 
-// call makes a call with its fault.
-func (s *Store) call(ctx context.Context, op, job string, execute func() error) error {
-	fault, err := s.next(op, job)
+// Do makes a call with its effect.
+func (p *Process) Do(c Call, execute func() error) error {
+	effect, err := p.next(c)
 	if err == nil {
-		err = s.suffer(ctx, fault, execute)
+		err = p.suffer(effect, execute)
 	}
 	if errors.Is(err, ErrCrashed) || errors.Is(err, ErrInjected) {
-		return fmt.Errorf("%s %s: %w", op, job, err)
+		return fmt.Errorf("%s %s: %w", c.Op, c.Job, err)
 	}
 	return err
 }
 
-func (s *Store) suffer(ctx context.Context, fault Fault, execute func() error) error {
-	if fault.Delay > 0 {
-		if err := pause.For(ctx, fault.Delay); err != nil {
-			return err
-		}
-	}
-	// It may have died while this call was delayed, and again while it was executed.
-	if s.Crashed() {
-		return ErrCrashed
-	}
-	switch fault.Effect {
+func (p *Process) suffer(effect Effect, execute func() error) error {
+	switch effect {
 	case FailBefore:
 		return ErrInjected
 	case CrashBefore:
-		return s.crash()
+		return p.Crash()
 	}
 	err := execute()
 	switch {
-	case s.Crashed():
+	case p.Crashed(): // The process died while the call was executed.
 		return ErrCrashed
-	case fault.Effect == FailAfter:
+	case effect == FailAfter:
 		return ErrInjected
-	case fault.Effect == CrashAfter:
-		return s.crash()
+	case effect == CrashAfter:
+		return p.Crash()
 	}
 	return err
 }
 
-// ask is call for methods that return a value; a call that fails returns none.
-func ask[T any](ctx context.Context, s *Store, op, job string, execute func() (T, error)) (T, error) {
+// Store is a store.Store that fails as planned.
+type Store struct {
+	*Process
+	inner store.Store
+	do    func(Call, func() error) error
+}
+
+// New returns the store of a new process; see NewProcess.
+func New(inner store.Store, plan func(Call) Effect) *Store {
+	p := NewProcess(plan)
+	return &Store{Process: p, inner: inner, do: p.Do}
+}
+
+// Around returns a store that leaves its calls to do, which executes a call, or not, and returns its error. It has no
+// process.
+func Around(inner store.Store, do func(c Call, execute func() error) error) store.Store {
+	return &Store{inner: inner, do: do}
+}
+
+// ask is do for methods that return a value; a call that fails returns none.
+func ask[T any](s *Store, c Call, execute func() (T, error)) (T, error) {
 	var value T
-	err := s.call(ctx, op, job, func() (err error) {
+	err := s.do(c, func() (err error) {
 		value, err = execute()
 		return err
 	})
@@ -172,100 +178,4 @@ func ask[T any](ctx context.Context, s *Store, op, job string, execute func() (T
 		return none, err
 	}
 	return value, nil
-}
-
-// Create is store.Jobs' with its fault.
-func (s *Store) Create(ctx context.Context, j job.Job) error {
-	return s.call(ctx, "Create", j.ID, func() error { return s.inner.Create(ctx, j) })
-}
-
-// Load is store.Jobs' with its fault.
-func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
-	return ask(ctx, s, "Load", id, func() (job.Job, error) { return s.inner.Load(ctx, id) })
-}
-
-// Save is store.Jobs' with its fault.
-func (s *Store) Save(ctx context.Context, change store.Change) error {
-	return s.call(ctx, "Save", change.Job.ID, func() error { return s.inner.Save(ctx, change) })
-}
-
-// Park is store.Jobs' with its fault.
-func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
-	return s.call(ctx, "Park", id, func() error { return s.inner.Park(ctx, id, seen, reason, completeBy) })
-}
-
-// Claim is store.Claims' with its fault.
-func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
-	return s.call(ctx, "Claim", slot.Job, func() error { return s.inner.Claim(ctx, slot, claim, until) })
-}
-
-// Heartbeat is store.Claims' with its fault. The time that comes with ErrWithdrawn is part of the answer.
-func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
-	var completeBy time.Time
-	err := s.call(ctx, "Heartbeat", slot.Job, func() (err error) {
-		completeBy, err = s.inner.Heartbeat(ctx, slot, claim, until)
-		return err
-	})
-	if err != nil && !errors.Is(err, store.ErrWithdrawn) {
-		return time.Time{}, err
-	}
-	return completeBy, err
-}
-
-// Close is store.Closings' with its fault.
-func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
-	return ask(ctx, s, "Close", slot.Job, func() (job.Found, error) { return s.inner.Close(ctx, slot, c) })
-}
-
-// Look is store.Closings' with its fault.
-func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
-	return ask(ctx, s, "Look", slot.Job, func() (job.Found, error) { return s.inner.Look(ctx, slot, attempt, until, now) })
-}
-
-// Overrule is store.Closings' with its fault.
-func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
-	return s.call(ctx, "Overrule", slot.Job, func() error { return s.inner.Overrule(ctx, slot, attempt, lie, until) })
-}
-
-// Shards is the inner store's. It does not read the store, so it is no call.
-func (s *Store) Shards() int { return s.inner.Shards() }
-
-// Due is store.Index' with its fault.
-func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
-	return ask(ctx, s, "Due", "", func() ([]store.Entry, error) { return s.inner.Due(ctx, shard, now, after, limit) })
-}
-
-// PutPayload is store.Payloads' with its fault.
-func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) error {
-	return s.call(ctx, "PutPayload", job, func() error { return s.inner.PutPayload(ctx, job, key, value) })
-}
-
-// Payload is store.Payloads' with its fault.
-func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
-	return ask(ctx, s, "Payload", job, func() ([]byte, error) { return s.inner.Payload(ctx, job, key) })
-}
-
-// HistoryPages is store.Histories' with its fault.
-func (s *Store) HistoryPages(ctx context.Context, job string) (map[string][]byte, error) {
-	return ask(ctx, s, "HistoryPages", job, func() (map[string][]byte, error) { return s.inner.HistoryPages(ctx, job) })
-}
-
-// DropPages is store.Histories' with its fault.
-func (s *Store) DropPages(ctx context.Context, job string, after, before int) error {
-	return s.call(ctx, "DropPages", job, func() error { return s.inner.DropPages(ctx, job, after, before) })
-}
-
-// PutDefinition is store.Definitions' with its fault.
-func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
-	return s.call(ctx, "PutDefinition", "", func() error { return s.inner.PutDefinition(ctx, name, hash, definition) })
-}
-
-// Definition is store.Definitions' with its fault.
-func (s *Store) Definition(ctx context.Context, hash string) ([]byte, error) {
-	return ask(ctx, s, "Definition", "", func() ([]byte, error) { return s.inner.Definition(ctx, hash) })
-}
-
-// CurrentDefinition is store.Definitions' with its fault.
-func (s *Store) CurrentDefinition(ctx context.Context, name string) (string, error) {
-	return ask(ctx, s, "CurrentDefinition", "", func() (string, error) { return s.inner.CurrentDefinition(ctx, name) })
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -72,11 +71,11 @@ func TestEachEffectExecutesAndAnswersAsItSays(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(row.effect), func(t *testing.T) {
 			inner := open(t)
-			s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+			s := faultstore.New(inner, func(c faultstore.Call) faultstore.Effect {
 				if c.N > 1 {
-					return faultstore.Fault{}
+					return faultstore.None
 				}
-				return faultstore.Fault{Effect: row.effect}
+				return row.effect
 			})
 			if err := s.Create(t.Context(), aJob("a")); !errors.Is(err, row.answer) {
 				t.Errorf("the call: got %v, want %v", err, row.answer)
@@ -102,7 +101,7 @@ func TestAReadThatFailsGivesNothing(t *testing.T) {
 	if err := inner.Create(t.Context(), aJob("a")); err != nil {
 		t.Fatal(err)
 	}
-	s := faultstore.New(inner, func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Effect: faultstore.FailAfter} })
+	s := faultstore.New(inner, func(faultstore.Call) faultstore.Effect { return faultstore.FailAfter })
 	got, err := s.Load(t.Context(), "a")
 	if !errors.Is(err, faultstore.ErrInjected) || !reflect.DeepEqual(got, job.Job{}) {
 		t.Fatalf("got %+v, %v; want no job and %v", got, err, faultstore.ErrInjected)
@@ -122,11 +121,11 @@ func TestAReadThatFailsGivesNothing(t *testing.T) {
 	}
 }
 
-func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
+func TestEveryMethodIsACallThatSaysWhatItIsAbout(t *testing.T) {
 	var got []faultstore.Call
-	s := faultstore.New(open(t), func(c faultstore.Call) faultstore.Fault {
+	s := faultstore.New(open(t), func(c faultstore.Call) faultstore.Effect {
 		got = append(got, c)
-		return faultstore.Fault{Effect: faultstore.FailBefore}
+		return faultstore.FailBefore
 	})
 	ctx := t.Context()
 	_, load := s.Load(ctx, "b")
@@ -134,32 +133,32 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 	_, payload := s.Payload(ctx, "h", "input")
 	_, definition := s.Definition(ctx, "hash")
 	_, current := s.CurrentDefinition(ctx, "order")
-	_, heartbeat := s.Heartbeat(ctx, store.Slot{Job: "f"}, job.Claim{}, time.Time{})
-	_, closed := s.Close(ctx, store.Slot{Job: "i"}, store.Closing{})
-	_, look := s.Look(ctx, store.Slot{Job: "j"}, 1, time.Time{}, time.Time{})
+	_, heartbeat := s.Heartbeat(ctx, store.Slot{Job: "f", Step: "p"}, job.Claim{Attempt: 2}, time.Time{})
+	_, closed := s.Close(ctx, store.Slot{Job: "i", Step: "q"}, store.Closing{Attempt: 3})
+	_, look := s.Look(ctx, store.Slot{Job: "j", Step: "r"}, 4, time.Time{}, time.Time{})
 	_, pages := s.HistoryPages(ctx, "l")
 	errs := []error{
 		pages, load, due, payload, definition, current, heartbeat, closed, look,
-		s.Create(ctx, aJob("a")), s.Save(ctx, store.Change{Job: aJob("c")}), s.Park(ctx, "d", time.Time{}, "", time.Time{}),
-		s.Claim(ctx, store.Slot{Job: "e"}, job.Claim{}, time.Time{}), s.Overrule(ctx, store.Slot{Job: "k"}, 1, "x", time.Time{}),
+		s.Create(ctx, aJob("a")), s.Save(ctx, store.Change{Job: aJob("c")}), s.Park(ctx, "d", time.Time{}, "why", time.Time{}),
+		s.Claim(ctx, store.Slot{Job: "e", Step: "s"}, job.Claim{Attempt: 5}, time.Time{}), s.Overrule(ctx, store.Slot{Job: "k", Step: "t"}, 6, "x", time.Time{}),
 		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil), s.DropPages(ctx, "m", 1, 2),
 	}
 	want := []faultstore.Call{
 		{N: 1, Op: "Load", Job: "b"},
 		{N: 2, Op: "Due"},
-		{N: 3, Op: "Payload", Job: "h"},
+		{N: 3, Op: "Payload", Job: "h", Of: "input"},
 		{N: 4, Op: "Definition"},
 		{N: 5, Op: "CurrentDefinition"},
-		{N: 6, Op: "Heartbeat", Job: "f"},
-		{N: 7, Op: "Close", Job: "i"},
-		{N: 8, Op: "Look", Job: "j"},
+		{N: 6, Op: "Heartbeat", Job: "f", Step: "p", Attempt: 2},
+		{N: 7, Op: "Close", Job: "i", Step: "q", Attempt: 3},
+		{N: 8, Op: "Look", Job: "j", Step: "r", Attempt: 4},
 		{N: 9, Op: "HistoryPages", Job: "l"},
-		{N: 10, Op: "Create", Job: "a"},
-		{N: 11, Op: "Save", Job: "c"},
-		{N: 12, Op: "Park", Job: "d"},
-		{N: 13, Op: "Claim", Job: "e"},
-		{N: 14, Op: "Overrule", Job: "k"},
-		{N: 15, Op: "PutPayload", Job: "g"},
+		{N: 10, Op: "Create", Job: "a", Written: aJob("a")},
+		{N: 11, Op: "Save", Job: "c", Written: aJob("c")},
+		{N: 12, Op: "Park", Job: "d", Of: "why"},
+		{N: 13, Op: "Claim", Job: "e", Step: "s", Attempt: 5},
+		{N: 14, Op: "Overrule", Job: "k", Step: "t", Attempt: 6},
+		{N: 15, Op: "PutPayload", Job: "g", Of: "input"},
 		{N: 16, Op: "PutDefinition"},
 		{N: 17, Op: "DropPages", Job: "m"},
 	}
@@ -183,11 +182,11 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 func TestOneCrashIsToldOnceAndNothingIsExecutedAfterIt(t *testing.T) {
 	inner := open(t)
 	const calls, last = 50, 20
-	s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+	s := faultstore.New(inner, func(c faultstore.Call) faultstore.Effect {
 		if c.N >= last {
-			return faultstore.Fault{Effect: faultstore.CrashBefore}
+			return faultstore.CrashBefore
 		}
-		return faultstore.Fault{}
+		return faultstore.None
 	})
 	var told atomic.Int64
 	s.OnCrash = func() { told.Add(1) }
@@ -213,69 +212,26 @@ func TestOneCrashIsToldOnceAndNothingIsExecutedAfterIt(t *testing.T) {
 	}
 }
 
-func TestACallThatIsDelayedWhenTheProcessDiesIsNotExecuted(t *testing.T) {
-	inner := open(t)
-	synctest.Test(t, func(t *testing.T) {
-		s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
-			if c.Job == "slow" {
-				return faultstore.Fault{Delay: 2 * time.Second}
-			}
-			return faultstore.Fault{Effect: faultstore.CrashAfter, Delay: time.Second}
-		})
-		slow := make(chan error, 1)
-		go func() { slow <- s.Create(t.Context(), aJob("slow")) }()
-		synctest.Wait()
-		if err := s.Create(t.Context(), aJob("fast")); !errors.Is(err, faultstore.ErrCrashed) {
-			t.Errorf("the call that crashes: got %v, want %v", err, faultstore.ErrCrashed)
-		}
-		if err := <-slow; !errors.Is(err, faultstore.ErrCrashed) {
-			t.Errorf("the call under way: got %v, want %v", err, faultstore.ErrCrashed)
-		}
-	})
-	if exists(t, inner, "slow") || !exists(t, inner, "fast") {
-		t.Error("the slow call was executed after the crash, or the fast one not before it")
-	}
-}
-
 func TestACallThatIsExecutedWhileTheProcessDiesIsNotAnswered(t *testing.T) {
 	inner := open(t)
 	var s *faultstore.Store
 	// The plan of the inner one runs while the outer call is under way.
-	dying := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+	dying := faultstore.New(inner, func(c faultstore.Call) faultstore.Effect {
 		if c.Job == "a" {
 			_ = s.Create(context.Background(), aJob("killer"))
 		}
-		return faultstore.Fault{}
+		return faultstore.None
 	})
-	s = faultstore.New(dying, func(c faultstore.Call) faultstore.Fault {
+	s = faultstore.New(dying, func(c faultstore.Call) faultstore.Effect {
 		if c.Job == "killer" {
-			return faultstore.Fault{Effect: faultstore.CrashBefore}
+			return faultstore.CrashBefore
 		}
-		return faultstore.Fault{}
+		return faultstore.None
 	})
 	if err := s.Create(t.Context(), aJob("a")); !errors.Is(err, faultstore.ErrCrashed) {
 		t.Errorf("got %v, want %v", err, faultstore.ErrCrashed)
 	}
 	if !exists(t, inner, "a") {
 		t.Error("the call was not executed, although it was under way")
-	}
-}
-
-func TestADelayPassesBeforeTheCallAndEndsWithItsContext(t *testing.T) {
-	inner := open(t)
-	synctest.Test(t, func(t *testing.T) {
-		s := faultstore.New(inner, func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Delay: time.Minute} })
-		start := time.Now()
-		if err := s.Create(t.Context(), aJob("a")); err != nil || time.Since(start) != time.Minute {
-			t.Errorf("got %v after %v, want success after a minute", err, time.Since(start))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := s.Create(ctx, aJob("b")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
-		}
-	})
-	if exists(t, inner, "b") {
-		t.Error("a call was executed whose context had ended")
 	}
 }

@@ -101,7 +101,7 @@ func TestOnlyFilesUnderTheTagAreSuites(t *testing.T) {
 // alone can show.
 func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
 	var all []suite
-	for _, folder := range []string{"lab/e2e/lambda", "functions", "internal/testkit/lambdahost", "internal/queue/sqsqueue"} {
+	for _, folder := range []string{"lab/e2e/lambda", "lab/e2e/functions", "lab/testkit/lambdahost", "internal/queue/sqsqueue"} {
 		all = append(all, suite{folder: folder})
 	}
 	var got []string
@@ -116,8 +116,8 @@ func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{
-		"MiniStack 1.5.33: +lab/e2e/lambdaTestTheBusBringsEveryChangeOfAJob +functions +internal/testkit/lambdahost+internal/queue/sqsqueue",
-		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1 and moto 5.2.5: +lab/e2e/lambda +functions +internal/testkit/lambdahost+internal/queue/sqsqueue",
+		"MiniStack 1.5.33: +lab/e2e/lambdaTestTheBusBringsEveryChangeOfAJob +lab/e2e/functions +lab/testkit/lambdahost+internal/queue/sqsqueue",
+		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1 and moto 5.2.5: +lab/e2e/lambda +lab/e2e/functions +lab/testkit/lambdahost+internal/queue/sqsqueue",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -33,7 +33,7 @@ type suite struct {
 }
 
 // idle are suites that mostly wait until messages are visible again: they run side by side.
-var idle = []string{"internal/testkit/lambdahost", "internal/queue/sqsqueue"}
+var idle = []string{"lab/testkit/lambdahost", "internal/queue/sqsqueue"}
 
 // together returns the suites in the order in which they run, those that run at the same time together.
 func together(suites []suite) (groups [][]suite) {

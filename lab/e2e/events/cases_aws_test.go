@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood/internal/sample/services"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
+	"github.com/makegood-dev/makegood/lab/testkit/lambdahost"
 )
 
 // The functions, as processes behind the Runtime API, do with the saved events what is saved beside them. It is

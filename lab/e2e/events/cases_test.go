@@ -56,7 +56,7 @@ func TestEveryFunctionOfTheTemplateHasASavedEvent(t *testing.T) {
 	var want []string
 	for _, found := range regexp.MustCompile(`(?m)^ +"?([A-Za-z${}]+)"?:\n +Type: AWS::Serverless::Function$`).FindAllStringSubmatch(string(template), -1) {
 		if strings.HasSuffix(found[1], "Door") {
-			continue // Behind a URL: no queue brings it anything. functions/aws_test.go knocks at it.
+			continue // Behind a URL: no queue brings it anything. lab/e2e/functions knocks at it.
 		}
 		if !strings.HasPrefix(found[1], "${Agent}") {
 			want = append(want, found[1])

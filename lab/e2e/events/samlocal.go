@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood/internal/sample/services"
-	"github.com/makegood-dev/makegood/internal/testkit/docker"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
+	"github.com/makegood-dev/makegood/lab/testkit/docker"
 )
 
 // endpointVariable leads the AWS SDK to a stand-in. The template does not have it.

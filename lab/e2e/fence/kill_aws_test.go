@@ -19,10 +19,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/lab/e2e/processes"
+	"github.com/makegood-dev/makegood/lab/testkit/lambdahost"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/deployed"
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/onlambda"
 	"github.com/makegood-dev/makegood/workflows"
 )

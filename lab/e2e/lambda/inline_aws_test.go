@@ -22,9 +22,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/sample/services"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/onlambda"
 	"github.com/makegood-dev/makegood/workflows/order"
 )

@@ -10,8 +10,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
+	"github.com/makegood-dev/makegood/lab/testkit/lambdahost"
 )
 
 // steps is how many steps the long job has: each is a hop of the Scheduler and one of the agent.

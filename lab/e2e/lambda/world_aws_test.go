@@ -29,11 +29,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/lab/e2e/release"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/makegood-dev/makegood/internal/deployed"
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 	"github.com/makegood-dev/makegood/lab/e2e/sam"
 	"github.com/makegood-dev/makegood/lab/e2e/signed"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 const (

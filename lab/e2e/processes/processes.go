@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package processes runs a stack on a stand-in without deploying it: a table and queues of its own, and the functions,
-// each in processes of the program that asks for it, behind a stand-in for Lambda (internal/testkit/lambdahost). Its
+// each in processes of the program that asks for it, behind a stand-in for Lambda (lab/testkit/lambdahost). Its
 // main must call Serve first.
 //
 // It knows no template: queues have the settings that matter here, and nothing asks for rights. The sweep comes each
@@ -33,8 +33,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
-	"github.com/makegood-dev/makegood/internal/testkit/lambdahost"
+	"github.com/makegood-dev/makegood/internal/testkit/functionurl"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
+	"github.com/makegood-dev/makegood/lab/testkit/lambdahost"
 	"github.com/makegood-dev/makegood/onlambda"
 )
 
@@ -171,7 +172,7 @@ func (s *Stack) open(ctx context.Context) error {
 	urls := map[httpapi.Door]string{}
 	for _, name := range httpapi.Doors() {
 		f := s.function("door-"+string(name), door, deployed.VarDoor+"="+string(name))
-		server := httptest.NewServer(f.URL(standin.Region, map[string]lambdahost.Key{"test": {Secret: "test", ARN: operator}}))
+		server := httptest.NewServer(f.URL(standin.Region, map[string]functionurl.Key{"test": {Secret: "test", ARN: operator}}))
 		s.servers = append(s.servers, server)
 		urls[name] = server.URL + "/"
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
 	"github.com/makegood-dev/makegood/lab/e2e/sam"
+	"github.com/makegood-dev/makegood/lab/testkit/localdoors"
 )
 
 const projectStack = "trips-e2e"

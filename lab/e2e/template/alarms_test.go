@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood/internal/deployed"
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 // longestSilence is how long the Supervisor may be silent, in seconds.

@@ -17,8 +17,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 	"github.com/makegood-dev/makegood/lab/thief"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 // Where a table is given, the stack makes none, and nothing may speak of that one: CloudFormation would refuse a

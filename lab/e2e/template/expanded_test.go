@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 	"github.com/makegood-dev/makegood/localstack"
 )
 

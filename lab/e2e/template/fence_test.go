@@ -12,7 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
 	"github.com/makegood-dev/makegood/lab/thief"
 )
 

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 // environment returns the variables of a function, those of Globals among them.

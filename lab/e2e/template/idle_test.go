@@ -8,8 +8,8 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
 	"github.com/makegood-dev/makegood/lab/e2e/prices"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 const deployPage = "../../../docs/deploy.md"

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 	"github.com/makegood-dev/makegood/lab/thief"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 // The policy that docs/long-steps.md shows for an agent outside of Lambda is that of its function's role, without logs,

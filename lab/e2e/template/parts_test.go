@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood/internal/limits"
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 const (

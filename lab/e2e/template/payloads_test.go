@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 // Without the parameter there is no bucket, nobody may anything of S3, and no function has heard of it.

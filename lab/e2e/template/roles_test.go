@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 const supervisorRole, completeRole = "SupervisorRole", "completeDoorRole"

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 const templateFile = "../../../template.yaml"

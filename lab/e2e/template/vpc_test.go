@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood/internal/testkit/stackfile"
+	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
 )
 
 // checkVPC: in a VPC each function runs, and no code may touch the interfaces that Lambda makes for it; without

@@ -16,8 +16,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/doors"
-	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
 	"github.com/makegood-dev/makegood/lab/e2e/sam"
+	"github.com/makegood-dev/makegood/lab/testkit/localdoors"
 )
 
 const (

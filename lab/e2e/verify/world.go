@@ -20,8 +20,8 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/sample/services"
-	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
 	"github.com/makegood-dev/makegood/lab/e2e/sam"
+	"github.com/makegood-dev/makegood/lab/testkit/localdoors"
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client/doors"
-	"github.com/makegood-dev/makegood/internal/testkit/localdoors"
+	"github.com/makegood-dev/makegood/lab/testkit/localdoors"
 )
 
 // nobody is a job, and a workflow, that is not there.

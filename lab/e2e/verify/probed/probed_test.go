@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/makegood-dev/makegood/internal/testkit/iam"
+	"github.com/makegood-dev/makegood/lab/testkit/iam"
 	"github.com/makegood-dev/makegood/lab/thief"
 )
 
