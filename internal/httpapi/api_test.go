@@ -80,7 +80,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		`{"workflow":"order","input":1,"id":"a b"}`:                                `the id "a b"`,
 		`{"workflow":"order","input":1,"id":".."}`:                                 "cannot be a job's id",
 		`{"workflow":"order","input":1,"replyTo":"nobody"}`:                        `replyTo "nobody"`,
-		`{"workflow":"nobody","input":1}`:                                          `there is no workflow "nobody"; there are [order send sign stop voyage]`,
+		`{"workflow":"nobody","input":1}`:                                          `there is no workflow "nobody"; there are [lines order send sign stop voyage]`,
 	} {
 		r := ask(t, "POST", w.url+"/api/jobs", body)
 		if r.status != 400 || !strings.Contains(r.problem(t).Error, want) {
@@ -178,6 +178,10 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 			if verb == makegood.VerbForward && state == makegood.JobError {
 				// The table speaks of jobs whose undo stopped; this one goes forward.
 				rule.Effect, reason = machine.Refuses, "it goes forward; resubmit goes on from what failed"
+			}
+			if verb == makegood.VerbRedrive && rule.Effect != machine.Refuses {
+				// The table speaks of jobs with a map, items of which have failed; this one has none.
+				rule.Effect, reason = machine.Refuses, "no item of a map of it has failed and has ended"
 			}
 			err := w.askFor(id, verb)
 			if rule.Effect != machine.Refuses {

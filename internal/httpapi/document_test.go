@@ -207,7 +207,7 @@ func conversations() []conversation {
 	all = append(all, slices.Concat(settlements(), offering(), defining())...)
 	for _, verb := range domain.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
-		granted := map[makegood.Verb]string{makegood.VerbResubmit: "failed", makegood.VerbPause: "held", makegood.VerbResume: "held", makegood.VerbRedo: "again", makegood.VerbForward: "turned"}[verb]
+		granted := map[makegood.Verb]string{makegood.VerbResubmit: "failed", makegood.VerbPause: "held", makegood.VerbResume: "held", makegood.VerbRedo: "again", makegood.VerbForward: "turned", makegood.VerbRedrive: "lacking"}[verb]
 		if granted == "" {
 			granted = "held"
 		}
@@ -308,6 +308,8 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w.submit("order", "held", `{"charge":"hold"}`)
 	w.submit("order", "again", `{"charge":"hold"}`)
 	w.submit("order", "turned", `{"charge":"deny","release":"deny"}`)
+	w.submit("lines", "lacking", `{"lines":[{"reserve":"fail"},{}]}`)
+	w.until("lacking", in(makegood.JobProcessed))
 	w.submit("voyage", "sails", `{}`)
 	_, err := w.client.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "later", Input: json.RawMessage(`{}`), StartAt: time.Now().Add(2 * time.Hour)})
 	check(t, err)

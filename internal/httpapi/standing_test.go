@@ -54,7 +54,7 @@ func TestHowAnAgentStandsIsSeen(t *testing.T) {
 	if a.Place != api.AgentHere || *a.Waiting != 0 || a.OldestAt != nil || a.Problem != "" || a.Hold != nil {
 		t.Errorf("got %+v, want that it works here, and nothing waits for it", a)
 	}
-	if want := []string{"order", "send", "stop"}; !slices.Equal(a.Workflows, want) {
+	if want := []string{"lines", "order", "send", "stop"}; !slices.Equal(a.Workflows, want) {
 		t.Errorf("got the workflows %v, want %v", a.Workflows, want)
 	}
 	if a.Lately.Succeeded != 0 || a.Lately.Late != 0 || time.Since(a.Lately.Since) > time.Minute {

@@ -40,6 +40,13 @@ steps:
   - {name: reserve, agent: actor, retry: {attempts: 1}, undo: {action: release}}
 `
 
+// lines is a workflow with a step for each of some items, one of which may fail.
+const lines = `
+name: lines
+steps:
+  - {name: reserve, map: {over: "${ .input.lines }", tolerate: {items: 1}}, agent: actor, retry: {attempts: 1}, undo: {action: release}}
+`
+
 // voyage is a workflow whose agent runs in another process.
 const voyage = `
 name: voyage
@@ -158,7 +165,7 @@ func newWorld(t testing.TB) *world {
 	})
 	check(t, err)
 	w.engine = engine
-	for _, yaml := range []string{order, stop, voyage, sign, send} {
+	for _, yaml := range []string{order, stop, lines, voyage, sign, send} {
 		compiled, err := workflowfile.Parse("test.yaml", []byte(yaml))
 		check(t, err)
 		check(t, engine.Define(t.Context(), compiled))

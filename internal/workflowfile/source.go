@@ -18,7 +18,8 @@ import (
 // Source writes the workflow as a workflow file: Parse makes the same definition from it, with the same hash. Defaults
 // are left out; so are comments and schedules, which are no part of a definition.
 func (c *Compiled) Source() ([]byte, error) {
-	for _, w := range []makegood.Workflow{brief(c.Workflow), c.Workflow} {
+	whole := flat(c.Workflow)
+	for _, w := range []makegood.Workflow{brief(whole), whole} {
 		source, err := sourceOf(w)
 		if err != nil {
 			return nil, fmt.Errorf("write workflow %s as a file: %w", w.Name, err)
@@ -28,7 +29,23 @@ func (c *Compiled) Source() ([]byte, error) {
 			return source, nil
 		}
 	}
-	return sourceOf(c.Workflow)
+	return sourceOf(whole)
+}
+
+// flat writes the steps with a map of a workflow as a file does: the fields of an item are those of the step.
+func flat(w makegood.Workflow) makegood.Workflow {
+	w.Steps = slices.Clone(w.Steps)
+	for i, s := range w.Steps {
+		if s.Map == nil || s.Map.Item == nil || s.Map.Count > 0 {
+			continue
+		}
+		item, m := *s.Map.Item, *s.Map
+		m.Item = nil
+		m.Concurrency, m.Outputs = unless(m.Concurrency, limits.PartItems), unless(m.Outputs, makegood.OutputsList)
+		item.Needs, item.Any, item.Only, item.When, item.OnError, item.Map = s.Needs, s.Any, s.Only, s.When, s.OnError, &m
+		w.Steps[i] = item
+	}
+	return w
 }
 
 // brief leaves out of a complete workflow the values that WithDefaults gives.

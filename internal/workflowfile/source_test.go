@@ -113,3 +113,28 @@ func TestADefinitionThatNoFileWouldBecomeIsWrittenAllTheSame(t *testing.T) {
 		t.Errorf("got %s, %v", text, err)
 	}
 }
+
+func TestTheSourceOfAMapIsThatOfAFile(t *testing.T) {
+	const file = `name: order
+steps:
+  - name: reserve
+    agent: stock
+    when: ${ .input.go }
+    with: {sku: "${ .item.sku }", n: "${ .index }"}
+    retry: {attempts: 3}
+    undo: {action: release}
+    map: {over: "${ .input.lines }", concurrency: 20, tolerate: {share: 0.01, after: 500}, outputs: manifest}
+`
+	c, err := Parse("order.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := c.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("source", source)
+	if err != nil || again.Hash != c.Hash || strings.Contains(string(source), "timeout") {
+		t.Errorf("%v; the source is\n%s", err, source)
+	}
+}
