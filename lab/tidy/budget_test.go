@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 107_400
+	maxProductLines = 107_000
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -29,16 +29,16 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {9365, "every verb of the command is a file, and half of it is help"},
-	"importer/internal/asl":      {5572, "all of the language of state machines, and its functions"},
+	"command":                    {9750, "every verb of the command is a file, and half of it is help"},
+	"importer/internal/asl":      {5850, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3193, "routes with what each says of itself in the document"},
 	"internal/machine":           {6500, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6873, "every view of the page is a file"},
-	"internal/scheduler":         {5000, "the worklist, submissions and readers of jobs"},
-	"internal/store/dynamostore": {3487, "an adapter of the whole port, with its transactions"},
+	"internal/scheduler":         {5120, "the worklist, submissions and readers of jobs"},
+	"internal/store/dynamostore": {3560, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3792, "an adapter of the whole port, with schemas of earlier releases"},
-	"internal/store/storetest":   {4789, "a test for every rule of the port"},
-	"internal/workflowfile":      {5540, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
+	"internal/store/storetest":   {4830, "a test for every rule of the port"},
+	"internal/workflowfile":      {5640, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
 	"lab/modelcheck":             {4431, "small models of everything that a job can do"},
 	"lab/oracle":                 {2784, "the docs told a second time, which shares nothing with the core"},
 	"lab/sim":                    {6394, "a world with every fault"},
