@@ -183,3 +183,63 @@ steps:
 		})
 	}
 }
+
+// The traps of peers: the same item twice is two items, a redrive of items that are done by now is refused and changes
+// nothing, and keys stay what they were above a thousand items.
+func TestARedriveOf312Of10000ItemsKeepsTheirKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	const n = 10_000
+	bad := true
+	s := &stock{fails: func(item int) bool { return bad && item%32 == 7 && item < 312*32 }}
+	eng := openMap(t, s, ", concurrency: 1000, tolerate: {share: 0.05, after: 100}, outputs: manifest")
+	outputs := func(j makegood.Job) (m struct{ Items, Failed int }) {
+		if err := json.Unmarshal(j.Steps[0].Output, &m); err != nil || j.ProcessState != makegood.JobProcessed {
+			t.Fatalf("%s (%s): %v", j.ProcessState, j.Reason, err)
+		}
+		return m
+	}
+	if m := outputs(runMap(t, eng, n)); m.Failed != 312 || m.Items != n {
+		t.Fatalf("%d of %d items have failed, want 312 of %d", m.Failed, m.Items, n)
+	}
+	s.mu.Lock()
+	bad = false
+	s.mu.Unlock()
+	if _, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive}); err != nil {
+		t.Fatal(err)
+	}
+	j, err := eng.Wait(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := outputs(j); m.Failed != 0 {
+		t.Errorf("%d items have failed still", m.Failed)
+	}
+	again := map[int]int{}
+	for _, calls := range s.keys {
+		again[calls]++
+	}
+	if len(again) != 2 || again[1] != n-312 || again[2] != 312 {
+		t.Errorf("keys by how often they were called: %v, want %d once and 312 twice", again, n-312)
+	}
+	_, err = eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive})
+	if err == nil || !strings.Contains(err.Error(), "no item of a map of it has failed") {
+		t.Errorf("redriven again: %v, want that nothing has failed", err)
+	}
+	if j, err = eng.Get(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.JobProcessed {
+		t.Errorf("then it is %s (%v), want it as it was", j.ProcessState, err)
+	}
+}
+
+func TestTheSameItemTwiceIsTwoItems(t *testing.T) {
+	s := &stock{}
+	eng := openWith(t, &shop{}, fstest.MapFS{"order.yaml": {Data: []byte(`
+name: order
+steps:
+  - {name: reserve, map: {over: "${ [7, 7, 7] }"}, agent: stock, with: {item: "${ .item }"}, undo: {action: release}}
+`)}}, s.agent())
+	if j := runMap(t, eng, 0); j.ProcessState != makegood.JobProcessed || len(s.keys) != 3 {
+		t.Errorf("%s (%s): %d keys, want 3", j.ProcessState, j.Reason, len(s.keys))
+	}
+}
