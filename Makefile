@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million restart heap collector screenshots scale soak soak-real bench bench-since bench-peers bench-tables kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
+.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million restart heap collector screenshots scale soak soak-real wide bench bench-since bench-peers bench-tables kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ scale: ## Count what is full first at 10,000 steps/s, how even the shards are, a
 
 soak: ## Play HOURS=24 virtual hours of mixed work with faults, after those of a retention: what is held must not grow; minutes
 	@go test -count=1 -v -timeout 60m -run ADayOfWork ./lab/soak -args -hours $(or $(HOURS),24)
+
+wide: ## Do a map of ITEMS=100000 items in an engine that is killed in the middle: rate and memory; half a minute
+	@go build -o .build/wide ./lab/wide && .build/wide -items $(or $(ITEMS),100000)
 
 soak-real: ## Keep an engine at LOAD=70 percent of its capacity for MINUTES=60: its sizes, minute by minute, must be flat
 	@go run ./lab/soak -minutes $(or $(MINUTES),60) -load $(or $(LOAD),70)
