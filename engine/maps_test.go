@@ -243,3 +243,40 @@ steps:
 		t.Errorf("%s (%s): %d keys, want 3", j.ProcessState, j.Reason, len(s.keys))
 	}
 }
+
+// An item may be a job of its own, whose workflow has a map, too. What was done of all of them is undone where the last step
+// of the order fails.
+func TestItemsMayBeJobsWithMapsOfTheirOwn(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprint(fails), func(t *testing.T) {
+			s := &stock{}
+			last := agent.New("last", agent.Do("last", func(context.Context, any) (any, error) {
+				if fails {
+					return nil, agent.NotApplied(agent.Final(errors.New("no")))
+				}
+				return nil, nil
+			}))
+			eng := openWith(t, &shop{}, fstest.MapFS{"order.yaml": {Data: []byte(`
+name: order
+steps:
+  - {name: boxes, map: {over: "${ [range(5)] }", concurrency: 2}, agent: workflow, action: box, with: {box: "${ .item }"}}
+  - {name: last, agent: last, undo: none}
+`)}, "box.yaml": {Data: []byte(`
+name: box
+steps:
+  - {name: fill, map: {over: "${ [range(3)] }"}, agent: stock, action: reserve, with: {item: "${ .input.box * 10 + .item }", order: x}, undo: {action: release}}
+`)}}, s.agent(), last)
+			j := runMap(t, eng, 0)
+			want, undone := makegood.JobProcessed, 0
+			if fails {
+				want, undone = makegood.JobUndone, 15
+			}
+			if j.ProcessState != want || len(s.keys) != 15 || s.undone != undone {
+				t.Errorf("%s (%s): %d items done, %d undone", j.ProcessState, j.Reason, len(s.keys), s.undone)
+			}
+			if got := string(j.Steps[0].Output); !fails && got != `[["x-0-0","x-1-0","x-2-0"],["x-10-0","x-11-0","x-12-0"],["x-20-0","x-21-0","x-22-0"],["x-30-0","x-31-0","x-32-0"],["x-40-0","x-41-0","x-42-0"]]` {
+				t.Errorf("output %s", got)
+			}
+		})
+	}
+}
