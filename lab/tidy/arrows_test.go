@@ -207,6 +207,7 @@ var arrows = []arrow{
 	// The shipped store, queue and Supervisor at a scale that no machine here has; an engine for a day, or an hour.
 	{"lab/scale", []string{"*"}, []string{awsSDK}},
 	{"lab/soak", []string{".", "agent", "api", "engine"}, nil},
+	{"lab/wide", []string{".", "agent", "engine"}, nil},
 	// Has an engine under load, and asks it for pages as a browser does; it fills a file with a million jobs itself.
 	{"lab/pagesoak", []string{".", "agent", "api", "client", "engine"}, []string{"modernc.org/sqlite"}},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.

@@ -1,6 +1,5 @@
-// Command wide does a map of many items in an engine that is killed (SIGKILL) in the middle, and prints how long it took
-// beside the time that it stood still, how much memory the process had at most, and whether each item was done. make wide
-// calls it.
+// Command wide does a map of many items in an engine that is killed (SIGKILL) in the middle. It prints how long that
+// took, and how much memory each process had at most, and fails unless each item was done. make wide calls it.
 package main
 
 import (
