@@ -73,7 +73,9 @@ steps:
     undo: {action: release}
   - {name: count, agent: stock, action: count, with: "${ .steps.reserve.output }", undo: none}
 `)}}
-	count := agent.New("count", agent.Do("count", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }))
+	undo := func(context.Context, json.RawMessage, *json.RawMessage) error { return nil }
+	same := func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }
+	count := agent.New("count", agent.Do("count", same), agent.Do("reserve", same).Undo("release", undo), agent.Undo("free", undo))
 	files["order.yaml"].Data = []byte(strings.Replace(string(files["order.yaml"].Data), "agent: stock, action: count", "agent: count, action: count", 1))
 	return openWith(t, &shop{}, files, s.agent(), count)
 }
@@ -278,5 +280,53 @@ steps:
 				t.Errorf("output %s", got)
 			}
 		})
+	}
+}
+
+// A redrive by a corrected definition does the failed items as that says, and leaves those that are done.
+func TestFailedItemsAreRedrivenByACorrectedDefinition(t *testing.T) {
+	s := &stock{fails: func(item int) bool { return item%50 == 7 }}
+	eng := openMap(t, s, ", tolerate: {items: 9}")
+	if j := runMap(t, eng, 230); j.ProcessState != makegood.JobProcessed {
+		t.Fatalf("%s: %s", j.ProcessState, j.Reason)
+	}
+	define := func(text string) {
+		if _, err := eng.Define(t.Context(), "order.yaml", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	redrive := func() error {
+		_, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive, Definition: api.CurrentDefinition})
+		return err
+	}
+	file := func(agent, undo string) string {
+		return `
+name: order
+steps:
+  - name: reserve
+    map: {over: "${ [range(.input.n)] }", tolerate: {items: 9}}
+    agent: ` + agent + `
+    action: reserve
+    with: {item: "${ .item }", index: "${ .index }", order: "${ .job.id }"}
+    undo: {action: ` + undo + `}
+  - {name: count, agent: count, with: "${ .steps.reserve.output }", undo: none}
+`
+	}
+	define(file("count", "free"))
+	if err := redrive(); err == nil || !strings.Contains(err.Error(), "reserve is done, and the definition has another") {
+		t.Errorf("with another undo of the items that are done: %v, want it refused", err)
+	}
+	define(file("count", "release"))
+	if err := redrive(); err == nil || !strings.Contains(err.Error(), "another") {
+		t.Errorf("with another agent of the undo: %v, want it refused", err)
+	}
+	define(strings.Replace(file("count", "release"), "{action: release}", "{agent: stock, action: release}", 1))
+	if err := redrive(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := eng.Wait(t.Context(), "o-1")
+	var out []json.RawMessage
+	if err != nil || json.Unmarshal(j.Steps[0].Output, &out) != nil || len(out) != 230 || string(out[7]) != `{"index":7,"item":7,"order":"o-1"}` || string(out[8]) != `"o-1-8-8"` {
+		t.Errorf("%s (%s), %v: outputs 7 and 8 are %s and %s", j.ProcessState, j.Reason, err, out[7], out[8])
 	}
 }

@@ -41,6 +41,12 @@ func MapRefOf(definition string) (r MapRef, ok bool) {
 	return r, true
 }
 
+// DefinitionOf is the hash of the definition that a job goes by: of a part, that of the job with the map.
+func DefinitionOf(definition string) string {
+	hash, _, _ := strings.Cut(definition, betweenChild)
+	return hash
+}
+
 // MapName is the name of the workflow of the parts of a map. WorkflowOf is the workflow that has the map, of any name.
 func MapName(workflow, step string) string { return workflow + betweenChild + step }
 

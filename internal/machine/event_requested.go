@@ -16,7 +16,7 @@ func (t *turn) requested(e job.Requested) Verdict {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
 	}
 	rule := RuleFor(e.Verb, t.job.ProcessState)
-	if rule.Effect == GoesOn || rule.Effect == NewRound {
+	if rule.Effect == GoesOn || rule.Effect == NewRound || rule.Effect == Redrives {
 		if v := t.redefine(rule, e); v.Kind != Applied {
 			return v
 		}

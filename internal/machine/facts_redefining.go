@@ -46,7 +46,7 @@ func (t *turn) unlike(rule Rule, to makegood.Workflow) string {
 			}
 			continue
 		}
-		if differs := forwardDiffers(old, to.Steps[at]); len(differs) > 0 && t.fixed(side{i, false}) {
+		if differs := forwardDiffers(old, to.Steps[at]); len(differs) > 0 && t.fixed(side{i, false}) && !t.ofItems(i, to.Steps[at]) {
 			return fmt.Sprintf("step %s is %s, and the definition has another %s", old.Name, where(t.job.Steps[i].Forward), strings.Join(differs, ", "))
 		}
 		if differs := undoDiffers(old, to.Steps[at]); len(differs) > 0 && t.fixed(side{i, true}) {
@@ -58,6 +58,22 @@ func (t *turn) unlike(rule Rule, to makegood.Workflow) string {
 		}
 	}
 	return ""
+}
+
+// ofItems reports whether a step that is over differs from another in the work of items alone, which a redrive may do
+// again: that of its own map, or, in a part, of the part as a whole. What was done must be undone as it would have been.
+func (t *turn) ofItems(i int, to makegood.Step) bool {
+	old := t.w.Steps[i]
+	switch {
+	case old.Map == nil || to.Map == nil:
+		return t.w.Part != nil && old.Map == nil && to.Map == nil && len(undoDiffers(old, to)) == 0
+	case t.w.Part == nil && t.failedItems(i) == 0:
+		return false
+	case old.Map.Over != to.Map.Over || string(old.Map.Item.With) != string(to.Map.Item.With) || len(undoDiffers(*old.Map.Item, *to.Map.Item)) > 0:
+		return false
+	}
+	to.Map = old.Map
+	return len(forwardDiffers(old, to)) == 0
 }
 
 // strands names the changes to a step with a possible effect that would leave the effect without its undo. An undo
@@ -93,7 +109,7 @@ func (t *turn) untilSettled() string {
 func works(old, to makegood.Step, differs []string) (names []string) {
 	for _, name := range differs {
 		switch strings.TrimPrefix(name, "undo.") {
-		case "agent", "action", "with", "undo":
+		case "agent", "action", "with", "undo", "map":
 			names = append(names, name)
 		case "needs", "any":
 			if old.Any || to.Any {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -17,7 +18,7 @@ func (t *turn) redefine(rule Rule, e job.Requested) Verdict {
 	if why := t.keepsInput(); e.Input != nil && why != "" {
 		return Verdict{Kind: Refused, Reason: why}
 	}
-	moves := e.Definition != "" && e.Definition != t.job.Definition
+	moves := e.Definition != "" && e.Definition != domain.DefinitionOf(t.job.Definition)
 	if !moves && e.Input == nil {
 		return Verdict{Kind: Applied}
 	}

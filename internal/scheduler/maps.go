@@ -150,7 +150,7 @@ func redrives(j job.Job, step string) int {
 // redriveChild has the child of a step do its failed items again.
 func (s *Scheduler) redriveChild(ctx context.Context, j job.Job, step string) (never string, err error) {
 	asked := askOfChild(j, makegood.VerbRedrive, fmt.Sprintf("job %s is redriven", j.ID))
-	asked.Redrives = redrives(j, step)
+	asked.Redrives, asked.Definition = redrives(j, step), domain.DefinitionOf(j.Definition)
 	never, err = s.request(ctx, j, step, asked)
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Sprintf("its job %s is not stored any more", childOf(j, step)), nil

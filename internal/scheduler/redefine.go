@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -64,7 +65,7 @@ func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, o
 	if o.name == m.loaded.definition {
 		facts.Definition, m.other = definition(m.compiled), m.compiled
 	} else {
-		facts.Definition, m.other, err = s.offered(ctx, m.loaded.workflow, o.name)
+		facts.Definition, m.other, err = s.offered(ctx, m.loaded, o.name)
 	}
 	if err != nil || m.other == nil {
 		return err
@@ -96,14 +97,16 @@ func (m *moved) misfit(ctx context.Context, given *job.Payload) (string, error) 
 	return "", err
 }
 
-// offered returns the definition of a hash, or the one that is current for a workflow, as a fact. That no job can be
-// moved to it is a fact, too; any error is not, and the same may be asked again.
-func (s *Scheduler) offered(ctx context.Context, workflow, name string) (*machine.Definition, *workflowfile.Compiled, error) {
+// offered returns the definition of a hash, or the one that is current for the workflow of a job, as a fact; for a part
+// of a map, that of the part. That no job can be moved to it is a fact, too; any error is not, and the same may be asked
+// again.
+func (s *Scheduler) offered(ctx context.Context, j loaded, name string) (*machine.Definition, *workflowfile.Compiled, error) {
 	none := func(format string, args ...any) (*machine.Definition, *workflowfile.Compiled, error) {
 		return &machine.Definition{Err: fmt.Sprintf(format, args...)}, nil, nil
 	}
 	hash := name
 	if name == job.CurrentDefinition {
+		workflow := domain.WorkflowOf(j.workflow)
 		current, err := s.config.Definitions.CurrentDefinition(ctx, workflow)
 		if errors.Is(err, store.ErrNotFound) {
 			return none("there is no current definition of %s", workflow)
@@ -112,6 +115,10 @@ func (s *Scheduler) offered(ctx context.Context, workflow, name string) (*machin
 			return nil, nil, fmt.Errorf("current definition of %s: %w", workflow, err)
 		}
 		hash = current
+	}
+	if part, is := domain.MapRefOf(j.definition); is {
+		part.Definition = domain.DefinitionOf(hash)
+		hash = part.String()
 	}
 	compiled, err := s.definition(ctx, hash)
 	switch {

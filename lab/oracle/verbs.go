@@ -109,6 +109,8 @@ func (j *Job) Asked(verb makegood.Verb, now time.Time) Answer {
 
 func (j *Job) answer(verb makegood.Verb) Answer {
 	switch {
+	case verb == makegood.VerbRedrive: // No job that is drawn here has a map.
+		return Refused
 	case verb == makegood.VerbPause && j.Paused:
 		return So
 	case verb == makegood.VerbResume && !j.Paused:
