@@ -297,8 +297,8 @@ type Sieve struct {
 	agents     map[string]map[Standing]string
 }
 
-// NewSieve returns the sieve of a filter. definition reads a definition by its hash, and is asked for each once; one
-// that is ErrNotFound, or cannot be read, has no agents.
+// NewSieve returns the sieve of a filter. definition reads a stored definition by its hash, for each that jobs name once;
+// one that is ErrNotFound, or cannot be read, has no agents.
 func NewSieve(filter Filter, definition func(hash string) ([]byte, error)) *Sieve {
 	return &Sieve{filter: filter, definition: definition, agents: map[string]map[Standing]string{}}
 }
@@ -324,11 +324,15 @@ func (s *Sieve) agentsOf(l Listed) ([]string, error) {
 	}
 	of, known := s.agents[l.Definition]
 	if !known {
-		definition, err := s.definition(l.Definition)
+		part, mapped := domain.MapRefOf(l.Definition)
+		if !mapped {
+			part.Definition = l.Definition
+		}
+		definition, err := s.definition(part.Definition)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, fmt.Errorf("definition %s: %w", l.Definition, err)
 		}
-		of = agentsIn(definition)
+		of = agentsIn(definition, part)
 		s.agents[l.Definition] = of
 	}
 	var all []string
@@ -355,22 +359,38 @@ func (s *Sieve) asks(l Listed) bool {
 	})
 }
 
-// agentsIn returns the agents of the steps of a definition, and of their undos, which name their own. It reads no other
-// field, so a definition that a later release wrote is readable.
-func agentsIn(definition []byte) map[Standing]string {
-	var workflow struct {
-		Steps []struct {
-			Name, Agent string
-			Undo        struct{ Agent string }
-		}
+// agentsIn returns the agents of the steps of a definition, and of their undos, which name their own; or those of the
+// steps of a part of it. It reads no other field, so a definition that a later release wrote is readable.
+func agentsIn(definition []byte, part domain.MapRef) map[Standing]string {
+	type step struct {
+		Name, Agent string
+		Undo        struct{ Agent string }
+		Map         struct{ Item *step }
 	}
+	var workflow struct{ Steps []step }
 	of := map[Standing]string{}
 	if json.Unmarshal(definition, &workflow) != nil {
 		return of
 	}
+	note := func(name string, s step) {
+		of[Standing{Step: name}] = s.Agent
+		of[Standing{Step: name, Undo: true}] = s.Undo.Agent
+	}
+	size := domain.PartSize(part.Items)
 	for _, s := range workflow.Steps {
-		of[Standing{Step: s.Name}] = s.Agent
-		of[Standing{Step: s.Name, Undo: true}] = s.Undo.Agent
+		if part.Step == "" {
+			note(s.Name, s)
+			continue
+		}
+		if part.Step != s.Name || s.Map.Item == nil {
+			continue
+		}
+		if size == 1 {
+			s = *s.Map.Item
+		}
+		for i := 0; i*size < part.Items; i++ {
+			note(domain.ItemStep(i, size), s)
+		}
 	}
 	return of
 }

@@ -22,6 +22,7 @@ func filterRules() []rule {
 		{"no job comes twice and none is missed while others are added, end and are deleted", listStands},
 		{"a cursor of another list is refused", listOfAnother},
 		{"a job in Error stands at the step that failed first, with its agent and the kind of its error", listStopped},
+		{"the part of a map stands with the agents of its items", listParts},
 	}
 }
 
@@ -367,5 +368,50 @@ func listStopped(w *world) {
 			found = append(found, l.Stands, l.Kind, l.StoppedAt)
 		}
 		return found, []any{[]store.Standing{{Step: "charge", Undo: true}}, "kind_1", w.at(time.Second)}
+	})
+}
+
+// The definition of a part is not stored: its agents are those of the step that has the map.
+func listParts(w *world) {
+	hash := w.id("definition-mapped")
+	definition, err := json.Marshal(makegood.Workflow{Name: "order", Steps: []makegood.Step{
+		{Name: "reserve", Agent: makegood.AgentWorkflow, Map: &makegood.Map{Item: &makegood.Step{Name: "reserve", Agent: "shop", Undo: &makegood.Undo{Agent: "returns"}}}},
+	}})
+	w.want("write a definition", err, nil)
+	w.want("put a definition", w.store.PutDefinition(w.ctx, w.id("order"), hash, definition), nil)
+	want := map[string]string{}
+	for _, part := range []struct {
+		id, definition, step, agent string
+		undo                        bool
+	}{
+		{id: "item", definition: hash + "~reserve~30", step: "item_29", agent: "shop"},
+		{id: "back", definition: hash + "~reserve~30", step: "item_0", undo: true, agent: "returns"},
+		{id: "part", definition: hash + "~reserve~250", step: "part_2", agent: makegood.AgentWorkflow},
+		{id: "none", definition: hash + "~charge~30", step: "item_0"},
+	} {
+		j := w.listable(part.id)
+		j.Definition, j.Steps = part.definition, []job.StepState{{Name: part.step, Attempt: 1}}
+		a := job.Activity{State: job.Dispatched, Attempt: 1, Tries: 1, At: w.base, Cause: "submit"}
+		if part.undo {
+			j.ProcessState, j.Desired, j.Steps[0].Undo = makegood.JobUndoing, makegood.JobUndone, a
+		} else {
+			j.ProcessState, j.Steps[0].Forward = makegood.JobProcessing, a
+		}
+		w.create(j)
+		want[j.ID] = part.agent
+	}
+	w.eventually("the agents of the parts", func() (got, wanted any) {
+		found := map[string]string{}
+		for _, l := range w.list(store.Filter{Workflow: w.id("flow")}, 10) {
+			found[l.ID] = strings.Join(l.Agents, " ")
+		}
+		return found, want
+	})
+	w.eventually("the parts of an agent", func() (got, wanted any) {
+		var found []string
+		for _, l := range w.list(store.Filter{Workflow: w.id("flow"), Agent: "returns"}, 10) {
+			found = append(found, l.ID)
+		}
+		return found, []string{w.listable("back").ID}
 	})
 }
