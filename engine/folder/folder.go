@@ -52,16 +52,13 @@ func (f *Folder) Close() error { return f.reader.Close() }
 
 // held returns the claims on a job's attempts that are out; none for a job that runs a definition of a newer release.
 func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
-	body, err := f.reader.Definition(ctx, j.Definition)
-	if err != nil {
-		return nil, fmt.Errorf("definition %s: %w", j.Definition, err)
-	}
-	compiled, err := workflowfile.Load(body)
+	stored := func(hash string) ([]byte, error) { return f.reader.Definition(ctx, hash) }
+	compiled, err := workflowfile.LoadBy(j.Definition, stored, workflowfile.Load)
 	if errors.Is(err, workflowfile.ErrNewer) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("definition %s: %w", j.Definition, err)
 	}
 	return scheduler.Held(ctx, f.reader, compiled.Workflow, j, time.Now())
 }

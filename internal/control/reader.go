@@ -13,10 +13,12 @@ import (
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/sealed"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 const (
@@ -210,22 +212,24 @@ func (r *Reader) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	return all, nil
 }
 
-// HashPattern is the form of the hash of a definition.
-var HashPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+// HashPattern is the form of the hash of a definition, and of the name of the definition of a part of a map.
+var HashPattern = regexp.MustCompile(`^[0-9a-f]{32}(~` + limits.StepName.Pattern() + `~[0-9]{1,6})?$`)
 
-// Definition reads a definition by its hash, current or not. Errors: api.ErrNoDefinition, api.ErrNewer.
+// Definition reads a definition by its hash, current or not, or that of a part of a map, by the name that the part has.
+// Errors: api.ErrNoDefinition, api.ErrNewer.
 func (r *Reader) Definition(ctx context.Context, hash string) (api.Definition, error) {
 	if !HashPattern.MatchString(hash) {
 		return api.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, api.ErrNoDefinition)
 	}
-	text, err := r.reading.Store.Definition(ctx, hash)
-	if errors.Is(err, store.ErrNotFound) {
+	stored := func(hash string) ([]byte, error) { return r.reading.Store.Definition(ctx, hash) }
+	compiled, err := workflowfile.LoadBy(hash, stored, workflowfile.Load)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, workflowfile.ErrNoMap) {
 		err = api.ErrNoDefinition
 	}
 	if err != nil {
 		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, inWords(err))
 	}
-	shown, err := view.Definition(text)
+	shown, err := view.Definition(compiled)
 	if err != nil {
 		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, inWords(err))
 	}

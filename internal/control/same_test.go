@@ -71,8 +71,11 @@ steps:
 func open(t *testing.T, overHTTP bool) everything {
 	t.Helper()
 	post := agent.New("post", agent.Do("write", func(_ context.Context, to string) (string, error) {
-		if to == "" {
+		switch to {
+		case "":
 			return "", agent.Final(errors.New("no such door"))
+		case "abroad":
+			return "", errors.New("the ship has left")
 		}
 		return "Dear " + to, nil
 	}))
@@ -81,9 +84,11 @@ func open(t *testing.T, overHTTP bool) everything {
 		Agents: []agent.Handler{post}, Logger: quiet, WrapStore: func(s store.Store) store.Store { return spoilt{s} },
 	})
 	must(t, err)
-	compiled, err := workflowfile.Parse("note.yaml", []byte(note))
-	must(t, err)
-	must(t, engine.Define(t.Context(), compiled))
+	for _, file := range []string{note, letters} {
+		compiled, err := workflowfile.Parse("workflow.yaml", []byte(file))
+		must(t, err)
+		must(t, engine.Define(t.Context(), compiled))
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(ctx) }()

@@ -100,11 +100,8 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 	if c, ok := s.definitions.Load(hash); ok {
 		return c.(*workflowfile.Compiled), nil
 	}
-	body, err := workflowfile.DefinitionBy(hash, func(hash string) ([]byte, error) { return s.config.Definitions.Definition(ctx, hash) })
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.config.Read(body)
+	stored := func(hash string) ([]byte, error) { return s.config.Definitions.Definition(ctx, hash) }
+	c, err := workflowfile.LoadBy(hash, stored, s.config.Read)
 	if errors.Is(err, workflowfile.ErrNewer) {
 		return nil, &NewerError{What: "the definition of this workflow"}
 	}
@@ -112,7 +109,6 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 		return nil, err
 	}
 	if c.Workflow.Part != nil {
-		c.Hash = hash
 		s.forgetParts()
 	}
 	s.definitions.Store(hash, c)

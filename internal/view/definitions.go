@@ -7,12 +7,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Definition shows a definition as it is stored. One of a newer release is workflowfile.ErrNewer.
-func Definition(stored []byte) (api.Definition, error) {
-	compiled, err := workflowfile.Load(stored)
-	if err != nil {
-		return api.Definition{}, fmt.Errorf("show a definition: %w", err)
-	}
+// Definition shows a definition.
+func Definition(compiled *workflowfile.Compiled) (api.Definition, error) {
 	source, err := compiled.Source()
 	if err != nil {
 		return api.Definition{}, fmt.Errorf("show a definition: %w", err)

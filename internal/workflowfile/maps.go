@@ -45,8 +45,8 @@ func (r rules) overList(path string, s makegood.Step, i int) {
 	r.level = max(r.level, levelMaps)
 	item := *s.Map.Item
 	stepKind(i, &item).check(r, path)
-	if item.Agent == makegood.HTTPAgent {
-		r.add(path+".agent", "the agent http makes no items of a map: let a workflow with that step do them (agent: workflow)")
+	if item.Agent == makegood.HTTPAgent || domain.WaitsByItself(item.Agent) { // What they do is in the text of their with.
+		r.add(path+".agent", "the agent %s makes no items of a map: let a workflow with that step do them (agent: workflow)", item.Agent)
 	}
 	if u := item.Undo; u != nil && domain.GetsTasks(u.Agent) && !u.None && string(u.With) != string(item.With) {
 		r.add(path+".undo.with", "the undo of an item gets the input of the item: leave with out")
@@ -180,9 +180,26 @@ func (m *mapping) list() []byte {
 	return append(list, ']')
 }
 
-// DefinitionBy reads a definition by the reference that a job has: a hash, or that of a part of a map, whose definition
-// is made of the one that has the map. load reads one by its hash.
-func DefinitionBy(reference string, load func(hash string) ([]byte, error)) ([]byte, error) {
+// ErrNoMap: a reference names the part of a map that the definition does not have. It is an ErrInvalid.
+var ErrNoMap = fmt.Errorf("%w: there is no such step with a map", ErrInvalid)
+
+// LoadBy loads a definition by the reference that a job has, which is then its Hash: a hash, or that of a part of a map,
+// whose definition is made of the one that has the map. stored reads one by its hash, and read is Load, or remembers.
+func LoadBy(reference string, stored func(hash string) ([]byte, error), read func(definition []byte) (*Compiled, error)) (*Compiled, error) {
+	definition, err := definitionBy(reference, stored)
+	if err != nil {
+		return nil, err
+	}
+	c, err := read(definition)
+	if err != nil || c.Workflow.Part == nil {
+		return c, err
+	}
+	part := *c
+	part.Hash = reference
+	return &part, nil
+}
+
+func definitionBy(reference string, load func(hash string) ([]byte, error)) ([]byte, error) {
 	ref, mapped := domain.MapRefOf(reference)
 	if !mapped {
 		return load(reference)
@@ -200,7 +217,7 @@ func DefinitionBy(reference string, load func(hash string) ([]byte, error)) ([]b
 			return partDefinition(w, s, ref.Items)
 		}
 	}
-	return nil, fmt.Errorf("%w: definition %s has no step %s with a map", ErrInvalid, ref.Definition, ref.Step)
+	return nil, fmt.Errorf("definition %s, step %s: %w", ref.Definition, ref.Step, ErrNoMap)
 }
 
 // partDefinition is the definition of the jobs that do n items of a step.

@@ -18,6 +18,9 @@ import (
 // Source writes the workflow as a workflow file: Parse makes the same definition from it, with the same hash. Defaults
 // are left out; so are comments and schedules, which are no part of a definition.
 func (c *Compiled) Source() ([]byte, error) {
+	if c.Workflow.Part != nil { // It is shown, and no file makes a part.
+		return sourceOf(brief(c.Workflow))
+	}
 	whole := flat(c.Workflow)
 	for _, w := range []makegood.Workflow{brief(whole), whole} {
 		source, err := sourceOf(w)
