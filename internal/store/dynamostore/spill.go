@@ -23,6 +23,9 @@ const (
 	// its place, and so does each one that finds maxChained from then on.
 	maxDetails = 16
 	maxChained = 4
+	// manyUnderWay is how many activities under way are worth a detail that they leave soon: one for each few of them would
+	// cost more than it spares.
+	manyUnderWay = 24
 	// maxDetailBytes bounds the size of one detail, well below the 400 KB of an item.
 	maxDetailBytes = 128 << 10
 	// inlineNames is how many bytes of names a job keeps for itself. Longer names are kept once for all jobs that have the
@@ -132,20 +135,39 @@ func held(details []detail) map[jobformat.Place]bool {
 
 // pack packs a job for an item that weighs beside bytes beside its data. stored are details that the job refers to
 // already. No details spill as long as the item stays within one write unit, or the details of steps that are over
-// would not make it cost another one.
+// would not make it cost another one. So may the facts about those that are under way, where they are many.
 func pack(j job.Job, stored []detail, beside int) packed {
 	p := packedWith(j, alive(j, stored), beside)
 	if p.bytes <= unit {
 		return p
 	}
 	bare := packedWith(j, details(j, p.details, over), beside)
-	if bare.bytes > maxHot {
+	switch {
+	case bare.bytes > maxHot:
 		bare = packedWith(j, details(j, bare.details, begun), beside)
+	case bare.bytes > unit && crowd(j, held(p.details)):
+		if all := packedWith(j, details(j, p.details, begun), beside); units(all.bytes) < units(bare.bytes) {
+			bare = all
+		}
 	}
 	if units(p.bytes) == units(bare.bytes) {
 		return p
 	}
 	return bare
+}
+
+// crowd reports whether so many activities are under way, and not in a detail, that the saves until most of them have
+// ended pay for one.
+func crowd(j job.Job, known map[jobformat.Place]bool) bool {
+	n := 0
+	for i := range j.Steps {
+		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
+			if a := p.At(j.Steps); !known[p] && a.State != job.NotStarted && !over(*a) {
+				n++
+			}
+		}
+	}
+	return n > manyUnderWay
 }
 
 // packedWith packs a job with the details that it is to name. beside has the level of the job, if it needs one.
