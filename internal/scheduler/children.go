@@ -77,6 +77,8 @@ type birth struct {
 	job.Dispatch
 	input      json.RawMessage
 	definition string
+	// account has what the items have cost before the child is born, which keeps it; nil: it is not counted.
+	account *spend.Account
 }
 
 // birthOf evaluates the input of a child. Children begin side by side, and the values of their parent are for one
@@ -153,7 +155,7 @@ func (s *Scheduler) submitChild(ctx context.Context, m *moved, b birth) (never s
 	if sub.Definition = b.definition; sub.Definition == "" {
 		_, _, err = s.SubmitCurrent(spend.Without(ctx), action, sub)
 	} else {
-		_, _, err = s.Submit(spend.Without(ctx), sub)
+		_, _, err = s.Submit(spend.With(spend.Without(ctx), b.account), sub)
 	}
 	switch {
 	case errors.As(err, &mismatch) && isUnborn(mismatch.Have, action, m.compiled.Workflow.Name):

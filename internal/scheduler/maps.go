@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -74,6 +75,10 @@ func (l itemsOf) key(from int) string { return fmt.Sprintf("%s%d", l.Key, from/l
 
 // birthOfItems makes the birth of the job that does the items of a step, or of a part of them.
 func birthOfItems(ctx context.Context, m *moved, d job.Dispatch, s makegood.Step) (b birth, err error) {
+	if spend.On(ctx) != nil {
+		b.account = spend.NewAccount(nil, job.Spent{})
+		ctx = spend.With(ctx, b.account)
+	}
 	var input itemsOf
 	n := s.Map.Count
 	if n > 0 {
@@ -84,7 +89,7 @@ func birthOfItems(ctx context.Context, m *moved, d job.Dispatch, s makegood.Step
 	if err != nil {
 		return b, fmt.Errorf("items of step %s of job %s: %w", d.Step, m.job.ID, err)
 	}
-	b = birth{Dispatch: d, definition: mapRef(m, d.Step, n).String()}
+	b.Dispatch, b.definition = d, mapRef(m, d.Step, n).String()
 	b.input, err = json.Marshal(input)
 	return b, err
 }

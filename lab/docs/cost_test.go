@@ -29,6 +29,22 @@ func TestTheCostsInTheDocsAreThoseThatWereCounted(t *testing.T) {
 	if says := strings.Join(strings.Fields(read(t, "README.md")), " "); !strings.Contains(says, want) {
 		t.Errorf("README.md does not say %q", want)
 	}
+	ofMap := func(of string) string {
+		var million float64
+		if _, err := fmt.Sscanf(dollars(of), "%f $", &million); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%.2f $", million/10)
+	}
+	alone, full := ofMap("a map of 1,000 items, unbatched"), ofMap("a map of 1,000 items, batched")
+	for file, want := range map[string]string{
+		"README.md":    fmt.Sprintf("A map of 100,000 items costs %s and %s.", alone, full),
+		"docs/cost.md": fmt.Sprintf("A map of 100,000 items costs %s in full batches and %s where every message comes alone", full, alone),
+	} {
+		if says := strings.Join(strings.Fields(read(t, file)), " "); !strings.Contains(says, want) {
+			t.Errorf("%s does not say %q", file, want)
+		}
+	}
 	for _, row := range []string{"| **Makegood**, full batches | " + dollars("5 steps, batched"), "| **Makegood**, every message alone | " + dollars("5 steps, unbatched")} {
 		if row = strings.TrimSuffix(row, " $") + " |\n"; !strings.Contains(read(t, "docs/explanation/compared.md"), row) {
 			t.Errorf("docs/explanation/compared.md does not say %q", row)

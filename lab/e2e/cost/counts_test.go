@@ -24,8 +24,8 @@ func TestTheCalculatorReckonsFromTheTable(t *testing.T) {
 		}
 		compared++
 	}
-	// The row with large outputs has a small input, which the calculator's has not.
-	if rows := len(loads()) - 1; compared != rows {
+	// The row with large outputs has a small input, which the calculator's has not; and it has no maps.
+	if rows := len(loads()) - 3; compared != rows {
 		t.Errorf("%d rows of the table were compared, want %d", compared, rows)
 	}
 }

@@ -31,6 +31,8 @@ type load struct {
 	byMessage bool
 	// chained: those steps run in a chain.
 	chained bool
+	// mapped: the steps are the items of a map, which is the one step of the one job.
+	mapped bool
 	// timeout, if set, is that of each step.
 	timeout makegood.Duration
 }
@@ -60,6 +62,8 @@ func loads() []load {
 		{name: "5 slow steps, batched", steps: 5, batched: true, output: inlineOutput, slow: true},
 		{name: "5 inline steps, batched", steps: 5, batched: true, output: inlineOutput, inline: true},
 		{name: "5 steps in a chain, batched", steps: 5, batched: true, output: inlineOutput, inline: true, chained: true},
+		{name: "a map of 1,000 items, unbatched", steps: 1000, output: inlineOutput, mapped: true},
+		{name: "a map of 1,000 items, batched", steps: 1000, batched: true, output: inlineOutput, mapped: true},
 	}
 }
 
@@ -85,7 +89,7 @@ func (l load) shards() int {
 
 // hops is how many times tasks and replies go through the queues.
 func (l load) hops() int {
-	if l.inline {
+	if l.inline || l.mapped {
 		return 0
 	}
 	return l.steps
@@ -99,8 +103,13 @@ func (l load) batch() int {
 	return 1
 }
 
-// jobs is how many jobs are run: one batch. Unbatched jobs do not know of each other.
-func (l load) jobs() int { return l.batch() }
+// jobs is how many jobs are run: one batch. Unbatched jobs do not know of each other. A map fills its batches itself.
+func (l load) jobs() int {
+	if l.mapped {
+		return 1
+	}
+	return l.batch()
+}
 
 // agentName is the agent of all steps, so that there is one tasks queue.
 const agentName = "shop"
@@ -121,6 +130,10 @@ func (l load) workflow() []byte {
 	}
 	if l.chained {
 		timeout += ", exclusive: false"
+	}
+	if l.mapped {
+		fmt.Fprintf(&text, "  - {name: step_001, agent: %s, action: work, map: {over: \"${ [range(%d)] }\"}}\n", agentName, l.steps)
+		return []byte(text.String())
 	}
 	for i := range l.steps {
 		fmt.Fprintf(&text, "  - {name: step_%03d, agent: %s, action: work%s}\n", i+1, agentName, timeout)

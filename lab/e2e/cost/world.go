@@ -203,6 +203,11 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 			return nil, nil, err
 		}
 	}
+	if w.load.mapped {
+		if err := w.settle(ctx, jobID(prefix, 0)); err != nil {
+			return nil, nil, err
+		}
+	}
 	for range w.load.hops() {
 		if err := w.feed(ctx, deployed.TasksQueue(agentName), n, w.work); err != nil {
 			return nil, nil, err
@@ -216,10 +221,14 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 	}
 	steps = append(w.counted, w.meter.Take()...)
 	w.kept = job.Spent{}
-	for i := range n {
-		j, err := w.store.Load(ctx, jobID(prefix, i))
+	ids, err := w.ids(ctx, prefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range ids {
+		j, err := w.store.Load(ctx, id)
 		if err != nil {
-			return nil, nil, fmt.Errorf("load job %s: %w", jobID(prefix, i), err)
+			return nil, nil, fmt.Errorf("load job %s: %w", id, err)
 		}
 		if j.ProcessState != makegood.JobProcessed {
 			return nil, nil, fmt.Errorf("job %s is %s, want Processed", j.ID, j.ProcessState)

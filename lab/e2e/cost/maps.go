@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/lab/costmeter"
+)
+
+const (
+	// emptyAfter is how long a queue is asked that has nothing.
+	emptyAfter = 300 * time.Millisecond
+	// maxTurns is how often both queues are emptied until a map is at its end, at most.
+	maxTurns = 500
+)
+
+// settle hands on what is in the queues, tasks first, until nothing is left and the job has ended.
+func (w *world) settle(ctx context.Context, id string) error {
+	for range maxTurns {
+		tasks, err := w.empty(ctx, deployed.TasksQueue(agentName), w.work)
+		if err != nil {
+			return err
+		}
+		replies, err := w.empty(ctx, deployed.EventsQueue, w.scheduler.HandleSQS)
+		if err != nil {
+			return err
+		}
+		w.counted = append(w.counted, asked(w.meter.Take())...)
+		if tasks+replies > 0 {
+			continue
+		}
+		j, err := w.store.Load(ctx, id)
+		w.meter.Take()
+		if err != nil {
+			return err
+		}
+		if !j.ProcessState.Finished() {
+			return fmt.Errorf("nothing is left to do, and job %s is %s: %s", id, j.ProcessState, j.Reason)
+		}
+		return nil
+	}
+	return fmt.Errorf("job %s is not at its end after %d turns", id, maxTurns)
+}
+
+// empty drains a queue until it has nothing, and returns how many messages there were.
+func (w *world) empty(ctx context.Context, name string, handle queue.Handler) (n int, err error) {
+	for {
+		some, err := w.drain(ctx, name, handle)
+		if n += some; err != nil || some == 0 {
+			return n, err
+		}
+	}
+}
+
+// drain hands what is in a queue to a handler, in one batch, and returns how many messages there were.
+func (w *world) drain(ctx context.Context, name string, handle queue.Handler) (n int, err error) {
+	short, cancel := context.WithTimeout(ctx, emptyAfter)
+	defer cancel()
+	records, err := w.queues.Receive(short, name, w.load.batch())
+	if err != nil {
+		if short.Err() != nil && ctx.Err() == nil {
+			return 0, nil
+		}
+		return 0, err
+	}
+	w.clock.pass(hop)
+	w.meter.Invoked(name, len(records))
+	response, err := handle(ctx, events.SQSEvent{Records: records})
+	if err != nil || len(response.BatchItemFailures) > 0 {
+		return 0, fmt.Errorf("handle %s: %d records failed: %w", name, len(response.BatchItemFailures), err)
+	}
+	receipts := make([]string, len(records))
+	for i, r := range records {
+		receipts[i] = r.ReceiptHandle
+	}
+	return len(records), w.queues.Delete(ctx, name, receipts...)
+}
+
+// asked leaves out what belongs to no job: polls that found nothing, and how a queue is called, which a process asks once.
+func asked(entries []costmeter.Entry) (left []costmeter.Entry) {
+	for _, e := range entries {
+		if e.Operation != "GetQueueAttributes" && (e.Operation != "ReceiveMessage" || e.Records > 0) {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+// ids are those of the jobs that begin so, and of the jobs that do their items.
+func (w *world) ids(ctx context.Context, prefix string) (ids []string, err error) {
+	for cursor := ""; ; {
+		page, next, err := w.store.AuditPage(ctx, cursor, 1000)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range page {
+			if strings.HasPrefix(a.Job, prefix) {
+				ids = append(ids, a.Job)
+			}
+		}
+		if cursor = next; cursor == "" {
+			return ids, nil
+		}
+	}
+}
