@@ -94,6 +94,15 @@ func TestThePartsOfAMapAreJobsAsAnyOther(t *testing.T) {
 			if found != 1 {
 				t.Errorf("%d parts are found by the agent of their items, want 1", found)
 			}
+			for l, err := range j.List(t.Context(), api.Filter{Workflow: "letters~write"}) {
+				if must(t, err); l.Workflow != "letters~write" {
+					t.Errorf("%s of %s is no part of the map", l.ID, l.Workflow)
+				}
+				found++
+			}
+			if found != 1+3 {
+				t.Errorf("%d parts are found by the name of their workflow, want 3", found-1)
+			}
 			audited := 0
 			for page, err := range j.Audit(t.Context()) {
 				if must(t, err); len(page.Strays) > 0 {

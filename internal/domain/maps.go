@@ -56,6 +56,12 @@ func WorkflowOf(name string) string {
 	return workflow
 }
 
+// MapStep is the step that has the map of a part, by the name of the part's workflow; of another it is empty.
+func MapStep(name string) string {
+	_, step, _ := strings.Cut(name, betweenChild)
+	return step
+}
+
 // PartSize is how many items each step of the job of n items has, but for the last.
 func PartSize(n int) int {
 	size := 1

@@ -168,7 +168,8 @@ func wrong(f api.Filter) string {
 		of   limits.NameOf
 		text string
 	}{
-		{limits.WorkflowName, f.Workflow},
+		{limits.WorkflowName, domain.WorkflowOf(f.Workflow)}, // That of the parts of a map has the step, too.
+		{limits.StepName, domain.MapStep(f.Workflow)},
 		{limits.TenantName, f.Tenant},
 		{limits.StepName, f.Step},
 		{limits.AgentName, f.Agent},

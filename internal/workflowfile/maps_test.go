@@ -35,7 +35,7 @@ func TestPartsOfAMapThatIsAcceptedCanBeMade(t *testing.T) {
 				t.Errorf("%s%v", file, err)
 				continue
 			}
-			for _, n := range []int{0, 1, 100, 101, 10_000, 10_001, 100_000} {
+			for _, n := range []int{0, 100, 101, 100_000} {
 				reference := fmt.Sprintf("%s~one~%d", c.Hash, n)
 				part, err := LoadBy(reference, func(string) ([]byte, error) { return c.Definition, nil }, Load)
 				if err != nil || part.Hash != reference || part.Workflow.Part.Items != n {
