@@ -14,9 +14,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// The last letter of the first map has no address, and the map tolerates it. Those of the second wait for another try.
-const letters = `
-name: letters
+// The last notice of the first map has no address, and the map tolerates it. Those of the second wait for another try.
+const notices = `
+name: notices
 steps:
   - {name: write, map: {over: "${ .input }", tolerate: {items: 1}}, agent: post, retry: {attempts: 1}, undo: none}
   - {name: notes, map: {over: "${ [] }", outputs: manifest}, agent: workflow, action: note, when: "${ false }"}
@@ -39,8 +39,8 @@ func parts(t *testing.T, j everything, of string, n int) (all []api.Listed) {
 	return all
 }
 
-// A part of a map is a job that is listed, read, found by the agent of its items, audited and woken as any other, though
-// its definition is not stored.
+// A part of a map is a job that is listed, read, found by the agent of its items, audited and woken as any other,
+// though its definition is not stored.
 func TestThePartsOfAMapAreJobsAsAnyOther(t *testing.T) {
 	for way, overHTTP := range map[string]bool{"in the process": false, "over HTTP": true} {
 		t.Run(way, func(t *testing.T) {
@@ -51,12 +51,12 @@ func TestThePartsOfAMapAreJobsAsAnyOther(t *testing.T) {
 			if !is {
 				t.Fatal("it has no audit")
 			}
-			compiled, err := workflowfile.Parse("letters.yaml", []byte(letters))
+			compiled, err := workflowfile.Parse("notices.yaml", []byte(notices))
 			must(t, err)
 			_, err = j.Submit(t.Context(), makegood.Submission{Workflow: "note", ID: "other", Input: json.RawMessage(`"Ada"`)})
 			must(t, err)
 			to := strings.Repeat(`"Ada",`, 120) + `""`
-			_, err = j.Submit(t.Context(), makegood.Submission{Workflow: "letters", ID: "many", Input: json.RawMessage("[" + to + "]")})
+			_, err = j.Submit(t.Context(), makegood.Submission{Workflow: "notices", ID: "many", Input: json.RawMessage("[" + to + "]")})
 			must(t, err)
 			for _, l := range parts(t, j, "many", 5) {
 				part, err := j.Look(t.Context(), l.ID)
@@ -86,7 +86,7 @@ func TestThePartsOfAMapAreJobsAsAnyOther(t *testing.T) {
 			found := 0
 			for l, err := range j.List(t.Context(), api.Filter{Agent: "post", IDPrefix: "many"}) {
 				must(t, err)
-				if !strings.HasPrefix(l.Workflow, "letters~again") {
+				if !strings.HasPrefix(l.Workflow, "notices~again") {
 					t.Errorf("%s of %s waits for another try", l.ID, l.Workflow)
 				}
 				found++
@@ -94,8 +94,8 @@ func TestThePartsOfAMapAreJobsAsAnyOther(t *testing.T) {
 			if found != 1 {
 				t.Errorf("%d parts are found by the agent of their items, want 1", found)
 			}
-			for l, err := range j.List(t.Context(), api.Filter{Workflow: "letters~write"}) {
-				if must(t, err); l.Workflow != "letters~write" {
+			for l, err := range j.List(t.Context(), api.Filter{Workflow: "notices~write"}) {
+				if must(t, err); l.Workflow != "notices~write" {
 					t.Errorf("%s of %s is no part of the map", l.ID, l.Workflow)
 				}
 				found++

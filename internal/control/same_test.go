@@ -84,7 +84,7 @@ func open(t *testing.T, overHTTP bool) everything {
 		Agents: []agent.Handler{post}, Logger: quiet, WrapStore: func(s store.Store) store.Store { return spoilt{s} },
 	})
 	must(t, err)
-	for _, file := range []string{note, letters} {
+	for _, file := range []string{note, notices} {
 		compiled, err := workflowfile.Parse("workflow.yaml", []byte(file))
 		must(t, err)
 		must(t, engine.Define(t.Context(), compiled))

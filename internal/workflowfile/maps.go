@@ -183,8 +183,8 @@ func (m *mapping) list() []byte {
 // ErrNoMap: a reference names the part of a map that the definition does not have. It is an ErrInvalid.
 var ErrNoMap = fmt.Errorf("%w: there is no such step with a map", ErrInvalid)
 
-// LoadBy loads a definition by the reference that a job has, which is then its Hash: a hash, or that of a part of a map,
-// whose definition is made of the one that has the map. stored reads one by its hash, and read is Load, or remembers.
+// LoadBy loads a definition by the reference that a job has, which is then its Hash: a hash, or that of a part of a
+// map, whose definition is made of the one that has the map. stored reads one by its hash; read is Load, or remembers.
 func LoadBy(reference string, stored func(hash string) ([]byte, error), read func(definition []byte) (*Compiled, error)) (*Compiled, error) {
 	definition, err := definitionBy(reference, stored)
 	if err != nil {

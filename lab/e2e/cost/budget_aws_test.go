@@ -99,9 +99,9 @@ func TestLongJobsKeepToTheirUnits(t *testing.T) {
 	}
 }
 
-// An item of a map takes the save of its end and a claim, and its share of the births and details of parts. While the facts
-// about the 100 items under way stood in the part itself, which each save writes, it took 3.19 write units alone. 100,000
-// items may take half a dollar in full batches.
+// An item of a map takes the save of its end and a claim, and its share of the births and details of parts. While the
+// facts about the 100 items under way stood in the part itself, which each save writes, it took 3.19 write units alone.
+// 100,000 items may take half a dollar in full batches.
 func TestAnItemOfAMapCostsWhatItsBudgetAllows(t *testing.T) {
 	for name, most := range map[string]perStep{
 		"a map of 1,000 items, unbatched": {WriteUnits: 2.4, SQSRequests: 5.2, Invocations: 2.1, Dollars: 4.7},

@@ -213,7 +213,7 @@ func (w *world) runShape(ctx context.Context, s shape) (counted []costmeter.Entr
 	}
 }
 
-// spent is what a job says, and the jobs that do its steps.
+// spent adds up the counts of a job and of the jobs that do its steps.
 func (w *world) spent(ctx context.Context, id string) (kept job.Spent, err error) {
 	ids, err := w.ids(ctx, id)
 	for _, id := range ids {

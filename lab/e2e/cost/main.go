@@ -1,7 +1,7 @@
-// Command cost prints what a step costs on AWS: it runs jobs of 1, 5 and 20 steps, and a map, on the shipped Scheduler and agent
-// handlers, unbatched and batched, quick and slow, counts what they ask of DynamoDB, SQS and Lambda (lab/costmeter),
-// and prices that by AWS's list. make cost calls it, on a stand-in. With -json it prints one JSON object, with
-// -counts the counts of the calculator.
+// Command cost prints what a step costs on AWS: it runs jobs of 1, 5 and 20 steps, and a map, on the shipped Scheduler
+// and agent handlers, unbatched and batched, quick and slow, counts what they ask of DynamoDB, SQS and Lambda
+// (lab/costmeter), and prices that by AWS's list. make cost calls it, on a stand-in. With -json it prints one JSON
+// object, with -counts the counts of the calculator.
 //
 // It measures no time and no bill: docs/cost.md says what is counted, assumed and left out.
 package main

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// emptyAfter is how long a queue is asked that has nothing.
+	// emptyAfter is how long an empty queue is asked.
 	emptyAfter = 300 * time.Millisecond
 	// maxTurns is how often both queues are emptied until a map is at its end, at most.
 	maxTurns = 500
 )
 
-// settle hands on what is in the queues, tasks first, until nothing is left and the job has ended.
+// settle hands on the messages of the queues, tasks first, until both are empty and the job has ended.
 func (w *world) settle(ctx context.Context, id string) error {
 	for range maxTurns {
 		tasks, err := w.empty(ctx, deployed.TasksQueue(agentName), w.work)
@@ -41,14 +41,14 @@ func (w *world) settle(ctx context.Context, id string) error {
 			return err
 		}
 		if !j.ProcessState.Finished() {
-			return fmt.Errorf("nothing is left to do, and job %s is %s: %s", id, j.ProcessState, j.Reason)
+			return fmt.Errorf("the queues are empty, and job %s is %s: %s", id, j.ProcessState, j.Reason)
 		}
 		return nil
 	}
 	return fmt.Errorf("job %s is not at its end after %d turns", id, maxTurns)
 }
 
-// empty drains a queue until it has nothing, and returns how many messages there were.
+// empty drains a queue, and returns how many messages there were.
 func (w *world) empty(ctx context.Context, name string, handle queue.Handler) (n int, err error) {
 	for {
 		some, err := w.drain(ctx, name, handle)
@@ -58,7 +58,7 @@ func (w *world) empty(ctx context.Context, name string, handle queue.Handler) (n
 	}
 }
 
-// drain hands what is in a queue to a handler, in one batch, and returns how many messages there were.
+// drain hands a batch of a queue to a handler, and returns how many messages it had.
 func (w *world) drain(ctx context.Context, name string, handle queue.Handler) (n int, err error) {
 	short, cancel := context.WithTimeout(ctx, emptyAfter)
 	defer cancel()
@@ -82,7 +82,7 @@ func (w *world) drain(ctx context.Context, name string, handle queue.Handler) (n
 	return len(records), w.queues.Delete(ctx, name, receipts...)
 }
 
-// asked leaves out what belongs to no job: polls that found nothing, and how a queue is called, which a process asks once.
+// asked leaves out the requests of no job: polls of an empty queue, and those for the name of a queue, once a process.
 func asked(entries []costmeter.Entry) (left []costmeter.Entry) {
 	for _, e := range entries {
 		if e.Operation != "GetQueueAttributes" && (e.Operation != "ReceiveMessage" || e.Records > 0) {

@@ -36,8 +36,8 @@ func measureOnce(ctx context.Context, at endpoints, l load) (f figures, err erro
 		return f, err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	// The first jobs of a process also pay for what is read or written once: the definition, the steps' names. Among the
-	// items of a map that is little.
+	// The first jobs of a process also pay for reads and writes that are made once: the definition, the steps' names. Among
+	// the items of a map these are few.
 	if !l.mapped {
 		if _, _, err := w.run(ctx, "first"); err != nil {
 			return f, err

@@ -73,9 +73,9 @@ func soldOut(order string) bool {
 	return err == nil && n%(mapped/missing) == 7
 }
 
-// A job reserves 1,000 lines while processes are killed, tolerates those that are out of stock, and reserves these when it
-// is redriven, all under their keys. Another is cancelled in the middle, and what it had reserved is released. At the end
-// no job is under way, and the shop has each effect once.
+// A job reserves 1,000 lines while processes are killed, tolerates those that are out of stock, and reserves these when
+// it is redriven, all under their keys. Another is cancelled in the middle, and its lines are released. At the end no
+// job is under way, and the shop has each effect once.
 func TestAMapOf1000ItemsUnderKillsRedrivenAndCancelled(t *testing.T) {
 	var s stock
 	s.empty.Store(true)
@@ -172,8 +172,8 @@ func (w *world) allEnded() {
 	}
 }
 
-// linesOnce holds the shop to the lines: those of the order that was kept are reserved, each by one effect under its key,
-// and nothing stands of the other. No attempt came twice.
+// linesOnce holds the shop to the lines: those of the order that was kept are reserved, each by one effect under its
+// key, and those of the other are not. No attempt came twice.
 func (w *world) linesOnce() {
 	w.t.Helper()
 	ledger := w.shop.Ledger()
