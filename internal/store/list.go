@@ -297,8 +297,8 @@ type Sieve struct {
 	agents     map[string]map[Standing]string
 }
 
-// NewSieve returns the sieve of a filter. definition reads a stored definition by its hash, once for each name that jobs
-// have; one that is ErrNotFound, or cannot be read, has no agents.
+// NewSieve returns the sieve of a filter. definition reads a stored definition by its hash, once for each name that
+// jobs have; one that is ErrNotFound, or cannot be read, has no agents.
 func NewSieve(filter Filter, definition func(hash string) ([]byte, error)) *Sieve {
 	return &Sieve{filter: filter, definition: definition, agents: map[string]map[Standing]string{}}
 }
