@@ -93,8 +93,8 @@ func TestAMapOf1000ItemsUnderKillsRedrivenAndCancelled(t *testing.T) {
 	began := time.Now()
 	took := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(time.Second)) }
 	w.reserves(of, "kept")
-	for n := range 12 {
-		w.waitFor("the lines before the next kill", func() bool { return w.reserved("kept") >= n*50 })
+	for n := range 8 {
+		w.waitFor("the lines before the next kill", func() bool { return w.reserved("kept") >= n*80 })
 		w.strike(syscall.SIGKILL, random)
 	}
 	j := w.ends([]string{"kept"})["kept"]
