@@ -19,12 +19,14 @@ func TestAMapBuiltInGoHasNoFieldsThatFollow(t *testing.T) {
 		t.Errorf("completed again: %v, want the same definition", err)
 	}
 	for want, change := range map[string]func(w *makegood.Workflow, s *makegood.Step){
-		"steps[0].map.count: count follows":    func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Count = 5 },
-		"steps[0].map.count: count follows ":   func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Count = -5 },
-		"steps[0].map.item: item follows":      func(_ *makegood.Workflow, s *makegood.Step) { s.Agent = "x" },
-		"steps[0].map.item: item follows ":     func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Item.Map = &makegood.Map{Over: "${ .input }"} },
-		"steps[0].map.item: item follows f":    func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Item.When = "${ true }" },
-		"part: part follows from a map: leave": func(w *makegood.Workflow, _ *makegood.Step) { w.Part = &makegood.Part{Of: "a", Items: 1, Concurrency: 1} },
+		"steps[0].map.count: count follows":  func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Count = 5 },
+		"steps[0].map.count: count follows ": func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Count = -5 },
+		"steps[0].map.item: item follows":    func(_ *makegood.Workflow, s *makegood.Step) { s.Agent = "x" },
+		"steps[0].map.item: item follows ":   func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Item.Map = &makegood.Map{Over: "${ .input }"} },
+		"steps[0].map.item: item follows f":  func(_ *makegood.Workflow, s *makegood.Step) { s.Map.Item.When = "${ true }" },
+		"part: part follows from a map: leave": func(w *makegood.Workflow, _ *makegood.Step) {
+			w.Part = &makegood.Part{Of: "a", Items: 1, Concurrency: 1}
+		},
 	} {
 		w, s := whole.Workflow, whole.Workflow.Steps[0]
 		m, item := *s.Map, *s.Map.Item
