@@ -196,6 +196,9 @@ func (s *Scheduler) outputsOf(ctx context.Context, w makegood.Workflow, child jo
 		if err != nil {
 			return nil, false, err
 		}
+		if refs, err := domain.FindPayloads(output); err != nil || len(refs) > 0 { // Only the job of the item reads these.
+			return nil, false, nil
+		}
 		of := strings.TrimSpace(string(output))
 		if w.Steps[i].Map != nil { // The list of a part is a part of the list.
 			if !strings.HasPrefix(of, "[") {

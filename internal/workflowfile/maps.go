@@ -21,7 +21,7 @@ func mapKind(m *makegood.Map) kind {
 		row("tolerate", toleranceKind(&m.Tolerate), "How many items may fail before the step has failed. Default: none."),
 		row("outputs", word(&m.Outputs, makegood.OutputsList, makegood.OutputsManifest).
 			refuse(m.Outputs != makegood.OutputsList && m.Outputs != makegood.OutputsManifest, "outputs %q is not known: want list or manifest", m.Outputs),
-			"The output of the step: the outputs of its items in their order, where that has at most 256 KB; else, and with manifest, the jobs that have them.").or(makegood.OutputsList),
+			"The output of the step: the outputs of its items in their order, where that has at most 256 KB and refers to no large payload; else, and with manifest, the jobs that have them.").or(makegood.OutputsList),
 	)
 }
 
@@ -82,8 +82,9 @@ func (c compiler) mapped(path string, s makegood.Step) *request {
 	return r
 }
 
-// items are the inputs of the items of a step with a map, as a JSON list.
-func (p *plan) items(ctx context.Context, r *request, data Data) (TaskInput, error) {
+// items are the inputs of the items of a step with a map, as a JSON list. Each evaluation has its limit, and 100,000 of
+// them have one together: they would take hours.
+func (p *plan) items(ctx context.Context, r *request, data Data, budget *jq.Budget) (TaskInput, error) {
 	root, err := data.root(r.reads, p.names(r.reads, false))
 	if err != nil {
 		return TaskInput{}, p.fault(ctx, false, "with", err)
@@ -92,7 +93,7 @@ func (p *plan) items(ctx context.Context, r *request, data Data) (TaskInput, err
 	if err != nil {
 		return TaskInput{}, p.fault(ctx, false, "map.over", err)
 	}
-	m := &mapping{with: r.with, root: root, filling: &filling{value: func(e *expression) (any, error) { return e.value(ctx, root) }}}
+	m := &mapping{with: r.with, root: root, filling: &filling{value: func(e *expression) (any, error) { return e.within(ctx, root, budget) }}}
 	switch ref, is, wrong := payloadIn(value); {
 	case wrong != nil:
 		return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(wrong))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
 )
 
 // The fields of a map that follow from the others are filled in, and not for people: a step that says it has five
@@ -71,6 +72,23 @@ func TestTheDefinitionsOfPartsCanBeRead(t *testing.T) {
 			if err != nil {
 				t.Errorf("%d items of %s: %v", n, step[:30], err)
 			}
+		}
+	}
+}
+
+func TestTheItemsOfAMapHaveOneBudget(t *testing.T) {
+	for with, want := range map[string]string{
+		`{a: "${ .item }", b: "${ [range(20000)] | length }"}`:               "item 12.b: ${ [range(20000)] | length }: takes more than 1000000 steps, together",
+		`{a: "${ [range(200) as $i | .input + ($i | tostring)] | length }"}`: "item 13.a: ",
+	} {
+		c, err := Parse("f", []byte(`{name: w, steps: [{name: a, map: {over: "${ [range(1000)] }"}, agent: x, with: `+with+`, undo: none}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := c.plans["a"]
+		_, err = p.items(t.Context(), p.forward, Data{Input: []byte(`"` + strings.Repeat("x", 50_000) + `"`)}, jq.BudgetOf(1))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ", together with the evaluations before it") {
+			t.Errorf("%s: %v, want %s", with, err, want)
 		}
 	}
 }
