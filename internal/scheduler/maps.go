@@ -196,7 +196,8 @@ func (s *Scheduler) outputsOf(ctx context.Context, w makegood.Workflow, child jo
 		if err != nil {
 			return nil, false, err
 		}
-		if refs, err := domain.FindPayloads(output); err != nil || len(refs) > 0 { // Only the job of the item reads these.
+		// Only the job of the item can read a large payload.
+		if refs, err := domain.FindPayloads(output); err != nil || len(refs) > 0 {
 			return nil, false, nil
 		}
 		of := strings.TrimSpace(string(output))

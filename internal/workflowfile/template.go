@@ -24,7 +24,9 @@ type expression struct {
 }
 
 // value returns the expression's one value.
-func (e *expression) value(ctx context.Context, root any) (any, error) { return e.within(ctx, root, nil) }
+func (e *expression) value(ctx context.Context, root any) (any, error) {
+	return e.within(ctx, root, nil)
+}
 
 // within is value, charged to a budget.
 func (e *expression) within(ctx context.Context, root any, budget *jq.Budget) (any, error) {
