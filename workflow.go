@@ -94,7 +94,8 @@ type Step struct {
 // that was done.
 type Map struct {
 	// Over is an expression "${ ... }" that gives the list, of at most MaxItems items. It is evaluated once, when the
-	// step begins. The inputs of the items of one part have at most MaxPayloadBytes together, as JSON.
+	// step begins. The inputs of the items of one part have at most MaxPayloadBytes together, as JSON, and the expressions
+	// of all items take at most 100,000,000 steps together.
 	Over string `json:"over,omitempty"`
 	// Concurrency is how many items are under way at once at most, 1 to 10,000. Above 100 it is rounded down to hundreds.
 	// Default: 100.
@@ -124,7 +125,7 @@ type MapOutputs string
 // The forms.
 const (
 	// OutputsList: the outputs of the items, in their order, null for one that has failed. Where that has more than
-	// MaxPayloadBytes as JSON, it is OutputsManifest.
+	// MaxPayloadBytes as JSON, or refers to a large payload, it is OutputsManifest.
 	OutputsList MapOutputs = "list"
 	// OutputsManifest: {"items": N, "failed": N, "parts": [{"job": ID, "from": INDEX, "items": N, "failed": N}]}, with at
 	// most 100 parts. The outputs are those of the steps of these jobs.

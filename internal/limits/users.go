@@ -9,6 +9,9 @@ const (
 	PartItems = 100
 	// MaxMapBytes is how many bytes the inputs of all items of a map may have together, as JSON: they are in memory once.
 	MaxMapBytes = 32 << 20
+	// MapEvaluations is how many of the largest evaluations those of all items of a map may take together: some 1,000
+	// steps for each of 100,000 items, which are seconds in the Scheduler.
+	MapEvaluations = 100
 	// MaxConcurrency is how many items of a map may be under way at once.
 	MaxConcurrency = 10_000
 	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.

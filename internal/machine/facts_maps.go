@@ -41,7 +41,7 @@ func (t *turn) failedItems(i int) int {
 	switch {
 	case t.itemFailed(i):
 		return 1
-	case t.w.Steps[i].Map != nil && a.State == job.Done:
+	case t.w.Steps[i].Map != nil && a.State == job.Done && t.job.Settled(*a) == nil: // Settled: it counts attempts.
 		return a.FailureCount
 	default:
 		return 0

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/payload"
@@ -25,7 +26,7 @@ func valuesIn(from payload.Keeper, id string) func(context.Context, makegood.Pay
 			return finally(err)
 		}
 		defer func() { _ = r.Close() }() // All that counts was read, or refused.
-		if p.Type == "application/json" {
+		if kind, _, _ := strings.Cut(p.Type, ";"); strings.TrimSpace(kind) == "application/json" {
 			return finally(elements(r, each))
 		}
 		return finally(lines(r, each))
@@ -52,27 +53,64 @@ func lines(r io.Reader, each func([]byte) error) error {
 }
 
 func elements(r io.Reader, each func([]byte) error) error {
-	d := json.NewDecoder(r)
+	from := &bounded{from: r, left: maxUnread}
+	d := json.NewDecoder(from)
 	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
-		return wrongError{errors.New("the payload is JSON, and no list")}
+		return from.fault(errors.New("the payload is JSON, and no list"))
 	}
 	for d.More() {
+		from.left = maxUnread
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return wrongError{err}
+			return from.fault(err)
 		}
 		if len(value) > makegood.MaxPayloadBytes {
-			return wrongError{fmt.Errorf("an element has more than %d bytes", makegood.MaxPayloadBytes)}
+			return wrongError{errTooLong}
 		}
 		if err := each(value); err != nil {
 			return wrongError{err}
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return wrongError{err}
+	if _, err := d.Token(); errors.Is(err, io.EOF) {
+		return from.fault(errors.New("the list has no end"))
+	} else if err != nil {
+		return from.fault(err)
 	}
-	_, err := io.Copy(io.Discard, r) // To its end, where the whole is checked.
-	return err
+	from.left = maxUnread
+	if _, err := d.Token(); !errors.Is(err, io.EOF) { // To its end, where the whole is checked.
+		return from.fault(errors.New("text follows the list"))
+	}
+	return nil
+}
+
+var errTooLong = fmt.Errorf("an element has more than %d bytes", makegood.MaxPayloadBytes)
+
+// maxUnread is how much is read in search of the end of an element: the largest one, and space around it.
+const maxUnread = makegood.MaxPayloadBytes + 4<<10
+
+// bounded keeps a decoder from reading an element of any length into memory.
+type bounded struct {
+	from io.Reader
+	left int
+	err  error
+}
+
+func (b *bounded) Read(p []byte) (n int, err error) {
+	if b.left <= 0 {
+		b.err = wrongError{errTooLong}
+		return 0, b.err
+	}
+	n, b.err = b.from.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, b.err
+}
+
+// fault is the error of the reader, which may pass, or else that of the content.
+func (b *bounded) fault(err error) error {
+	if b.err != nil && !errors.Is(b.err, io.EOF) {
+		return b.err
+	}
+	return wrongError{err}
 }
 
 // finally distinguishes what no time mends.

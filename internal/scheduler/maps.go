@@ -201,6 +201,10 @@ func (s *Scheduler) outputsOf(ctx context.Context, w makegood.Workflow, child jo
 		if err != nil {
 			return nil, false, err
 		}
+		// Only the job of the item can read a large payload.
+		if refs, err := domain.FindPayloads(output); err != nil || len(refs) > 0 {
+			return nil, false, nil
+		}
 		of := strings.TrimSpace(string(output))
 		if w.Steps[i].Map != nil { // The list of a part is a part of the list.
 			if !strings.HasPrefix(of, "[") {

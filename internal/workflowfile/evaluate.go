@@ -224,7 +224,7 @@ func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data)
 		return TaskInput{}, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("step %q has no undo", step)}
 	}
 	if r.over != nil {
-		return p.items(ctx, r, data)
+		return p.items(ctx, r, data, jq.BudgetOf(limits.MapEvaluations))
 	}
 	if r.with == nil {
 		return TaskInput{Value: data.input()}, nil

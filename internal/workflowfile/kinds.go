@@ -166,7 +166,7 @@ func duration(at *makegood.Duration, least, most time.Duration) kind {
 	})
 }
 
-// count is a number of attempts.
+// count is a number from 1 on.
 func count(at *int, most int) kind {
 	return into(at, func(r reader, n *yaml.Node, path string) int { return r.count(n, path, most) }).
 		as(oneTo(most)).

@@ -19,8 +19,9 @@ func mapKind(m *makegood.Map) kind {
 		row("concurrency", count(&m.Concurrency, limits.MaxConcurrency),
 			"How many items are under way at once at most; above 100 it is rounded down to hundreds.").or(limits.PartItems),
 		row("tolerate", toleranceKind(&m.Tolerate), "How many items may fail before the step has failed. Default: none."),
-		row("outputs", word(&m.Outputs, makegood.OutputsList, makegood.OutputsManifest),
-			"The output of the step: the outputs of its items in their order, where that has at most 256 KB; else, and with manifest, the jobs that have them.").or(makegood.OutputsList),
+		row("outputs", word(&m.Outputs, makegood.OutputsList, makegood.OutputsManifest).
+			refuse(m.Outputs != makegood.OutputsList && m.Outputs != makegood.OutputsManifest, "outputs %q is not known: want list or manifest", m.Outputs),
+			"The output of the step: the outputs of its items in their order, where that has at most 256 KB and refers to no large payload; else, and with manifest, the jobs that have them.").or(makegood.OutputsList),
 	)
 }
 
@@ -31,10 +32,8 @@ func toleranceKind(t *makegood.Tolerance) kind {
 			refuse(t.Share < 0 || t.Share >= 1, "share %v is out of range: above 0 and below 1", t.Share).
 			refuse(t.Share > 0 && t.After == 0, "a share counts from how many items on? Say after: 100"),
 			"Which part of those that have ended may have failed; above 0 and below 1."),
-		row("after", count(&t.After, makegood.MaxItems).unless(t.After == 0).
-			refuse(t.After > 0 && t.Share == 0, "after is of a share, and there is none"),
-			"How many must have ended before the share counts."),
-	)
+		row("after", count(&t.After, makegood.MaxItems).unless(t.After == 0), "How many must have ended before the share counts."),
+	).refuse(t.After > 0 && t.Share == 0, "after %d is of a share, and there is none", t.After)
 }
 
 // overList checks a step with a map: the fields that are its items' in the place of the step.
@@ -44,6 +43,13 @@ func (r rules) overList(path string, s makegood.Step, i int) {
 	}
 	r.level = max(r.level, levelMaps)
 	item := *s.Map.Item
+	if s.Map.Count != 0 {
+		r.add(path+".map.count", "count follows from the list: leave it out")
+	}
+	if s.Agent != makegood.AgentWorkflow || item.Map != nil || item.Any || item.Only != "" || item.When != "" || len(item.OnError) > 0 || len(item.Needs) > 0 {
+		r.add(path+".map.item", "item follows from the step: leave it out")
+		return
+	}
 	stepKind(i, &item).check(r, path)
 	if item.Agent == makegood.HTTPAgent || domain.WaitsByItself(item.Agent) { // What they do is in the text of their with.
 		r.add(path+".agent", "the agent %s makes no items of a map: let a workflow with that step do them (agent: workflow)", item.Agent)
@@ -59,6 +65,11 @@ func (c compiler) mapped(path string, s makegood.Step) *request {
 		return &request{}
 	}
 	r := &request{over: c.condition(path+".map.over", s.Map.Over, `"${ .input.lines }"`)}
+	if again := s.Map.Item.Repeat; again != nil && again.Until != "" { // It is evaluated in the job of the item.
+		own := c
+		own.view = view{owner: s.Name, fields: []string{"output"}}
+		own.condition(path+".repeat.until", again.Until, `"${ .output.ready }"`)
+	}
 	c.view.mapped = true
 	item := c.request(path+".with", s.Map.Item.Agent, s.Map.Item.With)
 	if item.with != nil && item.with.secrets() > 0 {
@@ -71,8 +82,9 @@ func (c compiler) mapped(path string, s makegood.Step) *request {
 	return r
 }
 
-// items are the inputs of the items of a step with a map, as a JSON list.
-func (p *plan) items(ctx context.Context, r *request, data Data) (TaskInput, error) {
+// items are the inputs of the items of a step with a map, as a JSON list. Each evaluation has its limit, and 100,000 of
+// them have one together: they would take hours.
+func (p *plan) items(ctx context.Context, r *request, data Data, budget *jq.Budget) (TaskInput, error) {
 	root, err := data.root(r.reads, p.names(r.reads, false))
 	if err != nil {
 		return TaskInput{}, p.fault(ctx, false, "with", err)
@@ -81,7 +93,7 @@ func (p *plan) items(ctx context.Context, r *request, data Data) (TaskInput, err
 	if err != nil {
 		return TaskInput{}, p.fault(ctx, false, "map.over", err)
 	}
-	m := &mapping{with: r.with, root: root, filling: &filling{value: func(e *expression) (any, error) { return e.value(ctx, root) }}}
+	m := &mapping{with: r.with, root: root, filling: &filling{value: func(e *expression) (any, error) { return e.within(ctx, root, budget) }}}
 	switch ref, is, wrong := payloadIn(value); {
 	case wrong != nil:
 		return TaskInput{}, p.fault(ctx, false, "map.over", r.over.fault(wrong))

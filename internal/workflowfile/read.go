@@ -172,7 +172,7 @@ func (r reader) count(n *yaml.Node, path string, most int) int {
 	}
 	count, err := strconv.Atoi(n.Value)
 	if kindOf(n) != kindNumber || err != nil && !errors.Is(err, strconv.ErrRange) {
-		r.wrong(path, "attempts must be a whole number, got %s", describe(n))
+		r.wrong(path, "%s must be a whole number, got %s", last(path), describe(n))
 		return count
 	}
 	r.check.count(path, count, n.Value, most)

@@ -145,9 +145,9 @@ func (r rules) retryMax(path string, retry makegood.Retry) {
 }
 
 // count checks a number of attempts, which was written so.
-func (c *check) count(path string, attempts int, written string, most int) {
-	if attempts < 1 || attempts > most {
-		c.add(path, "attempts %s is out of range: 1 to %d", written, most)
+func (c *check) count(path string, n int, written string, most int) {
+	if n < 1 || n > most {
+		c.add(path, "%s %s is out of range: 1 to %d", last(path), written, most)
 	}
 }
 

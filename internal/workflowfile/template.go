@@ -25,7 +25,12 @@ type expression struct {
 
 // value returns the expression's one value.
 func (e *expression) value(ctx context.Context, root any) (any, error) {
-	value, err := e.program.Run(ctx, root)
+	return e.within(ctx, root, nil)
+}
+
+// within is value, charged to a budget.
+func (e *expression) within(ctx context.Context, root any, budget *jq.Budget) (any, error) {
+	value, err := e.program.RunWithin(ctx, root, budget)
 	if err != nil {
 		return nil, e.fault(err)
 	}

@@ -248,6 +248,7 @@ func (c *Compiled) Asked() (names []string) {
 
 // askedBy lists the names that a step asks, and its undo.
 func askedBy(s makegood.Step) (names []string) {
+	s = domain.ItemOf(s)
 	rules := []*makegood.WaitRules{s.Waiting}
 	if domain.CanUndo(s) {
 		rules = append(rules, s.Undo.Waiting)

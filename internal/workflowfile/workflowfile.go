@@ -122,7 +122,11 @@ func Parse(file string, source []byte, options ...Option) (*Compiled, error) {
 
 // FromWorkflow completes and compiles a workflow that was built in Go. Errors are of type Errors.
 func FromWorkflow(w makegood.Workflow, options ...Option) (*Compiled, error) {
-	return newCheck(options).compile("workflow "+w.Name, w)
+	c := newCheck(options)
+	if w.Part != nil {
+		c.add("part", "part follows from a map: leave it out")
+	}
+	return c.compile("workflow "+w.Name, w)
 }
 
 // Load compiles a definition, which is the Definition of a Compiled, and keeps it and so its Hash as
@@ -200,7 +204,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	switch {
 	case err != nil:
 		c.add("", "%v", err)
-	case len(c.found) == 0 && len(definition) > MaxDefinitionBytes:
+	case len(c.found) == 0 && len(definition) > MaxDefinitionBytes && w.Part == nil: // That of a part is not stored.
 		c.add("", "the definition has %d bytes as JSON, the limit is %d", len(definition), MaxDefinitionBytes)
 	}
 	if len(c.found) > 0 {

@@ -138,6 +138,30 @@ func (p *Program) Source() string { return p.source }
 // value. It is an error if there is none or a second one. When ctx ends, so does the evaluation, with
 // an error that is that of ctx; every other error is the expression's own.
 func (p *Program) Run(ctx context.Context, input any) (value any, err error) {
+	return p.RunWithin(ctx, input, nil)
+}
+
+// Budget is how much several evaluations may take together.
+type Budget struct{ steps, bytes, most int }
+
+// BudgetOf has room for so many of the largest evaluations.
+func BudgetOf(evaluations int) *Budget { return &Budget{most: evaluations} }
+
+func (b *Budget) charge(m *meter) error {
+	b.steps += m.steps
+	b.bytes += m.bytes
+	switch {
+	case b.steps/b.most >= MaxSteps:
+		return fmt.Errorf("takes more than %d steps, together with the evaluations before it", b.most*MaxSteps)
+	case b.bytes/b.most >= MaxBytes:
+		return fmt.Errorf("reads and makes more than %d bytes, together with the evaluations before it", b.most*MaxBytes)
+	default:
+		return nil
+	}
+}
+
+// RunWithin is Run, and charges the evaluation to a budget, unless that is nil. The one that exceeds it is an error.
+func (p *Program) RunWithin(ctx context.Context, input any, b *Budget) (value any, err error) {
 	defer recovered(&err)
 	r, err := p.begin()
 	if err != nil {
@@ -145,6 +169,9 @@ func (p *Program) Run(ctx context.Context, input any) (value any, err error) {
 	}
 	r.meter.reset(ctx)
 	value, err = one(r.code.RunWithContext(r.meter, input))
+	if b != nil && err == nil {
+		err = b.charge(r.meter)
+	}
 	p.end(r)
 	return value, err
 }
