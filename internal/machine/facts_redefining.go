@@ -152,7 +152,7 @@ func (t *turn) fixed(at side) bool {
 	a := t.activity(at)
 	switch a.State {
 	case job.NotStarted, job.Failed, job.Withdrawn:
-		return false
+		return !at.undo && t.redriven(at.step)
 	case job.Skipped:
 		return !at.undo || t.job.Settled(*a) != nil
 	default:
