@@ -17,6 +17,7 @@ type mapJob struct {
 	w    makegood.Workflow
 	j    job.Job
 	ends map[string]job.ChildEnd
+	held job.Holds
 }
 
 func newMapJob(t *testing.T, w makegood.Workflow) *mapJob {
@@ -38,7 +39,7 @@ func (m *mapJob) now() time.Time { return time.Date(2026, 11, 26, 12, 0, 0, 0, t
 // on lets an event happen.
 func (m *mapJob) on(e job.Event) machine.Verdict {
 	m.t.Helper()
-	facts := machine.Facts{Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]job.Found{}}
+	facts := machine.Facts{Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]job.Found{}, Held: m.held}
 	for {
 		j, v := machine.Apply(m.w, m.j, e, facts, m.now())
 		if v.Kind != machine.Wanting {
@@ -183,6 +184,33 @@ func TestTheAttemptAfterARedriveHasNone(t *testing.T) {
 	m.is("Processing dispatched/ done/")
 	if f := m.j.Steps[0].Forward; f.Attempt != 2 || f.Repeats != 0 {
 		t.Errorf("got attempt %d, redriven %d times, want the second, never", f.Attempt, f.Repeats)
+	}
+}
+
+// Its items are its input: with another they would all be null.
+func TestAPartKeepsItsInput(t *testing.T) {
+	m := newMapJob(t, partOf("part_0"))
+	m.ended("part_0", job.ChildEnd{State: makegood.JobUndone})
+	m.is("Error failed/")
+	v := m.on(job.Requested{Verb: makegood.VerbResubmit, Request: "r", Input: &job.Payload{Inline: []byte("{}"), Bytes: 2}})
+	if v.Kind != machine.Refused || !strings.Contains(v.Reason, "items of a map") {
+		t.Errorf("got %s: %s", v.Kind, v.Reason)
+	}
+}
+
+// A redrive that a pause of the workflow holds is made when it is resumed, by the same job.
+func TestARedriveThatIsHeldIsMadeLater(t *testing.T) {
+	m := newMapJob(t, userJob())
+	m.ended("s", oneFailed)
+	m.replies("f", false)
+	m.held = job.Holds{{Kind: makegood.HoldWorkflow, Name: "w", Since: m.now()}}
+	m.asked(makegood.VerbRedrive)
+	m.is("Processing / done/")
+	m.held = nil
+	m.asked(makegood.VerbResume)
+	m.is("Processing dispatched/ done/")
+	if f := m.j.Steps[0].Forward; f.Attempt != 1 || f.Repeats != 1 {
+		t.Errorf("got attempt %d, redriven %d times, want the first attempt again, once", f.Attempt, f.Repeats)
 	}
 }
 

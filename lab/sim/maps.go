@@ -343,7 +343,7 @@ func (c change) itemsStand(s job.StepState, def makegood.Step) {
 					continue
 				}
 				if other, twice := stand[item]; twice {
-					c.wrong("MAP-5: is Processed, and item %d of %s was done as %s and as %s", item, s.Name, other, a.key)
+					c.wrong("MAP-5: is Processed, and item %d of %s was done as %s and as %s: %s", item, s.Name, other, a.key, a.input)
 				}
 				stand[item] = a.key
 				if n < s.Forward.Attempt {
