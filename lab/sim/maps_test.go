@@ -70,3 +70,16 @@ func TestPlantedBugsOfMapsAreFound(t *testing.T) {
 	}.Run(t)
 	proof.Says(t, fmt.Sprintf("%d of %[1]d wrong versions of maps are found.", len(bugsOfMaps())))
 }
+
+// One large map under faults; MAPITEMS says of how many items.
+func TestALargeMapEnds(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("MAPITEMS"))
+	if err != nil {
+		t.Skip("MAPITEMS=10000 plays a map of so many items")
+	}
+	r := run(t, Options{Seed: 7, Maps: true, jobs: 1, steps: 1, items: n})
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	t.Logf("%d events, ends %v, %d items in the largest map", r.Events, r.Ends, r.Items)
+}
