@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -12,7 +11,7 @@ import (
 
 // The same of jobs with steps that are done for each item of a list. MAPS=5000 plays so many seeds.
 func TestWhateverGoesWrongEveryMapEnds(t *testing.T) {
-	n := uint64(300)
+	n := uint64(120)
 	if testing.Short() {
 		n /= 5
 	}
@@ -68,7 +67,6 @@ func TestPlantedBugsOfMapsAreFound(t *testing.T) {
 		Bugs: bugsOfMaps(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
 		Args: []string{"-run", "^TestUntilTheFirstViolation$", ".", "-until-violation", "-maps"},
 	}.Run(t)
-	proof.Says(t, fmt.Sprintf("%d of %[1]d wrong versions of maps are found.", len(bugsOfMaps())))
 }
 
 // One large map under faults; MAPITEMS says of how many items.
