@@ -16,6 +16,9 @@ import (
 // keepsInput says why the job cannot have another input now; empty: it can. The task of an open attempt is made from
 // the input whenever it is sent again, and must stay the same.
 func (t *turn) keepsInput() string {
+	if t.w.Part != nil {
+		return "its input is the items of a map that it does"
+	}
 	for i := range t.job.Steps {
 		for _, at := range sides(i) {
 			switch a := t.activity(at); a.State {
@@ -152,7 +155,7 @@ func (t *turn) fixed(at side) bool {
 	a := t.activity(at)
 	switch a.State {
 	case job.NotStarted, job.Failed, job.Withdrawn:
-		return false
+		return !at.undo && t.redriven(at.step)
 	case job.Skipped:
 		return !at.undo || t.job.Settled(*a) != nil
 	default:

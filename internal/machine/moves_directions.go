@@ -23,6 +23,10 @@ func (t *turn) advance() {
 
 // goForward opens every step that is ready, and finishes the job when all are done.
 func (t *turn) goForward() {
+	if t.tooManyFailed() {
+		t.advance()
+		return
+	}
 	done := true
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
@@ -76,6 +80,10 @@ func (t *turn) start(at side) {
 func (t *turn) begins(i int) {
 	s := t.w.Steps[i]
 	switch {
+	case t.redriven(i):
+		if at := (side{i, false}); !t.holds(at, t.now) {
+			t.dispatch(at)
+		}
 	case s.Only == makegood.OnlyOnError:
 		t.beginsOnError(i)
 	case s.Any:
@@ -143,6 +151,9 @@ func (t *turn) backOver(i int) bool {
 	if s.Forward.State == job.Dispatched {
 		// Its end comes before its undo: by a reply, or by being closed.
 		return false
+	}
+	if t.redriven(i) {
+		s.Forward.State = job.Done // It was, but for its failed items.
 	}
 	if s.Undo.State != job.NotStarted {
 		return t.undoOver(i)

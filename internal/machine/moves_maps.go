@@ -10,31 +10,63 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// partEnded counts the failed items of a step that has ended, and gives up the job that has more of them than it may.
+// partEnded counts the failed items of a step that has ended.
 func (t *turn) partEnded(at side, end job.ChildEnd) {
-	if t.w.Steps[at.step].Map == nil {
-		return
+	if t.w.Steps[at.step].Map != nil {
+		t.activity(at).FailureCount = end.Failed
 	}
-	t.activity(at).FailureCount = end.Failed
-	if t.w.Part == nil || !t.active() || !t.forwards() {
-		return
+}
+
+// tooManyFailed gives up a part that has more failed items than it may, and reports whether it did. A failure by itself
+// does not always show it: those of other parts count, and a share counts from an item on that may well be done.
+func (t *turn) tooManyFailed() bool {
+	if t.w.Part == nil {
+		return false
 	}
 	why := t.intolerable(0)
 	switch action := t.w.OnFailure.Action; {
 	case why == "":
+		return false
 	case action == makegood.FailureUndo:
 		t.turnRound(makegood.JobUndone, why)
 	default:
 		t.stop(why)
 	}
+	return true
+}
+
+// redriven reports whether the job of a step is yet to be asked to do its failed items again.
+func (t *turn) redriven(i int) bool {
+	a := &t.job.Steps[i].Forward
+	return t.w.Steps[i].Map != nil && a.State == job.NotStarted && a.Repeats > 0
+}
+
+// followed returns a step that follows another and has work under way; empty: none has. Its attempts read the output of
+// that other, and all of one key read the same.
+func (t *turn) followed(i int) string {
+	behind := t.graph.behind(i)
+	for _, n := range t.graph.order {
+		switch t.job.Steps[n].Forward.State {
+		case job.Dispatched, job.Backoff, job.Waiting:
+			if behind[n] {
+				return t.job.Steps[n].Name
+			}
+		}
+	}
+	return ""
 }
 
 // redriveItems lets the failed items of a job have fresh attempts under their keys, and has the parts that have failed
-// items do the same. It returns the number of these items.
-func (t *turn) redriveItems() (items int) {
+// items do the same, each when it may begin. It returns the number of these items, and, where the work of a step forbids
+// it, that step.
+func (t *turn) redriveItems() (items int, busy string) {
 	for i := range t.job.Steps {
 		n := t.failedItems(i)
 		if n == 0 {
+			continue
+		}
+		if follower := t.followed(i); follower != "" {
+			busy = follower
 			continue
 		}
 		items += n
@@ -47,9 +79,9 @@ func (t *turn) redriveItems() (items int) {
 			continue
 		}
 		a.Repeats++
-		t.dispatch(at)
+		t.rest(a, job.NotStarted)
 	}
-	return items
+	return items, busy
 }
 
 // redrive has the failed items of a job done again. For a person that is asked of the job which has the map; for that,
@@ -63,7 +95,11 @@ func (t *turn) redrive(e job.Requested) Verdict {
 		return Verdict{Kind: Duplicate, Reason: "these items were redriven before"}
 	}
 	finished := t.job.ProcessState.Finished()
-	if t.redriveItems() == 0 {
+	items, busy := t.redriveItems()
+	switch {
+	case items == 0 && busy != "":
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s follows and is under way: redrive it when that has ended", busy)}
+	case items == 0:
 		return Verdict{Kind: Refused, Reason: "no item of a map of it has failed and has ended"}
 	}
 	t.job.Redrives = max(t.job.Redrives, e.Redrives)

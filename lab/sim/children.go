@@ -103,7 +103,7 @@ func (c change) children() {
 
 // stands reports whether a child has effects that the undo of its step takes back.
 func (w *world) stands(def makegood.Step, child job.Job) bool {
-	return child.ProcessState == makegood.JobProcessed && domain.CanUndo(def) && domain.HasUndo(w.definitions[child.Definition])
+	return child.ProcessState == makegood.JobProcessed && domain.CanUndo(def) && domain.HasUndo(w.definition(child.Definition))
 }
 
 // childStep: a job agrees with the child that does its step.

@@ -211,7 +211,7 @@ func (c change) ended(step string, undo bool, a, b job.Activity) {
 	if a.State == job.Done || c.after.Incarnation != c.before.Incarnation || c.after.Round != c.before.Round {
 		return
 	}
-	item := c.store.InSlot(c.slot(c.definitions[c.before.Definition], step, undo))
+	item := c.store.InSlot(c.slot(c.definition(c.before.Definition), step, undo))
 	counted := a.FailureCount > b.FailureCount
 	if c.handed[on(c.after.ID, step, b.Attempt)] || a.Completion != nil {
 		return // It ended by the answer that the step waits, or as somebody outside had said.

@@ -107,6 +107,9 @@ func newFaults(c chance, o Options, embedded bool) *faults {
 				rate = (rate + 1) / 2 // Everything dies at once.
 			}
 		}
+		if o.Maps && kind == RemoteForGood {
+			rate = pick(r, 30, 100, 250) // Else too few items fail.
+		}
 		if !o.off[kind] {
 			f.perMille[kind] = rate
 		}

@@ -29,7 +29,7 @@ func (w *world) wrote(before, after job.Job) {
 		w.violate(after.ID, "I1: there is a job %s that nobody submitted", after.ID)
 		return
 	}
-	c.w = w.definitions[after.Definition]
+	c.w = w.definition(after.Definition)
 	c.note()
 	c.caused()
 	c.state()
@@ -39,6 +39,7 @@ func (w *world) wrote(before, after job.Job) {
 	}
 	c.child()
 	c.children()
+	c.mapRules()
 	c.counts()
 	c.history()
 	c.closed()
@@ -63,7 +64,7 @@ func (w *world) referee(id string) *oracle.Referee {
 			}
 		})
 		r.Exact = w.exact
-		r.Definition = func(j job.Job) makegood.Workflow { return w.definitions[j.Definition] }
+		r.Definition = func(j job.Job) makegood.Workflow { return w.definition(j.Definition) }
 		w.referees[id] = r
 	}
 	return r
@@ -203,7 +204,8 @@ func (c change) step(n int) {
 	}
 	if open := outOf(c.after, s.Name); open != 0 && (c.before.Rev == 0 || open != outOf(c.before, s.Name)) {
 		name := c.after.ID + "/" + s.Name
-		if open <= c.opened[name] {
+		redriven := open == c.opened[name] && s.Forward.Repeats > was.Forward.Repeats
+		if open <= c.opened[name] && !redriven {
 			c.wrong("I4: attempt %d of %s is opened behind %d", open, s.Name, c.opened[name])
 		}
 		c.opened[name] = open
@@ -390,6 +392,9 @@ func (w *world) finish() Result {
 	w.allHeard(jobs)
 	r := w.result
 	r.Waits, r.Words = len(w.handed), len(w.words)
+	if m := w.maps; m != nil {
+		r.Redriven, r.Tried, r.Refused, r.Items = m.redriven, m.tried, m.refused, m.most
+	}
 	w.playedFaults()
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck
 	if len(r.Violations) > 0 {
@@ -401,7 +406,7 @@ func (w *world) finish() Result {
 // workflowOf is the definition that a job has; before its birth, the one that it was ordered with. w.mu is held.
 func (w *world) workflowOf(id string) makegood.Workflow {
 	if j, there := w.store.Stored(id); there {
-		return w.definitions[j.Definition]
+		return w.definition(j.Definition)
 	}
 	for _, o := range w.load.jobs {
 		if o.id == id {

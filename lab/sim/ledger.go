@@ -43,6 +43,7 @@ func (w *world) accountOf(id, key, step string, round int, b body) *account {
 		a = &account{key: key, step: step, round: round, body: b}
 		w.ledger[name] = a
 		w.accounts[id] = append(w.accounts[id], a)
+		w.oneEffect(id, a)
 	}
 	return a
 }
@@ -158,7 +159,7 @@ func (c change) ledger() {
 	j := c.after
 	if c.before.Rev > 0 && c.before.Round < j.Round {
 		for _, was := range c.before.Steps {
-			def := defOf(c.definitions[c.before.Definition], was.Name)
+			def := defOf(c.definition(c.before.Definition), was.Name)
 			c.listed[keyIn(j.ID, was.Name, max(c.before.Round, 1))] = named(was, def) || c.cutOff(was, def)
 		}
 	}

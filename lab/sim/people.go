@@ -42,7 +42,10 @@ func (w *world) people() {
 			someone(o.dangling, func(s *scheduler.Scheduler, _ *life) bool { return w.dangles(s, o) })
 		}
 		for i, r := range o.requests {
-			someone(r.at, func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, w.asking(r, i)) })
+			asks := func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, w.asking(r, i)) }
+			if someone(r.at, asks); r.again > 0 {
+				someone(r.again, asks)
+			}
 		}
 		w.approvers(o, someone)
 	}
@@ -166,6 +169,7 @@ func (w *world) untilEnd() {
 	w.note("world", "all is well from now on")
 	w.mu.Unlock()
 	w.unschedule()
+	redriven := false
 	for n := 0; ; n++ {
 		time.Sleep(operatorEvery)
 		w.resumeAll()
@@ -187,7 +191,10 @@ func (w *world) untilEnd() {
 		}
 		w.mu.Unlock()
 		if late || len(open) == 0 && len(waiting) == 0 {
-			return
+			if w.maps == nil || time.Since(w.start) > endsWithin/8 || redriven || !w.lastRedrive() {
+				return
+			}
+			redriven = true
 		}
 	}
 }

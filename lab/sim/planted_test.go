@@ -138,7 +138,7 @@ func TestUntilTheFirstViolation(t *testing.T) {
 	}
 	for seed := uint64(1); seed <= plantedSeeds; seed++ {
 		o := Options{Seed: seed}
-		o.Children = *withChildren
+		o.Children, o.Maps = *withChildren, *withMaps
 		if *withChanges {
 			o = hearingOf(seed)
 		}

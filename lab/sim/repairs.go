@@ -163,7 +163,7 @@ func (w *world) resubmitOf(r *rand.Rand, j job.Job, name string) job.Requested {
 func (w *world) definitionOf(j job.Job) makegood.Workflow {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.definitions[j.Definition]
+	return w.definition(j.Definition)
 }
 
 // settlementOf is what somebody says that they have dealt with: most often with what has failed or cannot be undone.

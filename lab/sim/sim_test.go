@@ -83,14 +83,15 @@ func play(t *testing.T, first, seeds uint64, workers int, seen func(*sum)) *sum 
 	return s
 }
 
-// report shows the first seeds that failed, how to play them again, and how little they need.
-func report(t *testing.T, s *sum) {
+// report shows the first seeds that failed with these options, how to play them again, and how little they need.
+func report(t *testing.T, s *sum, o Options) {
 	t.Helper()
 	slices.Sort(s.failed)
 	for _, seed := range s.failed[:min(3, len(s.failed))] {
-		r := run(t, Options{Seed: seed})
+		o.Seed, o.Trace, o.Seen = seed, nil, nil
+		r := run(t, o)
 		t.Errorf("seed %d: %s\nAgain: make sim SEED=%d TRACE=1", seed, r.Violations[0], seed)
-		o, small := shrink(Options{Seed: seed}, func(o Options) Result { return run(t, o) })
+		o, small := shrink(o, func(o Options) Result { return run(t, o) })
 		t.Logf("With %d jobs and %d steps at most (0: all), these faults are enough:\n%q\nAs a story:\n%s", o.jobs, o.steps, small.struck, small.story)
 	}
 	if n := len(s.failed); n > 3 {
@@ -106,7 +107,7 @@ func TestWhateverGoesWrongEveryJobEnds(t *testing.T) {
 		n = inTest / 5 // One goroutine runs at a time: the detector finds little here, and takes its time.
 	}
 	s := play(t, 1, n, 2, func(*sum) {})
-	report(t, s)
+	report(t, s, Options{})
 	for _, kind := range Kinds() {
 		if s.faults[kind] == 0 {
 			t.Errorf("no fault %s in %d seeds", kind, s.seeds)

@@ -20,6 +20,7 @@ var (
 	untilViolation = flag.Bool("until-violation", false, "play seeds until the first that breaks a rule")
 	withChanges    = flag.Bool("changes", false, "somebody hears of every change")
 	withChildren   = flag.Bool("children", false, "jobs of their own do steps of some jobs")
+	withMaps       = flag.Bool("maps", false, "steps of some jobs are done for each item of a list")
 	trace          = flag.Bool("trace", false, "print every event of -seed")
 )
 
@@ -56,8 +57,9 @@ func TestSimulate(t *testing.T) {
 	debug.SetGCPercent(400)
 	began := time.Now()
 	s := newSum()
+	var o Options
 	if *seed > 0 {
-		o := Options{Seed: *seed, Children: *withChildren}
+		o = Options{Seed: *seed, Children: *withChildren, Maps: *withMaps}
 		if *withChanges {
 			o = hearingOf(*seed)
 		}
@@ -68,7 +70,7 @@ func TestSimulate(t *testing.T) {
 	} else {
 		s = play(t, *from, *seeds, 2, progress(began))
 	}
-	report(t, s)
+	report(t, s, o)
 	last = &summary{
 		Seeds: s.seeds, Events: s.events, Faults: s.faults, Violations: s.violations,
 		Hash: fmt.Sprintf("%016x", s.hash), Seconds: time.Since(began).Round(time.Millisecond).Seconds(),

@@ -49,6 +49,8 @@ type request struct {
 	verb makegood.Verb
 	// startAt is when a job that is rescheduled is to start.
 	startAt time.Duration
+	// again is when the same is asked for once more; zero: never.
+	again time.Duration
 }
 
 // ordered reports whether somebody has asked for a job.
@@ -93,6 +95,10 @@ func newWorkload(c chance, o Options) workload {
 		// It comes first, so that it is not rolled too seldom.
 		w.workflows = append([]*workflowfile.Compiled{parent, parent}, w.workflows...)
 	}
+	if o.Maps {
+		m := rollMap(c.of("map"), rollWorkflow(c.of("workflow", "mapped"), "mapped", steps), w.workflows[0], o.items)
+		w.workflows = append([]*workflowfile.Compiled{m, m}, w.workflows...)
+	}
 	for i := range jobs {
 		w.jobs = append(w.jobs, rollOrder(c, "j"+strconv.Itoa(i), w.workflows, o))
 	}
@@ -133,6 +139,9 @@ func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Option
 	if r := c.of("around", id); oneIn(r, 6) && !o.quietOperators {
 		at := one.at + between(r, 0, pick(r, 10*time.Second, 3*time.Minute, 10*time.Minute))
 		one.requests = append(one.requests, request{at: at, verb: pick(r, makegood.VerbRedo, makegood.VerbForward)})
+	}
+	if o.Maps && !o.quietOperators {
+		one.requests = append(one.requests, rollRedrives(c.of("redrives", id), one.at)...)
 	}
 	if one.once = one.byMessage && c.of("once", id).IntN(2) == 0; one.once {
 		one.again, one.other = nil, 0

@@ -73,6 +73,8 @@ type Options struct {
 	Waits bool
 	// Children lets jobs of their own do steps of some jobs.
 	Children bool
+	// Maps lets steps of some jobs be done for each item of a list.
+	Maps bool
 	// Changes lets somebody hear of every change.
 	Changes bool
 	// Repairs lets people repair; without it they do in some worlds.
@@ -81,10 +83,12 @@ type Options struct {
 	Seen *layers.Seen
 
 	// What follows makes a run smaller, to find what a violation needs.
-	off            map[Kind]bool
-	unscheduled    bool
-	without        map[string]bool
-	jobs, steps    int
+	off         map[Kind]bool
+	unscheduled bool
+	without     map[string]bool
+	jobs, steps int
+	// items is how many items a map has at least; zero: as rolled.
+	items          int
 	quietOperators bool
 }
 
@@ -102,6 +106,9 @@ type Result struct {
 	Approvals int
 	// Heard counts the changes that somebody was told of, each as often as it was.
 	Heard int
+	// Redriven counts the redrives that were granted, Tried the items that were tried again for them, Refused those that were
+	// not and why is said, and Items those of the largest map that was done.
+	Redriven, Tried, Refused, Items int
 	// Violations say what must not have happened; none is what is hoped for.
 	Violations []string
 	// struck are the names of the faults; story is what happened to the job of the first violation.
@@ -209,7 +216,9 @@ type world struct {
 	waits bool
 	// children: jobs of their own do steps of some jobs.
 	children bool
-	words    map[string]bool
+	// maps is what is known of them; nil: no step has one.
+	maps  *mapping
+	words map[string]bool
 	// handed are the attempts whose agents answered that their step waits.
 	handed map[string]bool
 	// hearing is who hears of every change; nil: nobody.
@@ -231,7 +240,10 @@ func Run(o Options) Result {
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
-	w.children = o.Children
+	w.children = o.Children || o.Maps // A map is done by children.
+	if o.Maps {
+		w.maps = &mapping{under: map[mapped]int{}, owed: map[mapped][]owedItem{}}
+	}
 	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/testkit/proof"
+)
+
+// The same of jobs with steps that are done for each item of a list. MAPS=5000 plays so many seeds.
+func TestWhateverGoesWrongEveryMapEnds(t *testing.T) {
+	n := uint64(120)
+	if testing.Short() {
+		n /= 5
+	}
+	if more, err := strconv.ParseUint(os.Getenv("MAPS"), 10, 64); err == nil {
+		n = more
+	}
+	s := newSum()
+	var sums Result
+	for seed := uint64(1); seed <= n; seed++ {
+		r := run(t, Options{Seed: seed, Maps: true, Seen: &s.seen})
+		s.add(seed, r)
+		sums.Redriven, sums.Tried, sums.Refused = sums.Redriven+r.Redriven, sums.Tried+r.Tried, sums.Refused+r.Refused
+		sums.Items = max(sums.Items, r.Items)
+		if len(r.Violations) > 0 {
+			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -maps -seed %[1]d -trace", seed, r.Violations[0])
+		}
+		if len(s.failed) > 40 {
+			break
+		}
+	}
+	for _, state := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobUndone, makegood.JobCancelled} {
+		if s.ends[state] < int(n)/20 {
+			t.Errorf("got %d jobs %s in %d seeds, want many", s.ends[state], state, s.seeds)
+		}
+	}
+	if sums.Redriven < int(n)/10 || sums.Tried < sums.Redriven/2 || sums.Items < 100 {
+		t.Errorf("got %d redrives, %d items tried again, and %d items of the largest map, want more", sums.Redriven, sums.Tried, sums.Items)
+	}
+	t.Logf("%d seeds, %d events, ends %v, %d redrives, %d items tried again, %d not, %d items in the largest map",
+		s.seeds, s.events, s.ends, sums.Redriven, sums.Tried, sums.Refused, sums.Items)
+}
+
+// bugsOfMaps are wrong versions of the rules of maps.
+func bugsOfMaps() []proof.Bug {
+	const facts, moves, directions = "machine/facts_maps.go", "machine/moves_maps.go", "machine/moves_directions.go"
+	return proof.Bugs([][4]string{
+		{"one item too many is under way", facts, "return n >= t.w.Part.Concurrency", "return n > t.w.Part.Concurrency"},
+		{"one item too many may fail", facts, "may.Items > 0 && failed > may.Items", "may.Items > 0 && failed > may.Items+1"},
+		{"a share is judged only by failures", directions, "\tif t.tooManyFailed() {\n\t\tt.advance()\n\t\treturn\n\t}\n", ""},
+		{"parts that are redriven have no limit", moves, "\t\tt.rest(a, job.NotStarted)\n", "\t\tt.dispatch(at)\n"},
+		{"a part that is yet to be redriven is not undone", directions, "\tif t.redriven(i) {\n\t\ts.Forward.State = job.Done", "\tif t.redriven(i) && i < 0 {\n\t\ts.Forward.State = job.Done"},
+		{"the attempt after a redrive is redriven", "machine/moves_children.go", "\t\ta.Repeats = 0", "\t\ta.Repeats += 0"},
+		{"items are redriven while what follows is under way", moves, "follower != \"\" {", "follower == \"none\" {"},
+		{"a redrive that was lost passes for made", "machine/facts_children.go", "c.Redrives < ask.Redrives && ask.Kind == AskLook", "c.Redrives < ask.Redrives-1000 && ask.Kind == AskLook"},
+		{"every part has the items of the first", "scheduler/maps.go", "input.key(input.From))\n\tif errors.Is", "input.key(0))\n\tif errors.Is"},
+		{"a part has another input", "machine/facts_redefining.go", "if t.w.Part != nil {", "if t.w.Part != nil && t.w.Part.Items < 0 {"},
+	})
+}
+
+// Some of the wrong versions; make planted tries them all.
+func TestPlantedBugsOfMapsAreFound(t *testing.T) {
+	proof.Hunt{
+		Bugs: bugsOfMaps(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
+		Args: []string{"-run", "^TestUntilTheFirstViolation$", ".", "-until-violation", "-maps"},
+	}.Run(t)
+}
+
+// One large map under faults; MAPITEMS says of how many items.
+func TestALargeMapEnds(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("MAPITEMS"))
+	if err != nil {
+		t.Skip("MAPITEMS=10000 plays a map of so many items")
+	}
+	r := run(t, Options{Seed: 7, Maps: true, jobs: 1, steps: 1, items: n})
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	t.Logf("%d events, ends %v, %d items in the largest map", r.Events, r.Ends, r.Items)
+}
