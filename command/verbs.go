@@ -214,9 +214,11 @@ func newVerb(verb makegood.Verb) *cobra.Command {
 	short := domain.VerbOf(string(verb)).Says
 	var o manyOptions
 	var reason string
-	state := makegood.JobError
-	if machine.RuleFor(verb, state).Effect == machine.Refuses {
-		state = makegood.JobProcessing
+	state := makegood.JobProcessing
+	for _, s := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobError} {
+		if machine.RuleFor(verb, s).Effect != machine.Refuses {
+			state = s
+		}
 	}
 	cmd := &cobra.Command{
 		Use:   string(verb) + " ID...",
@@ -228,8 +230,8 @@ func newVerb(verb makegood.Verb) *cobra.Command {
   makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, state),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asks := askedOf(api.Request{Verb: verb, Reason: reason})
-			if verb == makegood.VerbUndo || verb == makegood.VerbRedo {
-				asks.ofJob = string(verb) // Whether there is anything to undo is none of its state.
+			if verb == makegood.VerbUndo || verb == makegood.VerbRedo || verb == makegood.VerbRedrive {
+				asks.ofJob = string(verb) // Whether there is anything to undo, or to redrive, is none of its state.
 			}
 			return o.do(cmd, args, asks)
 		},

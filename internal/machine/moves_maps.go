@@ -64,7 +64,7 @@ func (t *turn) redrive(e job.Requested) Verdict {
 	}
 	finished := t.job.ProcessState.Finished()
 	if t.redriveItems() == 0 {
-		return Verdict{Kind: Refused, Reason: "no item of a map of it has failed and has ended"}
+		return Verdict{Kind: Refused, Reason: "none of its maps that have ended has a failed item"}
 	}
 	t.job.Redrives = max(t.job.Redrives, e.Redrives)
 	if finished {
