@@ -303,7 +303,6 @@ func TestAJobAndTheJobThatDoesAStepOfItLeadToEachOther(t *testing.T) {
 	w.get("jobs/o").wants(t, by)
 }
 
-<<<<<<< HEAD
 // childOf is the job that does the first step of a job.
 func (w *world) childOf(id string) string {
 	w.t.Helper()
@@ -339,7 +338,8 @@ func TestAJobSaysWhichJobBelowItStandsBeforeAPerson(t *testing.T) {
 	if got := w.get("jobs/" + line); strings.Contains(got.text, "It waits for <a") {
 		t.Errorf("the page of the job that waits says that it waits for another:\n%s", got.text)
 	}
-=======
+}
+
 // A step with a map says how many items there are, and a failed one leads to the job and the step that did it.
 func TestAJobLeadsToTheFailedItemsOfItsMap(t *testing.T) {
 	w := newWorldOf(t, fstest.MapFS{"order.yaml": {Data: []byte(`
@@ -361,5 +361,4 @@ steps: [{name: reserve, map: {over: "${ .input }", tolerate: {items: 1}}, agent:
 	w.post("jobs/o/ask/redrive", url.Values{"reason": {"another card"}})
 	w.until("o", func(j makegood.Job) bool { return j.ProcessState == makegood.JobProcessed && j.HistoryCount > 0 })
 	w.get("jobs/o").wants(t, "Asked for redrive", "1 failed item", "another card")
->>>>>>> da2c169a (maps: the items are counted where people look, and redrive is said in full)
 }
