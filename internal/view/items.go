@@ -345,11 +345,12 @@ func (e ends) within(since time.Time) float64 {
 	}
 }
 
-// rated says how fast the items end: over the last minute, or longer, until some have ended in that time.
+// rated says how fast the items end: over the last minute, or longer, until some have ended in that time. Where none is
+// under way the rest waits, so no time is left to tell.
 func (c *itemCount) rated(top job.Job) {
 	const first, few = time.Minute, 10
 	left := c.items.NotBegun + c.items.UnderWay + c.items.Uncounted
-	if top.ProcessState.Finished() || top.ProcessState == makegood.JobError || top.Desired != makegood.JobProcessed || top.Paused() || left == 0 {
+	if top.ProcessState.Finished() || top.ProcessState == makegood.JobError || top.Desired != makegood.JobProcessed || top.Paused() || left == c.items.NotBegun {
 		return
 	}
 	begun := c.now.Sub(top.CreatedAt)
