@@ -10,7 +10,7 @@ type Items struct {
 	Done     int `json:"done"`
 	// Failed were given up: the step is done without them, where its map tolerates that.
 	Failed int `json:"failed"`
-	// Waiting stand before a person: their job is in Error or paused because of them, or an approval waits for its answer.
+	// Waiting stand before a person: the job that does them is in Error or paused.
 	Waiting int `json:"waiting"`
 	Undone  int `json:"undone"`
 	// Uncounted are in jobs that were not read: a reading looks at some hundred jobs.

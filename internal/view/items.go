@@ -237,11 +237,6 @@ func (c *itemCount) before(a *job.Activity, p part) {
 }
 
 func (c *itemCount) underWay(a *job.Activity, p part) {
-	if a.State == job.Waiting && c.agent == makegood.AgentApproval {
-		c.items.Waiting++
-		c.stands.add(makegood.ItemGroup{Reason: "it waits for an answer", Items: 1, Index: p.from, Job: p.of, Step: p.step})
-		return
-	}
 	c.items.UnderWay++
 	if a.State == job.Dispatched && c.agent == makegood.AgentWorkflow {
 		c.jobs = append(c.jobs, p)

@@ -45,8 +45,8 @@ func (r rules) overList(path string, s makegood.Step, i int) {
 	r.level = max(r.level, levelMaps)
 	item := *s.Map.Item
 	stepKind(i, &item).check(r, path)
-	if item.Agent == makegood.HTTPAgent {
-		r.add(path+".agent", "the agent http makes no items of a map: let a workflow with that step do them (agent: workflow)")
+	if item.Agent == makegood.HTTPAgent || domain.WaitsByItself(item.Agent) { // Their with is read before a job begins.
+		r.add(path+".agent", "the agent %s does no items of a map: let a workflow with that step do them (agent: workflow)", item.Agent)
 	}
 	if u := item.Undo; u != nil && domain.GetsTasks(u.Agent) && !u.None && string(u.With) != string(item.With) {
 		r.add(path+".undo.with", "the undo of an item gets the input of the item: leave with out")
