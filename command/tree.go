@@ -24,8 +24,8 @@ type tree struct {
 	// is damaged.
 	Job     *makegood.Job `json:"job"`
 	Missing string        `json:"missing,omitempty"`
-	// Items counts the items of Step, where it has a map: Job is the first of the jobs that do them, and the others are no
-	// Children.
+	// Items counts the items of Step, where it has a map: Job is the first of the jobs that do them, and the others are
+	// left out.
 	Items    *makegood.Items `json:"items,omitempty"`
 	Children []tree          `json:"children"`
 }
@@ -67,8 +67,8 @@ func (t tree) spent() (sum makegood.Spent, known bool) {
 // readTree reads a job, and then the child of each of its steps: a read a job, also on a stack, where a list of the ids
 // that begin so would read the whole table.
 //
-// The jobs that do the items of a map are not read: there may be a thousand. Where the top of the tree is such a job, its
-// steps are shown.
+// The jobs that do the items of a map are not read: there may be a thousand. One at the top of the tree has its steps
+// shown.
 func readTree(ctx context.Context, jobs api.Reader, id string, top bool) (tree, error) {
 	t := tree{ID: id, Children: []tree{}}
 	job, err := jobs.Look(ctx, id)

@@ -231,7 +231,7 @@ func newVerb(verb makegood.Verb) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asks := askedOf(api.Request{Verb: verb, Reason: reason})
 			if verb == makegood.VerbUndo || verb == makegood.VerbRedo || verb == makegood.VerbRedrive {
-				asks.ofJob = string(verb) // Whether there is anything to undo, or to redrive, is none of its state.
+				asks.ofJob = string(verb) // Its state alone does not say it.
 			}
 			return o.do(cmd, args, asks)
 		},

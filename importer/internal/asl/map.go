@@ -77,7 +77,7 @@ func (w walk) within(task *state) walk {
 	return w
 }
 
-// itemOf makes the step do what its Task does with an item.
+// itemOf gives the step the agent and the input of the Task that does an item.
 func (w walk) itemOf(s *step, here comes, task *state, r resource, workflow string) {
 	inner := w.within(task)
 	t := w.tell(task)
@@ -116,7 +116,7 @@ func (w walk) itemOf(s *step, here comes, task *state, r resource, workflow stri
 	}
 }
 
-// selected is the input of an item: what ItemSelector makes of it, or itself.
+// selected is the input of an item: the value of ItemSelector, or the item itself.
 func (w walk) selected(arrival *value) (*value, error) {
 	selector := w.state.body.get("ItemSelector")
 	if selector == nil && !w.state.jsonata {
@@ -151,7 +151,7 @@ func (w walk) list1(arrival *value) (*value, error) {
 	}
 }
 
-// filteredSight sees what comes to a state, behind its InputPath.
+// filteredSight sees the input of a state, behind its InputPath.
 func (w walk) filteredSight(arrival *value) (s sight, err error) {
 	s = w.see(arrival)
 	if !w.state.jsonata {
@@ -215,7 +215,7 @@ func (w walk) leftOfMap() {
 	}
 }
 
-// itemsResult is what a Map sees as its result: the outputs of its items as the Task gave them.
+// itemsResult is the result of a Map: the outputs of its items as the Task gave them.
 func (w walk) itemsResult(task *state, r resource, workflow string, list *value) *value {
 	payload := task.body.textOf("OutputPath") == "$.Payload" || strings.ReplaceAll(task.body.textOf("Output"), " ", "") == "{%$states.result.Payload%}"
 	for _, field := range []string{"ResultSelector", "ResultPath", "OutputPath", "Output", "Assign"} {
