@@ -214,11 +214,9 @@ func newVerb(verb makegood.Verb) *cobra.Command {
 	short := domain.VerbOf(string(verb)).Says
 	var o manyOptions
 	var reason string
-	state := makegood.JobProcessing
-	for _, s := range []makegood.ProcessState{makegood.JobProcessed, makegood.JobError} {
-		if machine.RuleFor(verb, s).Effect != machine.Refuses {
-			state = s
-		}
+	state := makegood.JobError
+	if machine.RuleFor(verb, state).Effect == machine.Refuses {
+		state = makegood.JobProcessing
 	}
 	cmd := &cobra.Command{
 		Use:   string(verb) + " ID...",
@@ -230,8 +228,8 @@ func newVerb(verb makegood.Verb) *cobra.Command {
   makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, state),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asks := askedOf(api.Request{Verb: verb, Reason: reason})
-			if verb == makegood.VerbUndo || verb == makegood.VerbRedo || verb == makegood.VerbRedrive {
-				asks.ofJob = string(verb) // Its state alone does not say it.
+			if verb == makegood.VerbUndo || verb == makegood.VerbRedo {
+				asks.ofJob = string(verb) // Whether there is anything to undo is none of its state.
 			}
 			return o.do(cmd, args, asks)
 		},
@@ -252,7 +250,7 @@ func reasonKept(verb makegood.Verb) string {
 
 // newVerbs makes one verb for each of the table.
 func newVerbs() []*cobra.Command {
-	all := []*cobra.Command{newResubmit(), newReschedule(), newEdit(), orAsAWhole(makegood.VerbPause), orAsAWhole(makegood.VerbResume)}
+	all := []*cobra.Command{newResubmit(), newRedrive(), newReschedule(), newEdit(), orAsAWhole(makegood.VerbPause), orAsAWhole(makegood.VerbResume)}
 	for _, verb := range domain.Verbs() {
 		if !slices.ContainsFunc(all, func(cmd *cobra.Command) bool { return cmd.Name() == string(verb) }) {
 			all = append(all, newVerb(verb))
