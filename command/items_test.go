@@ -77,7 +77,7 @@ func TestTheItemsOfAMapAreCountedAndRedriven(t *testing.T) {
 
 	wants(t, 0, "does the failed items of its maps again", at("redrive", "o-1", "--dry-run")...)
 	restock()
-	wants(t, 0, "o-1", at("redrive", "o-1", "--reason", "restocked")...)
+	wants(t, 0, "o-1", at("redrive", "o-1", "--definition", "current", "--reason", "restocked")...)
 	wants(t, 0, "4 failed items: restocked", at("watch", "o-1")...)
 	wants(t, 0, "230 items: 230 done\n", at("get", "o-1")...)
 	wants(t, codeUsage, "refused: none of its maps that have ended has a failed item", at("redrive", "o-1")...)
