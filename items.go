@@ -15,10 +15,10 @@ type Items struct {
 	Undone  int `json:"undone"`
 	// Uncounted are in jobs that were not read: a reading looks at some hundred jobs.
 	Uncounted int `json:"uncounted"`
-	// PerSecond is how many ended a second, of late; 0: none, or the step is not under way. TimeLeft is how long the rest
-	// takes at that rate; 0: not known.
-	PerSecond float64  `json:"perSecond"`
-	TimeLeft  Duration `json:"timeLeft"`
+	// PerSecond is how many ended a second, of late; 0: none, or the step is not under way. SecondsLeft is how long the
+	// rest takes at that rate; 0: not known.
+	PerSecond   float64 `json:"perSecond"`
+	SecondsLeft int     `json:"secondsLeft"`
 	// Failures are the reasons of those that failed, the most frequent first; Stands are the jobs and items that stand
 	// before a person. Both have at most 10, and the groups beyond them are left out.
 	Failures []ItemGroup `json:"failures"`

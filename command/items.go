@@ -26,7 +26,7 @@ func itemLines(items *makegood.Items, indent string) []string {
 // groupText says how many items have a reason, the reason, and where one of them is.
 func groupText(g makegood.ItemGroup) string {
 	if g.Items == 0 {
-		return fmt.Sprintf("job %s: %s", g.Job, plain.Line(g.Reason))
+		return plain.Line(fmt.Sprintf("job %s: %s", g.Job, g.Reason))
 	}
 	where := "job " + g.Job
 	if g.Step != "" {
@@ -36,9 +36,9 @@ func groupText(g makegood.ItemGroup) string {
 	if g.Items > 1 {
 		example = "as item"
 	}
-	reason := plain.Line(g.Reason)
+	reason := g.Reason
 	if g.Kind != "" {
 		reason += " (" + g.Kind + ")"
 	}
-	return fmt.Sprintf("%d, %s %d: %s; %s", g.Items, example, g.Index, reason, where)
+	return plain.Line(fmt.Sprintf("%d, %s %d: %s; %s", g.Items, example, g.Index, reason, where))
 }

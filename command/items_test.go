@@ -86,7 +86,7 @@ func TestTheItemsOfAMapAreCountedAndRedriven(t *testing.T) {
 
 func TestALineSaysWhatThereIsOfItems(t *testing.T) {
 	got := strings.Join(itemLines(&makegood.Items{
-		All: 7, NotBegun: 1, UnderWay: 1, Waiting: 1, Undone: 1, Uncounted: 3, PerSecond: 0.5, TimeLeft: 10 * makegood.Second,
+		All: 7, NotBegun: 1, UnderWay: 1, Waiting: 1, Undone: 1, Uncounted: 3, PerSecond: 0.5, SecondsLeft: 10,
 		Stands: []makegood.ItemGroup{{Reason: "in Error: no", Job: "j"}, {Reason: "a\x1bb", Items: 1, Index: 3, Job: "k", Step: "item_3"}},
 	}, ""), "\n")
 	want := "7 items: 1 under way, 1 not begun, 1 before a person, 1 undone, 3 not counted; 30.0 a minute, 10s left\n" +

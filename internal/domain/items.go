@@ -3,6 +3,7 @@ package domain
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 )
@@ -29,7 +30,7 @@ func ItemsText(items makegood.Items) string {
 		text += ": " + strings.Join(counts, ", ")
 	}
 	if items.PerSecond > 0 {
-		text += fmt.Sprintf("; %s, %s left", rateText(items.PerSecond), items.TimeLeft)
+		text += fmt.Sprintf("; %s, %s left", rateText(items.PerSecond), time.Duration(items.SecondsLeft)*time.Second)
 	}
 	return text
 }

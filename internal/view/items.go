@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"regexp"
 	"slices"
 	"sync"
@@ -360,7 +361,7 @@ func (c *itemCount) rated(top job.Job) {
 		}
 		if ended > 0 && window > 0 {
 			c.items.PerSecond = ended / window.Seconds()
-			c.items.TimeLeft = makegood.Duration((time.Duration(float64(left) / c.items.PerSecond * float64(time.Second))).Round(time.Second))
+			c.items.SecondsLeft = int(math.Ceil(float64(left) / c.items.PerSecond))
 		}
 		return
 	}

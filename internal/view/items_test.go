@@ -95,11 +95,11 @@ func TestItemsAreCountedByTheStatesOfTheirSteps(t *testing.T) {
 		Failures: []makegood.ItemGroup{{Reason: "no stock of 2", Kind: "stock", Items: 2, Index: 2, Job: "top", Step: "item_2"}},
 		Stands:   []makegood.ItemGroup{{Reason: "cannot be given back", Items: 1, Index: 7, Job: "top", Step: "item_7"}},
 	}
-	want.PerSecond, want.TimeLeft = got.PerSecond, got.TimeLeft
+	want.PerSecond, want.SecondsLeft = got.PerSecond, got.SecondsLeft
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	if got.PerSecond <= 0 || got.TimeLeft <= 0 {
+	if got.PerSecond <= 0 || got.SecondsLeft <= 0 {
 		t.Errorf("no rate, or no time left: %+v", got)
 	}
 }
