@@ -69,6 +69,8 @@ type Entry struct {
 	Timeout string `json:"timeout,omitempty"`
 	// As is the state that a step was settled as: StepDone, StepSkipped or StepNotDone.
 	As StepState `json:"as,omitempty"`
+	// Items is how many failed items of maps a redrive does again.
+	Items int `json:"items,omitempty"`
 }
 
 // HistoryGap is a range of entries that a history leaves out: From to To, both included.

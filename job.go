@@ -84,6 +84,9 @@ type JobStep struct {
 	// Child is the job that does the last attempt of the step, or did it (AgentWorkflow); empty: there is none, or this is
 	// the answer to a verb.
 	Child string `json:"child"`
+	// Items counts the items of a step with a map; null where it has no map or has not begun, and where payloads were not
+	// asked for.
+	Items *Items `json:"items"`
 	// Undo is the step's compensation; nil until it has a state.
 	Undo *Activity `json:"undo"`
 }

@@ -98,8 +98,8 @@ type Request struct {
 	Name string
 	// StartAt is the new start that Reschedule asks for.
 	StartAt time.Time
-	// Definition is the definition that Resubmit moves the job to: the hash of a known definition, or CurrentDefinition.
-	// Empty: the job keeps its own. Input is the job's new input; nil: it keeps its own.
+	// Definition is the definition that Resubmit or Redrive moves the job to: the hash of a known definition, or
+	// CurrentDefinition. Empty: the job keeps its own. Input is the job's new input; nil: it keeps its own.
 	Definition string
 	Input      json.RawMessage
 	// Timeout is the job's new timeout, for Edit: how long it may go forward, from now, or from its start if that is

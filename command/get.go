@@ -41,8 +41,11 @@ the requests of people, with their names; a job that goes well has none.
 The input of each step is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
 secret, and marked "now" where a value that it reads has changed since it was sent.
 
+Of a step with a map it counts the items: not begun, under way, done, failed, before a person, undone; with the rate
+and the time that is left while they run, and the reasons of failures, each with the step and the job of one item.
+
 With --tree it shows the job and the jobs that do steps of it (agent: workflow), and theirs: of each its state, its
-reason, and its steps. A job that did an earlier attempt of a step is not among them: makegood list --id-prefix ID~ has all.
+reason, and its steps; of a step with a map the counts of its items, and not the jobs that do them. A job that did an earlier attempt of a step is not among them: makegood list --id-prefix ID~ has all.
 
 Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood get order-17
@@ -266,6 +269,7 @@ func stepLines(job makegood.Job) []string {
 		if s.Undo != nil {
 			lines = append(lines, fmt.Sprintf("  %-*s  undo: %s", width, "", activityText(*s.Undo)))
 		}
+		lines = append(lines, itemLines(s.Items, fmt.Sprintf("  %-*s  ", width, ""))...)
 	}
 	return lines
 }

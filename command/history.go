@@ -97,6 +97,9 @@ func entryText(e makegood.Entry) string {
 	if e.Timeout != "" {
 		parts = append(parts, "timeout "+e.Timeout)
 	}
+	if e.Items > 0 {
+		parts = append(parts, count(e.Items, "failed item"))
+	}
 	if e.Failure > 0 {
 		parts = append(parts, fmt.Sprintf("failure %d", e.Failure))
 	}

@@ -250,7 +250,7 @@ func reasonKept(verb makegood.Verb) string {
 
 // newVerbs makes one verb for each of the table.
 func newVerbs() []*cobra.Command {
-	all := []*cobra.Command{newResubmit(), newReschedule(), newEdit(), orAsAWhole(makegood.VerbPause), orAsAWhole(makegood.VerbResume)}
+	all := []*cobra.Command{newResubmit(), newRedrive(), newReschedule(), newEdit(), orAsAWhole(makegood.VerbPause), orAsAWhole(makegood.VerbResume)}
 	for _, verb := range domain.Verbs() {
 		if !slices.ContainsFunc(all, func(cmd *cobra.Command) bool { return cmd.Name() == string(verb) }) {
 			all = append(all, newVerb(verb))

@@ -94,7 +94,7 @@ func TestASettledMapIsNotRedriven(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, eng, "o")
-	if _, err := eng.Request(t.Context(), "o", api.Request{Verb: makegood.VerbRedrive}); err == nil || !strings.Contains(err.Error(), "no item of a map of it has failed") {
+	if _, err := eng.Request(t.Context(), "o", api.Request{Verb: makegood.VerbRedrive}); err == nil || !strings.Contains(err.Error(), "none of its maps that have ended has a failed item") {
 		t.Errorf("redriven: %v, want that no item has failed", err)
 	}
 }

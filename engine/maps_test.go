@@ -226,7 +226,7 @@ func TestARedriveOf312Of10000ItemsKeepsTheirKeys(t *testing.T) {
 		t.Errorf("keys by how often they were called: %v, want %d once and 312 twice", again, n-312)
 	}
 	_, err = eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive})
-	if err == nil || !strings.Contains(err.Error(), "no item of a map of it has failed") {
+	if err == nil || !strings.Contains(err.Error(), "has a failed item") {
 		t.Errorf("redriven again: %v, want that nothing has failed", err)
 	}
 	if j, err = eng.Get(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.JobProcessed {

@@ -79,7 +79,8 @@ func (r *Reader) Get(ctx context.Context, id string) (makegood.Job, error) {
 
 func (r *Reader) withPayloads(ctx context.Context) func(job.Job, map[string]job.Claim) (makegood.Job, error) {
 	return func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
-		return view.WithPayloads(ctx, j, held, r.reading.Store)
+		v, err := view.WithPayloads(ctx, j, held, r.reading.Store)
+		return r.withItems(ctx, j, v, err)
 	}
 }
 
@@ -93,7 +94,8 @@ func (r *Reader) Look(ctx context.Context, id string) (makegood.Job, error) {
 // Outline reads a job with its history, and with the payloads that are small (view.Outlined).
 func (r *Reader) Outline(ctx context.Context, id string) (makegood.Job, error) {
 	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
-		return view.Outlined(ctx, j, held, r.reading.Store)
+		v, err := view.Outlined(ctx, j, held, r.reading.Store)
+		return r.withItems(ctx, j, v, err)
 	})
 }
 
@@ -123,8 +125,8 @@ func (r *Reader) load(ctx context.Context, id string) (job.Job, error) {
 	if domain.CheckJobID(id) != nil {
 		return job.Job{}, api.ErrNotFound
 	}
-	j, err := r.reading.Store.Load(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNewer) {
+	j, err := r.loadAny(ctx, id)
+	if err != nil {
 		return job.Job{}, inWords(err)
 	}
 	return j, nil

@@ -83,6 +83,9 @@ func GetsTasks(agent string) bool { return !WaitsByItself(agent) && agent != mak
 
 // HasUndo reports whether any step can be undone.
 func HasUndo(w makegood.Workflow) bool {
+	if w.Part != nil && w.Part.Items == 0 {
+		return true // A map without items leaves no effect behind.
+	}
 	for _, s := range w.Steps {
 		if CanUndo(s) {
 			return true

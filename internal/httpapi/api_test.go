@@ -181,7 +181,7 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 			}
 			if verb == makegood.VerbRedrive && rule.Effect != machine.Refuses {
 				// The table speaks of jobs with a map, items of which have failed; this one has none.
-				rule.Effect, reason = machine.Refuses, "no item of a map of it has failed and has ended"
+				rule.Effect, reason = machine.Refuses, "none of its maps that have ended has a failed item"
 			}
 			err := w.askFor(id, verb)
 			if rule.Effect != machine.Refuses {

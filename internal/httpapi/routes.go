@@ -60,6 +60,14 @@ type Resubmission struct {
 	Input      json.RawMessage `json:"input,omitempty"`
 }
 
+// Redriving is the body of a request to do failed items again, perhaps by another definition.
+type Redriving struct {
+	Reason  string `json:"reason,omitempty"`
+	Request string `json:"request,omitempty"`
+	// Definition is the hash of one, or "current".
+	Definition string `json:"definition,omitempty"`
+}
+
 // Edition is the body of a request for another timeout.
 type Edition struct {
 	Reason  string `json:"reason,omitempty"`
@@ -247,6 +255,9 @@ func verbRoutes() (all []route) {
 		case makegood.VerbResubmit:
 			asks.body, asks.limit, asks.optional, asks.handle = Resubmission{}, maxBody, true, (*handlers).resubmit
 			asks.summary += " definition: the hash of a definition that is known here, or current; steps done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
+		case makegood.VerbRedrive:
+			asks.body, asks.handle = Redriving{}, taking((*handlers).redrive)
+			asks.summary += " definition: the hash of a definition that is known here, or current, with another agent, action, retry or timeout of the items."
 		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, taking((*handlers).edit)
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
@@ -329,6 +340,11 @@ func (a *handlers) get(r *http.Request) (answer, error) {
 // reschedule asks for another start.
 func (a *handlers) reschedule(r *http.Request, asking Rescheduling) (answer, error) {
 	return a.ask(r, api.Request{Verb: makegood.VerbReschedule, Reason: asking.Reason, Name: asking.Request, StartAt: asking.StartAt})
+}
+
+// redrive asks for failed items to be done again.
+func (a *handlers) redrive(r *http.Request, asking Redriving) (answer, error) {
+	return a.ask(r, api.Request{Verb: makegood.VerbRedrive, Reason: asking.Reason, Name: asking.Request, Definition: asking.Definition})
 }
 
 // resubmission reads the body of a resubmit.

@@ -45,6 +45,8 @@ type Entry struct {
 	Timeout string `json:"timeout,omitempty"`
 	// As is what a step was settled as.
 	As makegood.StepState `json:"as,omitempty"`
+	// Items is how many failed items of maps a redrive has done again.
+	Items int `json:"items,omitempty"`
 }
 
 // History is the head of a job's history. The entries are in pages, a page for each save that has some, and are kept

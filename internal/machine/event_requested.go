@@ -45,6 +45,9 @@ func (t *turn) noteRequest(e job.Requested) {
 	if e.Verb == makegood.VerbEdit {
 		entry.Timeout = domain.TimeoutText(e.Timeout)
 	}
+	if e.Verb == makegood.VerbRedrive {
+		entry.Items = FailedItems(t.w, t.job)
+	}
 	t.note(entry)
 }
 

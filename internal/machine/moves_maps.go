@@ -100,7 +100,7 @@ func (t *turn) redrive(e job.Requested) Verdict {
 	case items == 0 && busy != "":
 		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s follows and is under way: redrive it when that has ended", busy)}
 	case items == 0:
-		return Verdict{Kind: Refused, Reason: "no item of a map of it has failed and has ended"}
+		return Verdict{Kind: Refused, Reason: "none of its maps that have ended has a failed item"}
 	}
 	t.job.Redrives = max(t.job.Redrives, e.Redrives)
 	if finished {

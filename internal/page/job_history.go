@@ -205,5 +205,8 @@ func entrySmall(e makegood.Entry) string {
 		parts = append(parts, "another input")
 	}
 	add("timeout %s", e.Timeout)
+	if e.Items > 0 {
+		parts = append(parts, many(e.Items, "failed item"))
+	}
 	return strings.Join(parts, ", ")
 }

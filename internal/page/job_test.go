@@ -339,3 +339,26 @@ func TestAJobSaysWhichJobBelowItStandsBeforeAPerson(t *testing.T) {
 		t.Errorf("the page of the job that waits says that it waits for another:\n%s", got.text)
 	}
 }
+
+// A step with a map says how many items there are, and a failed one leads to the job and the step that did it.
+func TestAJobLeadsToTheFailedItemsOfItsMap(t *testing.T) {
+	w := newWorldOf(t, fstest.MapFS{"order.yaml": {Data: []byte(`
+name: order
+steps: [{name: reserve, map: {over: "${ .input }", tolerate: {items: 1}}, agent: shop, undo: none}]
+`)}})
+	if _, err := w.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "o", Input: json.RawMessage(`[{}, {"fail": "reserve"}, {}]`)}); err != nil {
+		t.Fatal(err)
+	}
+	j, err := w.Wait(t.Context(), "o")
+	if err != nil || j.Steps[0].Items == nil || j.Steps[0].Items.Failed != 1 {
+		t.Fatalf("got %+v, %v, want a failed item", j.Steps, err)
+	}
+	child := j.Steps[0].Child
+	w.get("jobs/o").wants(t, "reserve</a>: 3 items: 2 done, 1 failed", `1 failed: the card was declined; <a href="../jobs/`+child+`#step-item_1">item 1</a>`,
+		`b s go" href="../jobs/o/ask/redrive"`)
+	w.get("jobs/"+child).wants(t, `id="step-item_1"`, "the card was declined")
+	w.get("jobs/o/ask/redrive").wants(t, "does the failed items of its maps again")
+	w.post("jobs/o/ask/redrive", url.Values{"reason": {"another card"}})
+	w.until("o", func(j makegood.Job) bool { return j.ProcessState == makegood.JobProcessed && j.HistoryCount > 0 })
+	w.get("jobs/o").wants(t, "Asked for redrive", "1 failed item", "another card")
+}

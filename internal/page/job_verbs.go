@@ -81,7 +81,7 @@ func verbOf(s seen, o makegood.Offer) verb {
 }
 
 // propose marks the most likely choice for a job that waits for a person: to settle a final failure of an undo, or else
-// to resubmit; and to resume one that is paused.
+// to resubmit; to resume one that is paused; and to redrive one with failed items.
 func propose(s seen, granted []verb) {
 	want := ""
 	switch {
@@ -95,6 +95,8 @@ func propose(s seen, granted []verb) {
 		}
 	case s.job.Paused:
 		want = "verb-" + string(makegood.VerbResume)
+	case slices.ContainsFunc(s.job.Steps, func(step makegood.JobStep) bool { return step.Items != nil && step.Items.Failed > 0 }):
+		want = "verb-" + string(makegood.VerbRedrive)
 	}
 	for i := range granted {
 		granted[i].Proposed = granted[i].ID == want

@@ -16,7 +16,7 @@ import (
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
-		"prose": prose, "since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number, "retry": domain.RetryText, "whose": whose,
+		"prose": prose, "since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number, "retry": domain.RetryText, "whose": whose, "items": domain.ItemsText,
 	}
 }
 

@@ -52,7 +52,7 @@ func (r rules) overList(path string, s makegood.Step, i int) {
 	}
 	stepKind(i, &item).check(r, path)
 	if item.Agent == makegood.HTTPAgent || domain.WaitsByItself(item.Agent) { // What they do is in the text of their with.
-		r.add(path+".agent", "the agent %s makes no items of a map: let a workflow with that step do them (agent: workflow)", item.Agent)
+		r.add(path+".agent", "the agent %s does no items of a map: let a workflow with that step do them (agent: workflow)", item.Agent)
 	}
 	if u := item.Undo; u != nil && domain.GetsTasks(u.Agent) && !u.None && string(u.With) != string(item.With) {
 		r.add(path+".undo.with", "the undo of an item gets the input of the item: leave with out")

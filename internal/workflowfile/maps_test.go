@@ -15,7 +15,7 @@ func TestAgentsThatReadTheirWithAsTextMakeNoItems(t *testing.T) {
 		"http": `{url: "https://a.example"}`, "wait": "{for: 1s}", "approval": `{choices: ["yes"], question: "${ .item }?"}`,
 	} {
 		_, err := Parse("a.yaml", []byte("name: a\nsteps:\n  - {name: a, map: {over: \"${ .input }\"}, agent: "+agent+", with: "+with+", undo: none}\n"))
-		if err == nil || !strings.Contains(err.Error(), "a.yaml:3: the agent "+agent+" makes no items of a map") {
+		if err == nil || !strings.Contains(err.Error(), "a.yaml:3: the agent "+agent+" does no items of a map") {
 			t.Errorf("%s: got %v", agent, err)
 		}
 	}

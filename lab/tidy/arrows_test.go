@@ -279,6 +279,7 @@ var arrows = []arrow{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	}},
 	// The shop as a process, and what is shown with it.
+	{"examples/lines", []string{"agent", "command"}, nil},
 	{"examples/shop", []string{"internal/sample/services"}, nil},
 	{"examples/repair", []string{".", "api", "client", "workflows/order", "internal/sample/services"}, nil},
 	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "api", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},

@@ -61,14 +61,19 @@ func (w walk) childTask(here comes, r resource, workflow string) {
 	if !s.undoesChild {
 		t.note("undo: none: what that job did stays where this one is undone; leave it out to have it undone")
 	}
-	for _, field := range notOfChildren {
-		if w.state.body.get(field.name) != nil {
-			t.left(field.name + ": " + field.says)
-		}
-	}
+	w.leftOfChild()
 	w.catching(s, here)
 	result := w.childResult(r, w.path(".steps."+s.name+".output"))
 	w.leave(comes{w.done(s, w.apply(here.arrivals, func(arrival *value) (*value, error) { return w.after(arrival, result) })), []*step{s}})
+}
+
+// leftOfChild tells which fields a step that a job of its own does cannot have.
+func (w walk) leftOfChild() {
+	for _, field := range notOfChildren {
+		if w.state.body.get(field.name) != nil {
+			w.tell(w.state).left(field.name + ": " + field.says)
+		}
+	}
 }
 
 // childResult is what a state sees of the answer: with .sync its output is text, with .sync:2 it is data.

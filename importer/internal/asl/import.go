@@ -188,6 +188,9 @@ func (t *translator) inOrder(m *machine) {
 		for _, b := range s.branches {
 			t.inOrder(b)
 		}
+		if s.items != nil && t.told[s.items.states[0]] != nil {
+			t.inOrder(s.items)
+		}
 	}
 }
 

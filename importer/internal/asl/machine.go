@@ -46,6 +46,8 @@ type state struct {
 	jsonata             bool
 	next                string
 	branches            []*machine
+	// items are the states that do an item of a Map; nil: it is no Map, or has none.
+	items *machine
 }
 
 // definition is what a file holds.
@@ -200,10 +202,22 @@ func (r *reader) state(name string, body *node, pointer string, jsonata bool) *s
 	if s.kind == "Task" && body.textOf("Resource") == "" {
 		r.wrong(below(pointer, "Resource"), "a Task must say its Resource, a text")
 	}
-	if s.kind == "Parallel" {
+	switch s.kind {
+	case "Parallel":
 		r.branches(s)
+	case "Map":
+		r.items(s)
 	}
 	return s
+}
+
+// items reads the machine of the items of a Map, by its name of today or of before.
+func (r *reader) items(s *state) {
+	for _, field := range []string{"ItemProcessor", "Iterator"} {
+		if n := s.body.get(field); n.get("States") != nil && s.items == nil {
+			s.items = r.machine(n, below(s.pointer, field), s.jsonata, branchFields)
+		}
+	}
 }
 
 func (r *reader) branches(s *state) {

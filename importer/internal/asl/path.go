@@ -149,6 +149,8 @@ type sight struct {
 	state, machine string
 	// random: what is asked for differs each time, so an expression cannot give it.
 	notes *[]string
+	// item: there is an item of a Map.
+	item bool
 }
 
 // note says something once of the state.
@@ -215,6 +217,14 @@ func (s sight) context(text string) (*value, error) {
 			return nil, err
 		}
 		return s.follow(s.path(".input"), path), nil
+	case s.item && (text == ".Map.Item.Value" || strings.HasPrefix(text, ".Map.Item.Value.") || strings.HasPrefix(text, ".Map.Item.Value[")):
+		path, err := parsePath(strings.TrimPrefix(text, ".Map.Item.Value"))
+		if err != nil {
+			return nil, err
+		}
+		return s.follow(s.path(".item"), path), nil
+	case s.item && text == ".Map.Item.Index":
+		return s.path(".index"), nil
 	case text == ".StateMachine.Name":
 		return s.text(s.machine), nil
 	case text == ".State.Name":

@@ -292,11 +292,6 @@ func variablesOf(arrival *value) (all map[string]*value, order []string, n int) 
 	return arrival.variables(), slices.Clone(arrival.names[1:]), len(arrival.parts) - 1
 }
 
-func (w walk) mapState(here comes) {
-	w.tell(w.state).left("a Map: there is no map yet; let its agent go through the items, or submit a job for each")
-	w.byHandState(here, "Map")
-}
-
 // byHandState puts a step that stops the job in the place of a state, so that the rest keeps its form.
 func (w walk) byHandState(here comes, what string) {
 	s := w.byHand(w.state.name, here, what+" "+w.state.name)

@@ -30,6 +30,8 @@ type step struct {
 	routed *routed
 	// undoesChild: its undo is that of the job that does it.
 	undoesChild bool
+	// overItems is set where it is done once for each item of a list.
+	overItems *overItems
 	// wait is how long a step waits for somebody who completes it.
 	wait string
 }

@@ -129,6 +129,8 @@ type walk struct {
 	flow    flow
 	state   *state
 	exit    *exit
+	// item: it looks at an item of a Map.
+	item bool
 }
 
 // pass makes of a state what it becomes, and hands on what leaves it.
@@ -189,7 +191,7 @@ func joinTails(all, more []*step) []*step {
 // see is what expressions of the state see of an arrival.
 func (w walk) see(arrival *value) sight {
 	return sight{
-		pool: w.pool, input: arrival.input(), variables: arrival.variables(), state: w.state.name, machine: w.translator.machine, notes: &w.translator.notes,
+		pool: w.pool, input: arrival.input(), variables: arrival.variables(), state: w.state.name, machine: w.translator.machine, notes: &w.translator.notes, item: w.item,
 	}
 }
 

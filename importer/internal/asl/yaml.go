@@ -75,6 +75,9 @@ func (t *translator) stepNode(i int, s *step) *yaml.Node {
 	if s.state != nil {
 		m.HeadComment = "# " + s.state.kind + " " + oneLine(s.state.name)
 	}
+	if s.overItems != nil {
+		m.add("map", t.mapNode(s.overItems))
+	}
 	m.text("agent", s.agent)
 	if s.action != s.name {
 		m.text("action", s.action)
@@ -91,7 +94,11 @@ func (t *translator) stepNode(i int, s *step) *yaml.Node {
 	if when := t.when(s); when != "" {
 		m.text("when", "${ "+when+" }")
 	}
-	if s.with != nil && (s.with.form != formPath || s.with.text != ".input") {
+	given := ".input"
+	if s.overItems != nil {
+		given = ".item"
+	}
+	if s.with != nil && (s.with.form != formPath || s.with.text != given) {
 		m.add("with", t.withNode(s.with))
 	}
 	m.text("timeout", s.timeout)
@@ -108,6 +115,27 @@ func (t *translator) stepNode(i int, s *step) *yaml.Node {
 		m.add("repeat", &again.Node)
 	}
 	t.undoNode(m, s)
+	return &m.Node
+}
+
+func (t *translator) mapNode(o *overItems) *yaml.Node {
+	m := newMapping()
+	m.text("over", "${ "+bare(t.expression(o.over))+" }")
+	if o.concurrency > 0 {
+		m.add("concurrency", plainNode(strconv.Itoa(o.concurrency)))
+	}
+	may := newMapping()
+	may.Style = yaml.FlowStyle
+	if o.items > 0 {
+		may.add("items", plainNode(strconv.Itoa(o.items)))
+	}
+	if o.share > 0 {
+		may.add("share", plainNode(strconv.FormatFloat(o.share, 'f', -1, 64)))
+		may.add("after", plainNode(strconv.Itoa(o.after)))
+	}
+	if len(may.Content) > 0 {
+		m.add("tolerate", &may.Node)
+	}
 	return &m.Node
 }
 

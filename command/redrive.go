@@ -1,0 +1,44 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
+)
+
+// newRedrive makes the verb that does the failed items of maps again, perhaps by another definition.
+func newRedrive() *cobra.Command {
+	short := domain.VerbOf(string(makegood.VerbRedrive)).Says
+	var o manyOptions
+	var reason, definition string
+	cmd := &cobra.Command{
+		Use:   "redrive ID...",
+		Short: short,
+		Long: short + `.
+
+Items that are done stay as they are, and the steps behind the map are not done again: the output of its step is made
+anew. With --definition the job is moved to another definition of its workflow first, in which the agent, the action, the
+retry and the timeout of the items may be others, and not their list, their input or their undo. Of the filters of list,
+--definition is called --from here. makegood get ID says how many items have failed, and why.
+
+` + grantedIn(makegood.VerbRedrive) + manyHelp,
+		Example: `  makegood redrive order-17 --reason 'the goods came in'
+  makegood redrive order-17 --definition current
+  makegood redrive --state Processed --workflow order --dry-run
+  makegood redrive - --stack shop-prod --rate 20/s < ids`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asks := askedOf(api.Request{Verb: makegood.VerbRedrive, Reason: reason, Definition: definition})
+			asks.ofJob = string(makegood.VerbRedrive) // Its state alone does not say whether an item has failed.
+			return o.do(cmd, args, asks)
+		},
+	}
+	// Here --definition says where the job is to go; --from finds those that have one.
+	o.filter.renamed = map[string]string{"definition": "from"}
+	o.flags(cmd)
+	o.askedBy(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.VerbRedrive))
+	cmd.Flags().StringVar(&definition, "definition", "", "move it to this `definition` first: current, or a hash")
+	return cmd
+}
