@@ -23,6 +23,10 @@ func (t *turn) advance() {
 
 // goForward opens every step that is ready, and finishes the job when all are done.
 func (t *turn) goForward() {
+	if t.overTolerance() {
+		t.advance()
+		return
+	}
 	done := true
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
@@ -38,7 +42,8 @@ func (t *turn) goForward() {
 			t.advance()
 			return
 		}
-		done = done && through(s.Forward.State)
+		left := t.redrivePart(i)
+		done = done && through(s.Forward.State) && !left
 	}
 	if done {
 		t.finish(makegood.JobProcessed)
@@ -142,6 +147,7 @@ func (t *turn) backOver(i int) bool {
 	s := &t.job.Steps[i]
 	if s.Forward.State == job.Dispatched {
 		// Its end comes before its undo: by a reply, or by being closed.
+		t.closeBehind(i)
 		return false
 	}
 	if s.Undo.State != job.NotStarted {

@@ -105,6 +105,8 @@ func (t *turn) dueAttempt(at side) {
 		if due {
 			t.silence(at, inlineClaim(t.activity(at)), noReply)
 		}
+	case due && t.redriving(at) && !t.wanted(at) && t.standsBehind(at.step):
+		t.lookBehind(at)
 	case due && (!t.wanted(at) || !t.going()):
 		t.end(at)
 	case due || t.lookedAtEarly(at):

@@ -93,6 +93,8 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 			a.State = job.Withdrawn
 		case job.Waiting:
 			t.leaveWait(side{i, false})
+		case job.Dispatched:
+			t.closeBehind(i)
 		}
 	}
 }

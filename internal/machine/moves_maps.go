@@ -10,27 +10,33 @@ import (
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
-// partEnded counts the failed items of a step that has ended, and gives up the job that has more of them than it may.
+// partEnded counts the failed items of a step that has ended.
 func (t *turn) partEnded(at side, end job.ChildEnd) {
-	if t.w.Steps[at.step].Map == nil {
-		return
+	if t.w.Steps[at.step].Map != nil {
+		t.activity(at).FailureCount = end.Failed
 	}
-	t.activity(at).FailureCount = end.Failed
-	if t.w.Part == nil || !t.active() || !t.forwards() {
-		return
+}
+
+// overTolerance gives up a part that has more failed items than it may, and reports whether it did. The item, or the part,
+// with which enough have ended for a share to count may be a good one.
+func (t *turn) overTolerance() bool {
+	if t.w.Part == nil {
+		return false
 	}
 	why := t.intolerable(0)
 	switch action := t.w.OnFailure.Action; {
 	case why == "":
+		return false
 	case action == makegood.FailureUndo:
 		t.turnRound(makegood.JobUndone, why)
 	default:
 		t.stop(why)
 	}
+	return true
 }
 
-// redriveItems lets the failed items of a job have fresh attempts under their keys, and has the parts that have failed
-// items do the same. It returns the number of these items.
+// redriveItems lets the failed items of a job have fresh attempts under their keys, and notes the parts that are to do the
+// same, each when its turn has come. It returns the number of these items.
 func (t *turn) redriveItems() (items int) {
 	for i := range t.job.Steps {
 		n := t.failedItems(i)
@@ -41,15 +47,44 @@ func (t *turn) redriveItems() (items int) {
 		at := side{i, false}
 		a := t.activity(at)
 		a.FinishedAt = time.Time{}
-		if t.w.Steps[i].Map == nil {
-			a.State, a.Interruptions = job.NotStarted, 0
-			grant(a)
+		if t.w.Steps[i].Map != nil {
+			a.RepeatTries = 1
+			t.redecide(i)
 			continue
 		}
-		a.Repeats++
-		t.dispatch(at)
+		a.State, a.Interruptions = job.NotStarted, 0
+		grant(a)
+	}
+	if items > 0 {
+		t.job.Transitions = 0
 	}
 	return items
+}
+
+// redecide lets the steps wait again to which a step may go that may fail yet.
+func (t *turn) redecide(i int) {
+	for _, n := range t.graph.followers[i] {
+		if a := &t.job.Steps[n].Forward; t.w.Steps[n].Only == makegood.OnlyOnError && a.State == job.Skipped && t.job.Settled(*a) == nil {
+			a.State, a.FinishedAt = job.NotStarted, time.Time{}
+		}
+	}
+}
+
+// redrivePart has the child of a step redriven that is to be, if the job has room for one more that is under way. It
+// reports whether it is left for later.
+func (t *turn) redrivePart(i int) (left bool) {
+	at := side{i, false}
+	a := t.activity(at)
+	if a.RepeatTries == 0 || t.w.Steps[i].Map == nil || a.State != job.Done {
+		return false
+	}
+	if t.job.Paused() || t.full() || t.holds(at, t.now) {
+		return true
+	}
+	a.RepeatTries = 0
+	a.Repeats++
+	t.dispatch(at)
+	return false
 }
 
 // redrive has the failed items of a job done again. For a person that is asked of the job which has the map; for that,
@@ -62,19 +97,48 @@ func (t *turn) redrive(e job.Requested) Verdict {
 	case e.Redrives > 0 && e.Redrives <= t.job.Redrives:
 		return Verdict{Kind: Duplicate, Reason: "these items were redriven before"}
 	}
-	finished := t.job.ProcessState.Finished()
-	if t.redriveItems() == 0 {
-		return Verdict{Kind: Refused, Reason: "no item of a map of it has failed and has ended"}
+	items := 0
+	if !e.Never {
+		items = t.redriveItems()
 	}
 	t.job.Redrives = max(t.job.Redrives, e.Redrives)
-	if finished {
+	switch {
+	case items == 0 && child && t.w.Part != nil:
+		// An earlier redrive, of which the parent does not know, has left none, or does them still: its end is the answer.
+		return Verdict{Kind: Applied}
+	case items == 0:
+		return Verdict{Kind: Refused, Reason: "no item of a map of it has failed and has ended"}
+	}
+	if t.job.ProcessState.Finished() {
 		t.job.ProcessState, t.job.FinishedAt = makegood.JobProcessing, time.Time{}
-		t.job.Transitions = 0
 		t.noReason()
 		t.renewDeadline()
 		t.expect()
 	}
 	return Verdict{Kind: Applied}
+}
+
+// closeBehind asks for the end of an unwanted redrive when the steps behind it are over: to cancel the child is to undo
+// all of its items. Until then the closing has no cause.
+func (t *turn) closeBehind(i int) {
+	at := side{i, false}
+	a := t.activity(at)
+	switch {
+	case !t.redriving(at) || !a.Closing:
+	case t.standsBehind(i):
+		a.Cause = ""
+	case a.Cause == "":
+		a.Cause = t.cause
+		a.LookAt = t.now.Add(limits.CloseAgain)
+	}
+}
+
+// lookBehind looks at a child that is to be cancelled once the steps behind it are over.
+func (t *turn) lookBehind(at side) {
+	t.look(at)
+	if a := t.activity(at); len(t.asks) == 0 && a.State == job.Dispatched {
+		a.Closing, a.Cause = true, ""
+	}
 }
 
 // notRedriven ends a redrive that the child of a step has refused: the step stays as it was done.

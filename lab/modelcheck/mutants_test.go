@@ -146,6 +146,14 @@ func mutants() []proof.Bug {
 		{"the undo of a child is not asked for again after weeks", movesClosing, "(t.isChild(at) && at.undo ||", "(t.isChild(at) && at.undo && a.Attempt > 9 ||"},
 		{"a child is under way for as long as it was not undone", factsChildren, "case c.State == \"\", c.Back && c.State.Finished():", "case c.State == \"\", c.State.Finished():"},
 		{"the undo of a child counts as asked for", factsChildren, "case !c.Back && ask.Kind == AskLook:", "case c.Back && ask.Kind == AskLook:"},
+		{"a child that ended before its redrive has ended after it", factsChildren, "ask.Kind == AskLook:\n\t\treturn job.FoundOpen, \"\"\n\tcase ended && c.Redrives < ask.Redrives && !ask.Mark", "ask.Kind == AskLook:\n\t\treturn job.FoundEnded, \"\"\n\tcase ended && c.Redrives < ask.Redrives && !ask.Mark"},
+		{"a pause ends a redrive that was not asked for", factsChildren, "return job.FoundHeld, \"\" // A pause", "return job.FoundEnded, \"\" // A pause"},
+		{"a redrive comes behind its closing", factsChildren, "return job.FoundEnded, NeverRedrive", "return job.FoundEnded, \"\""},
+		{"another child counts as redriven", movesAttempts, "\t\ta.Repeats = 0 //", "\t\ta.Repeats += 0 //"},
+		{"a late refusal of a redrive ends it", "machine/event_sent.go", "return t.redriveRefused(at, e.Reason)", "t.notRedriven(at, e.Reason)\n\t\treturn Verdict{Kind: Applied}"},
+		{"a closing is of no redrive", factsCommands, "c.Redrives = a.Repeats", "c.Redrives = 0"},
+		{"the answer to a closing of before ends a redrive", "machine/event_sent.go", "e.Found.Finding == job.FoundHeld || t.isChild(at) && a.Repeats > 0", "e.Found.Finding == job.FoundHeld"},
+		{"a child is cancelled before what is behind it is over", "machine/moves_maps.go", "case t.standsBehind(i):", "case t.standsBehind(i) && a.Attempt > 9:"},
 	})
 }
 
