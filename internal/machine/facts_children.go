@@ -26,7 +26,7 @@ type ChildAct string
 const (
 	NeverBegin   ChildAct = "never begin"   // put a job there that never begins, unless one is there by now: then ask again
 	CancelChild  ChildAct = "cancel"        // have it cancelled
-	NeverRedrive ChildAct = "never redrive" // have it take no more redrive of that number; if it goes on by now, ask again
+	NeverRedrive ChildAct = "never redrive" // have it take no redrive of that number; if it goes on, ask again
 )
 
 // Answer answers a question about the attempt of a child that was seen so. With an act it holds once that is done: a
@@ -51,7 +51,7 @@ func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
 	case ended && c.Redrives < ask.Redrives && ask.Kind == AskLook:
 		return job.FoundOpen, ""
 	case ended && c.Redrives < ask.Redrives && !ask.Mark:
-		return job.FoundHeld, "" // A pause or a stop: the redrive may be on its way, and is wanted later.
+		return job.FoundHeld, "" // A pause or a stop: the redrive is wanted later.
 	case c.State == makegood.JobProcessed && c.Redrives < ask.Redrives:
 		return job.FoundEnded, NeverRedrive
 	case ended:

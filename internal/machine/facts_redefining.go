@@ -90,12 +90,6 @@ func (t *turn) strands(i int, old, to makegood.Step) []string {
 	return differs
 }
 
-// undoOver reports whether the undo of a step needs no more work.
-func (t *turn) undoOver(i int) bool {
-	state := t.job.Steps[i].Undo.State
-	return through(state) || state == job.Irreversible
-}
-
 // untilSettled says what settles the outcome of a step.
 func (t *turn) untilSettled() string {
 	if t.forwards() {

@@ -113,3 +113,11 @@ func (t *turn) dueAttempt(at side) {
 		t.look(at)
 	}
 }
+
+// lookBehind looks at a child that is to be cancelled once the steps behind it are over.
+func (t *turn) lookBehind(at side) {
+	t.look(at)
+	if a := t.activity(at); len(t.asks) == 0 && a.State == job.Dispatched {
+		a.Closing, a.Cause = true, ""
+	}
+}

@@ -17,8 +17,8 @@ func (t *turn) partEnded(at side, end job.ChildEnd) {
 	}
 }
 
-// overTolerance gives up a part that has more failed items than it may, and reports whether it did. The item, or the part,
-// with which enough have ended for a share to count may be a good one.
+// overTolerance gives up a part that has more failed items than it may, and reports whether it did. A share may come to
+// count with an item that is done.
 func (t *turn) overTolerance() bool {
 	if t.w.Part == nil {
 		return false
@@ -35,8 +35,8 @@ func (t *turn) overTolerance() bool {
 	return true
 }
 
-// redriveItems lets the failed items of a job have fresh attempts under their keys, and notes the parts that are to do the
-// same, each when its turn has come. It returns the number of these items.
+// redriveItems lets the failed items of a job have fresh attempts under their keys, and notes the parts that are to do
+// the same, each when its turn has come. It returns the number of these items.
 func (t *turn) redriveItems() (items int) {
 	for i := range t.job.Steps {
 		n := t.failedItems(i)
@@ -104,7 +104,7 @@ func (t *turn) redrive(e job.Requested) Verdict {
 	t.job.Redrives = max(t.job.Redrives, e.Redrives)
 	switch {
 	case items == 0 && child && t.w.Part != nil:
-		// An earlier redrive, of which the parent does not know, has left none, or does them still: its end is the answer.
+		// An earlier redrive, unknown to the parent, has left none, or does them still: its end is the answer.
 		return Verdict{Kind: Applied}
 	case items == 0:
 		return Verdict{Kind: Refused, Reason: "no item of a map of it has failed and has ended"}
@@ -116,29 +116,6 @@ func (t *turn) redrive(e job.Requested) Verdict {
 		t.expect()
 	}
 	return Verdict{Kind: Applied}
-}
-
-// closeBehind asks for the end of an unwanted redrive when the steps behind it are over: to cancel the child is to undo
-// all of its items. Until then the closing has no cause.
-func (t *turn) closeBehind(i int) {
-	at := side{i, false}
-	a := t.activity(at)
-	switch {
-	case !t.redriving(at) || !a.Closing:
-	case t.standsBehind(i):
-		a.Cause = ""
-	case a.Cause == "":
-		a.Cause = t.cause
-		a.LookAt = t.now.Add(limits.CloseAgain)
-	}
-}
-
-// lookBehind looks at a child that is to be cancelled once the steps behind it are over.
-func (t *turn) lookBehind(at side) {
-	t.look(at)
-	if a := t.activity(at); len(t.asks) == 0 && a.State == job.Dispatched {
-		a.Closing, a.Cause = true, ""
-	}
 }
 
 // notRedriven ends a redrive that the child of a step has refused: the step stays as it was done.

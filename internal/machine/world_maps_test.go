@@ -28,8 +28,8 @@ func drawPart(t *rapid.T, w *makegood.Workflow) {
 	}
 }
 
-// checkPart: so many items are under way at most, forward and back; a part that is done has no more failures than it may,
-// and a redrive leaves no item that has failed.
+// checkPart: so many items are under way at most, forward and back; a part that is done has no more failures than it
+// may, and a redrive leaves no item that has failed.
 func (x *world) checkPart(before job.Job, e job.Event) {
 	part := x.w.Part
 	if part == nil {

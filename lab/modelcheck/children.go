@@ -31,7 +31,7 @@ const (
 	stalledUndo
 	stalledClose
 	stalledCancel // with stalledClose: the attempt is unwanted
-	// What was to be done after the first redrive, and after the second: the redrive, a close, and one that is unwanted.
+	// The acts of the first and of the second redrive: the redrive, a close, and an unwanted close.
 	stalledRedrive
 	stalledRedrive2
 	stalledClose1
@@ -43,24 +43,6 @@ const (
 // inState is a child in another state.
 func (c child) inState(s makegood.ProcessState) child {
 	return c&^(childState|childFailed) | child(stateOf(s)+1)
-}
-
-// redrives is how often the failed items of a child were done again.
-func (c child) redrives() uint8 { return uint8(c / childRedriven) }
-
-// redriven asks a child for the n-th redrive, or takes that back, as the core has the verb.
-func (c child) redriven(n uint8, taken bool) (next child, granted bool) {
-	if machine.RuleFor(makegood.VerbRedrive, c.state()).Effect != machine.Redrives {
-		return c, false
-	}
-	if n <= c.redrives() {
-		return c, true
-	}
-	next = c%childRedriven | child(n)*childRedriven
-	if !taken && c.has(childFailed) {
-		next = next.inState(makegood.JobProcessing)
-	}
-	return next, true
 }
 
 func (c child) has(bits child) bool { return c&bits == bits }
@@ -189,7 +171,7 @@ func (m *model) throughOf(s *state, k int) bool {
 	f := s.job.steps[k].forward
 	c := s.children[k][f.attempt]
 	if f.state == stDispatched && f.repeats > 0 {
-		return true // What follows is not done again by a redrive, and goes on beside it.
+		return true // Followers are not done again by a redrive, and go on beside it.
 	}
 	return f.state == stDone && (c.state() == makegood.JobProcessed || c.has(childAsked))
 }
@@ -283,21 +265,6 @@ func (m *model) misfound(s *state, a ask, c child, finding job.Finding) string {
 		return fmt.Sprintf("the child %s was nobody's, and is %s", name(a.step, a.attempt), finding)
 	}
 	return ""
-}
-
-// endFailed: a fact about the end of a child says that items of it have failed.
-const endFailed = 8
-
-// endOf returns the end of a child, of a fact that says that it has ended; else nil.
-func endOf(f fact) *job.ChildEnd {
-	if findings[f.finding] != job.FoundEnded {
-		return nil
-	}
-	end := new(job.ChildEnd)
-	if f.n > 0 {
-		end.State, end.Failed = states[f.n%endFailed-1], int(f.n/endFailed)
-	}
-	return end
 }
 
 // births lets children go on, stalled invocations continue, and people make requests of children.
@@ -417,42 +384,6 @@ func (m *model) hints(take func(e event, fault bool), s *state) {
 			take(event{kind: evChild, step: uint8(k), n: s.job.steps[k].forward.attempt}, true)
 		}
 	}
-}
-
-// stall ends an actor whose invocation continues at any later time.
-func (m *model) stall(s *state, i uint8) {
-	if !m.config.Late {
-		return
-	}
-	next := *s
-	for _, o := range s.actors[i].out {
-		if o.kind == 0 || !m.isChild(int(o.step)) {
-			continue
-		}
-		stalled := &next.stalled[o.step][o.n]
-		switch {
-		case o.kind == sendTask && o.code != 0:
-			*stalled |= stalledUndo
-		case o.kind == sendTask && o.redrives > 0:
-			*stalled |= stalledRedrive << (o.redrives - 1)
-		case o.kind == sendTask:
-			*stalled |= stalledBirth
-		case o.code&closeUndo != 0:
-		case o.redrives > 0 && o.code&closeMark != 0:
-			*stalled |= stalledCancel1 << (2 * (o.redrives - 1))
-		case o.redrives > 0 && o.kind == sendClose:
-			*stalled |= stalledClose1 << (2 * (o.redrives - 1))
-		case o.code&closeMark != 0:
-			*stalled |= stalledClose | stalledCancel
-		case o.kind == sendClose:
-			*stalled |= stalledClose
-		}
-	}
-	if next.stalled == s.stalled {
-		return
-	}
-	next.actors[i] = actor{}
-	m.add(action{kind: doStall, actor: i, fault: true}, next, "")
 }
 
 // half lets an actor die with a job in the place of a child that was to be cancelled, and is not yet.

@@ -243,7 +243,7 @@ func (m *model) judge(before, after job.Job, e job.Event, facts machine.Facts) s
 	failures, counts := 0, true
 	for i, s := range after.Steps {
 		failures += s.Forward.FailureCount + s.Undo.FailureCount
-		counts = counts && m.w.Steps[i].Map == nil // Of one with a map it counts items.
+		counts = counts && m.w.Steps[i].Map == nil // With a map it counts items.
 		old := before.Steps[i]
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			if n := a.Attempt; n > 0 && n != old.Forward.Attempt && n != old.Undo.Attempt && n <= old.Attempt {

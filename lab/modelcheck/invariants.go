@@ -167,8 +167,8 @@ func (m *model) ledger(s *state) string {
 }
 
 // ended reports whether a job is where it needs nobody of ours: finished and told, or, with nothing out that nobody
-// has claimed, in front of a person who was told, or paused. A child that was redriven is closed when what is behind it is
-// over, and may wait for a person with it.
+// has claimed, in front of a person who was told, or paused. A redriven child is closed when the steps behind it are
+// over, and may wait for a person with them.
 func (s *state) ended() bool {
 	j := &s.job
 	for i := range j.steps {

@@ -371,9 +371,7 @@ func (m *model) full(c record) job.Job {
 		j.Steps = append(j.Steps, job.StepState{
 			Name: name, Attempt: int(s.attempt), Forward: m.fullActivity(i, s.age, s.forward), Undo: m.fullActivity(i, s.age, s.undo),
 		})
-		if m.w.Steps[i].Map == nil {
-			j.FailureCount += int(s.forward.failures) + int(s.undo.failures)
-		}
+		j.FailureCount += int(s.forward.failures) + int(s.undo.failures) // Of a map, items count as well.
 	}
 	return j
 }
