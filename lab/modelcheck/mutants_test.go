@@ -85,7 +85,7 @@ func mutants() []proof.Bug {
 			"a.Closing, a.Cause = true, t.cause\n\t\tt.ask(Ask{Kind: AskClose, Step: t.name(at), Attempt: a.Attempt, Undo: at.undo, Mark: true})\n",
 		},
 		{"a closing that was lost is not asked for again", movesGoingOn, "\t\tt.end(at)\n\tcase due || ", "\t\ta.LookAt = t.now.Add(time.Minute)\n\tcase due || "},
-		{"a closing that was lost is asked for after a day", movesJob, "a.LookAt = t.now.Add(limits.CloseAgain)", "a.LookAt = t.now.Add(limits.FarKey)"},
+		{"a closing that was lost is asked for after a day", movesJob, "true, t.cause\n\t\ta.LookAt = t.now.Add(limits.CloseAgain)", "true, t.cause\n\t\ta.LookAt = t.now.Add(limits.FarKey)"},
 		{"LookAt is not renewed", movesClosing, "t.cause, time.Time{}\n\t}\n\ta.LookAt = t.nextLook(at)\n}", "t.cause, time.Time{}\n\t}\n}"},
 		{"what is held is looked at after a day", movesClosing, "a.LookAt = t.lives(at, claim)", "a.LookAt = t.now.Add(limits.FarKey)"},
 		{"what was closed is sent again", movesClosing, "\tdefault:\n\t\tt.end(at)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(at)\n\t}\n}\n\n// replace"},
@@ -153,7 +153,7 @@ func mutants() []proof.Bug {
 		{"a late refusal of a redrive ends it", "machine/event_sent.go", "return t.redriveRefused(at, e.Reason)", "t.notRedriven(at, e.Reason)\n\t\treturn Verdict{Kind: Applied}"},
 		{"a closing is of no redrive", factsCommands, "c.Redrives = a.Repeats", "c.Redrives = 0"},
 		{"the answer to a closing of before ends a redrive", "machine/event_sent.go", "e.Found.Finding == job.FoundHeld || t.isChild(at) && a.Repeats > 0", "e.Found.Finding == job.FoundHeld"},
-		{"a child is cancelled before what is behind it is over", "machine/moves_maps.go", "case t.standsBehind(i):", "case t.standsBehind(i) && a.Attempt > 9:"},
+		{"a child is cancelled before what is behind it is over", movesJob, "case t.standsBehind(i):", "case t.standsBehind(i) && a.Attempt > 9:"},
 	})
 }
 
