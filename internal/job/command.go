@@ -22,6 +22,8 @@ type CloseAttempt struct {
 	Undo    bool
 	// Mark: the holder is told, at its next heartbeat, that the result is not wanted.
 	Mark bool
+	// Redrives is how often the child of the attempt was to do its failed items again.
+	Redrives int
 	// Asked is the cause of the event that asked for it.
 	Asked string
 }

@@ -178,6 +178,8 @@ type Requested struct {
 	Timeout makegood.Duration
 	// Redrives is set by the parent of a job that is redriven: how often that was asked for by then.
 	Redrives int
+	// Never: the parent does not want that redrive any more, and the request for it may be on its way yet.
+	Never bool
 }
 
 // CurrentDefinition stands for the definition that is current for the name of a job's workflow.

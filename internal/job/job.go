@@ -292,9 +292,9 @@ type Activity struct {
 	Former int `json:"former,omitempty"`
 	// WentTo is the step that its onError or its onAnswer went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
-	// Repeats counts the successes after which the step was not ready, or, with a map, its failed items were done again;
-	// RepeatTries those since repetitions were granted
-	// afresh. RepeatSince is when the first attempt since then was made.
+	// Repeats counts the successes after which the step was not ready; RepeatTries those since repetitions were granted
+	// afresh. RepeatSince is when the first attempt since then was made. Of a step with a map, Repeats counts how often its
+	// child was to do its failed items again, and RepeatTries is 1 while the child is to be asked that once more.
 	Repeats     int        `json:"repeats,omitempty"`
 	RepeatTries int        `json:"repeatTries,omitempty"`
 	RepeatSince time.Time  `json:"repeatSince,omitzero"`

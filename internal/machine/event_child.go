@@ -37,6 +37,22 @@ func (t *turn) lookAtChild(at side) bool {
 	return true
 }
 
+// redriveRefused ends a redrive that the child of a step refuses. The refusal may be late: of a child that another
+// Scheduler has redriven, and that goes on or has ended since.
+func (t *turn) redriveRefused(at side, why string) Verdict {
+	found, known := t.ask(t.question(AskLook, at))
+	switch {
+	case !known:
+	case found.Finding == job.FoundOpen:
+		t.notRedriven(at, why)
+	case found.Finding == job.FoundEnded:
+		t.childEnded(at, *found.Child)
+	default:
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("the child of step %s is under way", t.name(at))}
+	}
+	return Verdict{Kind: Applied}
+}
+
 // undoRefused ends the undo of a step with a child that refuses it. A cancelled child refuses it too, and is undone.
 func (t *turn) undoRefused(at side, why string) Verdict {
 	found, known := t.ask(t.question(AskLook, at))

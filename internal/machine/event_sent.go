@@ -18,8 +18,11 @@ func (t *turn) attemptClosed(e job.AttemptClosed) Verdict {
 	if !ok || t.activity(at).Attempt != e.Attempt {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has ended", e.Attempt, e.Step)}
 	}
-	if a := t.activity(at); e.Found.Finding == job.FoundHeld && !(a.Closing && a.Cause == e.Asked) {
-		// The claim may end sooner than it says now: only the awaited answer gives its end.
+	a := t.activity(at)
+	mayChange := e.Found.Finding == job.FoundHeld || t.isChild(at) && a.Repeats > 0
+	if mayChange && !(a.Closing && a.Cause == e.Asked) {
+		// The claim may end sooner than it says now, and the child may have ended before its redrive: only the awaited
+		// answer gives the end.
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the end of attempt %d of step %s is not waited for", e.Attempt, e.Step)}
 	}
 	return t.learn(at, e.Found)
@@ -42,8 +45,7 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 		return t.undoRefused(at, e.Reason)
 	}
 	if t.isChild(at) && t.activity(at).Repeats > 0 {
-		t.notRedriven(at, e.Reason)
-		return Verdict{Kind: Applied}
+		return t.redriveRefused(at, e.Reason)
 	}
 	if !t.shared(at) && t.activity(at).Inline == "" {
 		found, known := t.ask(t.question(AskClose, at))

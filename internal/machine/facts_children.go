@@ -24,8 +24,9 @@ type ChildAct string
 
 // The acts. Each may be done twice.
 const (
-	NeverBegin  ChildAct = "never begin" // put a job there that never begins, unless one is there by now: then ask again
-	CancelChild ChildAct = "cancel"      // have it cancelled
+	NeverBegin   ChildAct = "never begin"   // put a job there that never begins, unless one is there by now: then ask again
+	CancelChild  ChildAct = "cancel"        // have it cancelled
+	NeverRedrive ChildAct = "never redrive" // have it take no redrive of that number; if it goes on, ask again
 )
 
 // Answer answers a question about the attempt of a child that was seen so. With an act it holds once that is done: a
@@ -49,6 +50,10 @@ func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
 		return job.FoundNobody, ""
 	case ended && c.Redrives < ask.Redrives && ask.Kind == AskLook:
 		return job.FoundOpen, ""
+	case ended && c.Redrives < ask.Redrives && !ask.Mark:
+		return job.FoundHeld, "" // A pause or a stop: the redrive is wanted later.
+	case c.State == makegood.JobProcessed && c.Redrives < ask.Redrives:
+		return job.FoundEnded, NeverRedrive
 	case ended:
 		return job.FoundEnded, ""
 	case ask.Mark && !c.Back: // One that goes back, and has stopped there, stands before a person: no look tries it again.

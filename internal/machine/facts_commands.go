@@ -42,7 +42,11 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 			// Run by the one process whose save opened it (Inlined), however often its event comes.
 		case a.Closing:
 			unwanted := undo == (j.Desired == makegood.JobProcessed) || a.Held()
-			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})
+			c := job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause}
+			if agentOf(w.Steps[i], undo) == makegood.AgentWorkflow {
+				c.Redrives = a.Repeats
+			}
+			commands = append(commands, c)
 		case wanted(j, undo) && !a.Held():
 			commands = append(commands, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
 			if a.Resent >= alertFrom && agentOf(w.Steps[i], undo) != makegood.AgentWorkflow {

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -41,7 +42,7 @@ func (t *turn) failedItems(i int) int {
 	switch {
 	case t.itemFailed(i):
 		return 1
-	case t.w.Steps[i].Map != nil && a.State == job.Done && t.job.Settled(*a) == nil: // Settled: it counts attempts.
+	case t.w.Steps[i].Map != nil && a.State == job.Done && a.RepeatTries == 0 && t.job.Settled(*a) == nil:
 		return a.FailureCount
 	default:
 		return 0
@@ -61,11 +62,30 @@ func (t *turn) intolerable(more int) string {
 	switch {
 	case may.Items > 0 && failed > may.Items, may == (makegood.Tolerance{}) && failed > 0:
 		return fmt.Sprintf("%d items have failed, and %d may", failed, may.Items)
-	case may.Share > 0 && ended >= may.After && failed > int(may.Share*float64(ended)):
+	case may.Share > 0 && ended >= may.After && float64(failed) > may.Share*float64(ended)+rounding:
 		return fmt.Sprintf("%d of %d items have failed, and a share of %v may", failed, ended, may.Share)
 	default:
 		return ""
 	}
+}
+
+// rounding is by how much a share of the items may come out too small: 0.29 of 100 is 28.999999999999996.
+const rounding = 1e-6
+
+// standsBehind reports whether a step that began behind a step is not over yet on the way back. Only a redriven step is
+// out beside those behind it.
+func (t *turn) standsBehind(i int) bool {
+	return slices.ContainsFunc(t.graph.followers[i], func(f int) bool {
+		s := &t.job.Steps[f]
+		stands := s.Forward.State == job.Dispatched || s.Forward.State == job.Waiting || (s.Forward.State == job.Done || s.Forward.Unknown) && !t.undoOver(f)
+		return stands || t.standsBehind(f)
+	})
+}
+
+// redriving reports whether a side is out because its failed items are done again.
+func (t *turn) redriving(at side) bool {
+	a := t.activity(at)
+	return !at.undo && t.isChild(at) && a.State == job.Dispatched && a.Repeats > 0
 }
 
 // itemsOf is how many items of a map a step of a part has.

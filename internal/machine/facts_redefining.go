@@ -93,12 +93,6 @@ func (t *turn) strands(i int, old, to makegood.Step) []string {
 	return differs
 }
 
-// undoOver reports whether the undo of a step needs no more work.
-func (t *turn) undoOver(i int) bool {
-	state := t.job.Steps[i].Undo.State
-	return through(state) || state == job.Irreversible
-}
-
 // untilSettled says what settles the outcome of a step.
 func (t *turn) untilSettled() string {
 	if t.forwards() {
@@ -155,7 +149,7 @@ func (t *turn) fixed(at side) bool {
 	a := t.activity(at)
 	switch a.State {
 	case job.NotStarted, job.Failed, job.Withdrawn:
-		return !at.undo && t.redriven(at.step)
+		return false
 	case job.Skipped:
 		return !at.undo || t.job.Settled(*a) != nil
 	default:

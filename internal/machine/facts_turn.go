@@ -162,6 +162,12 @@ func agentOf(s makegood.Step, undo bool) string {
 	return s.Agent
 }
 
+// undoOver reports whether the undo of a step needs no more work.
+func (t *turn) undoOver(i int) bool {
+	state := t.job.Steps[i].Undo.State
+	return through(state) || state == job.Irreversible
+}
+
 func through(s job.ActivityState) bool { return s == job.Done || s == job.Skipped }
 
 // named is how a person is told of a step or its undo.

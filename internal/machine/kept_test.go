@@ -16,7 +16,7 @@ import (
 func TestNothingThatIsKeptIsLost(t *testing.T) {
 	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
-		x.job.Needs, x.job.Kept = job.LevelChained+1, "of the job"
+		x.job.Needs, x.job.Kept = job.LevelMaps+1, "of the job"
 		for i := range x.job.Steps {
 			s := &x.job.Steps[i]
 			s.Kept = "of step " + s.Name
@@ -35,7 +35,7 @@ func TestNothingThatIsKeptIsLost(t *testing.T) {
 
 func checkKept(t *rapid.T, j job.Job) {
 	t.Helper()
-	if want := job.LevelChained + 1; j.Needs != want || j.Kept != "of the job" {
+	if want := job.LevelMaps + 1; j.Needs != want || j.Kept != "of the job" {
 		t.Fatalf("the job needs %d and keeps %q, want %d and what it had", j.Needs, j.Kept, want)
 	}
 	for _, s := range j.Steps {

@@ -137,7 +137,7 @@ func TestPartsAreRedrivenAsManyAtOnceAsMayBe(t *testing.T) {
 	m.ended("part_1", oneFailed)
 	m.is("Processed done/ done/")
 	m.asked(makegood.VerbRedrive)
-	m.is("Processing dispatched/ /")
+	m.is("Processing dispatched/ done/")
 	m.ended("part_0", job.ChildEnd{State: makegood.JobProcessed})
 	m.is("Processing done/ dispatched/")
 	if f := m.j.Steps[1].Forward; f.Attempt != 1 || f.Repeats != 1 {
@@ -205,7 +205,7 @@ func TestARedriveThatIsHeldIsMadeLater(t *testing.T) {
 	m.replies("f", false)
 	m.held = job.Holds{{Kind: makegood.HoldWorkflow, Name: "w", Since: m.now()}}
 	m.asked(makegood.VerbRedrive)
-	m.is("Processing / done/")
+	m.is("Processing done/ done/")
 	m.held = nil
 	m.asked(makegood.VerbResume)
 	m.is("Processing dispatched/ done/")

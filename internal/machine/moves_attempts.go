@@ -74,6 +74,9 @@ func (t *turn) number(at side) bool {
 	s.Attempt++
 	a.Attempt = s.Attempt
 	a.Tries++
+	if t.isChild(at) {
+		a.Repeats = 0 // It is another child, which no redrive was asked of.
+	}
 	return true
 }
 

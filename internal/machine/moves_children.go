@@ -15,9 +15,6 @@ import (
 func (t *turn) childEnded(at side, end job.ChildEnd) {
 	a := t.activity(at)
 	noteStart(a, a.Opened())
-	if t.w.Steps[at.step].Map != nil && !at.undo && end.State != "" && (end.State != makegood.JobProcessed || end.Unfit != "") {
-		a.Repeats = 0 // Its next attempt is another job.
-	}
 	switch {
 	case !at.undo && end.State == "": // Expired, before its failed items were done again.
 		t.notRedriven(at, t.childFailed(at, end))

@@ -35,8 +35,9 @@ func (t *turn) look(at side) {
 		t.childEnded(at, *found.Child)
 	case found.Finding == job.FoundOpen && t.holds(at, a.Opened()):
 		// Its end is asked for with all that is out.
-	case found.Finding == job.FoundOpen && (t.isChild(at) && at.undo || !passed(a.Opened().Add(limits.MaxUnclaimed), t.now)):
-		// No closing ends the undo of a child, so it gets no successor: it is asked for again, however late.
+	case found.Finding == job.FoundOpen && (t.isChild(at) && (at.undo || a.Repeats > 0) || !passed(a.Opened().Add(limits.MaxUnclaimed), t.now)):
+		// No closing ends the undo of a child, or a wanted redrive, so it gets no successor: it is asked for again,
+		// however late.
 		if a.Closing {
 			// The request for its end did not ask for its task. Look at it as if no such request was made.
 			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}

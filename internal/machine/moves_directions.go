@@ -23,7 +23,7 @@ func (t *turn) advance() {
 
 // goForward opens every step that is ready, and finishes the job when all are done.
 func (t *turn) goForward() {
-	if t.tooManyFailed() {
+	if t.overTolerance() {
 		t.advance()
 		return
 	}
@@ -42,7 +42,8 @@ func (t *turn) goForward() {
 			t.advance()
 			return
 		}
-		done = done && through(s.Forward.State)
+		left := t.redrivePart(i)
+		done = done && through(s.Forward.State) && !left
 	}
 	if done {
 		t.finish(makegood.JobProcessed)
@@ -80,10 +81,6 @@ func (t *turn) start(at side) {
 func (t *turn) begins(i int) {
 	s := t.w.Steps[i]
 	switch {
-	case t.redriven(i):
-		if at := (side{i, false}); !t.holds(at, t.now) {
-			t.dispatch(at)
-		}
 	case s.Only == makegood.OnlyOnError:
 		t.beginsOnError(i)
 	case s.Any:
@@ -150,10 +147,8 @@ func (t *turn) backOver(i int) bool {
 	s := &t.job.Steps[i]
 	if s.Forward.State == job.Dispatched {
 		// Its end comes before its undo: by a reply, or by being closed.
+		t.closeBehind(i)
 		return false
-	}
-	if t.redriven(i) {
-		s.Forward.State = job.Done // It was, but for its failed items.
 	}
 	if s.Undo.State != job.NotStarted {
 		return t.undoOver(i)

@@ -105,9 +105,19 @@ func (t *turn) dueAttempt(at side) {
 		if due {
 			t.silence(at, inlineClaim(t.activity(at)), noReply)
 		}
+	case due && t.redriving(at) && !t.wanted(at) && t.standsBehind(at.step):
+		t.lookBehind(at)
 	case due && (!t.wanted(at) || !t.going()):
 		t.end(at)
 	case due || t.lookedAtEarly(at):
 		t.look(at)
+	}
+}
+
+// lookBehind looks at a child that is to be cancelled once the steps behind it are over.
+func (t *turn) lookBehind(at side) {
+	t.look(at)
+	if a := t.activity(at); len(t.asks) == 0 && a.State == job.Dispatched {
+		a.Closing, a.Cause = true, ""
 	}
 }

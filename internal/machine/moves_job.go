@@ -60,6 +60,21 @@ func (t *turn) closeOpen() {
 	}
 }
 
+// closeBehind asks for the end of an unwanted redrive when the steps behind it are over: to cancel the child is to undo
+// all of its items. Until then the closing has no cause.
+func (t *turn) closeBehind(i int) {
+	at := side{i, false}
+	a := t.activity(at)
+	switch {
+	case !t.redriving(at) || !a.Closing:
+	case t.standsBehind(i):
+		a.Cause = ""
+	case a.Cause == "":
+		a.Cause = t.cause
+		a.LookAt = t.now.Add(limits.CloseAgain)
+	}
+}
+
 // endUnsaved ends an inline attempt that was opened for the coming save, and is not wanted any more. One that was saved
 // runs, and has no claim item that could tell its agent.
 func (t *turn) endUnsaved(at side) {
@@ -93,6 +108,8 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 			a.State = job.Withdrawn
 		case job.Waiting:
 			t.leaveWait(side{i, false})
+		case job.Dispatched:
+			t.closeBehind(i)
 		}
 	}
 }

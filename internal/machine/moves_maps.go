@@ -17,9 +17,9 @@ func (t *turn) partEnded(at side, end job.ChildEnd) {
 	}
 }
 
-// tooManyFailed gives up a part that has more failed items than it may, and reports whether it did. A failure by itself
-// does not always show it: those of other parts count, and a share counts from an item on that may well be done.
-func (t *turn) tooManyFailed() bool {
+// overTolerance gives up a part that has more failed items than it may, and reports whether it did. A share may come to
+// count with an item that is done.
+func (t *turn) overTolerance() bool {
 	if t.w.Part == nil {
 		return false
 	}
@@ -33,12 +33,6 @@ func (t *turn) tooManyFailed() bool {
 		t.stop(why)
 	}
 	return true
-}
-
-// redriven reports whether the job of a step is yet to be asked to do its failed items again.
-func (t *turn) redriven(i int) bool {
-	a := &t.job.Steps[i].Forward
-	return t.w.Steps[i].Map != nil && a.State == job.NotStarted && a.Repeats > 0
 }
 
 // followed returns a step that follows another and has work under way; empty: none has. Its attempts read the output of
@@ -56,9 +50,9 @@ func (t *turn) followed(i int) string {
 	return ""
 }
 
-// redriveItems lets the failed items of a job have fresh attempts under their keys, and has the parts that have failed
-// items do the same, each when it may begin. It returns the number of these items, and, where the work of a step forbids
-// it, that step.
+// redriveItems lets the failed items of a job have fresh attempts under their keys, and notes the parts that are to do
+// the same, each when its turn has come. It returns the number of these items, and, where the work of a step forbids it,
+// that step.
 func (t *turn) redriveItems() (items int, busy string) {
 	for i := range t.job.Steps {
 		n := t.failedItems(i)
@@ -73,15 +67,44 @@ func (t *turn) redriveItems() (items int, busy string) {
 		at := side{i, false}
 		a := t.activity(at)
 		a.FinishedAt = time.Time{}
-		if t.w.Steps[i].Map == nil {
-			a.State, a.Interruptions = job.NotStarted, 0
-			grant(a)
+		if t.w.Steps[i].Map != nil {
+			a.RepeatTries = 1
+			t.redecide(i)
 			continue
 		}
-		a.Repeats++
-		t.rest(a, job.NotStarted)
+		a.State, a.Interruptions = job.NotStarted, 0
+		grant(a)
+	}
+	if items > 0 {
+		t.job.Transitions = 0
 	}
 	return items, busy
+}
+
+// redecide lets the steps wait again to which a step may go that may fail yet.
+func (t *turn) redecide(i int) {
+	for _, n := range t.graph.followers[i] {
+		if a := &t.job.Steps[n].Forward; t.w.Steps[n].Only == makegood.OnlyOnError && a.State == job.Skipped && t.job.Settled(*a) == nil {
+			a.State, a.FinishedAt = job.NotStarted, time.Time{}
+		}
+	}
+}
+
+// redrivePart has the child of a step redriven that is to be, if the job has room for one more that is under way. It
+// reports whether it is left for later.
+func (t *turn) redrivePart(i int) (left bool) {
+	at := side{i, false}
+	a := t.activity(at)
+	if a.RepeatTries == 0 || t.w.Steps[i].Map == nil || a.State != job.Done {
+		return false
+	}
+	if t.job.Paused() || t.full() || t.holds(at, t.now) {
+		return true
+	}
+	a.RepeatTries = 0
+	a.Repeats++
+	t.dispatch(at)
+	return false
 }
 
 // redrive has the failed items of a job done again. For a person that is asked of the job which has the map; for that,
@@ -94,18 +117,23 @@ func (t *turn) redrive(e job.Requested) Verdict {
 	case e.Redrives > 0 && e.Redrives <= t.job.Redrives:
 		return Verdict{Kind: Duplicate, Reason: "these items were redriven before"}
 	}
-	finished := t.job.ProcessState.Finished()
-	items, busy := t.redriveItems()
-	switch {
-	case items == 0 && busy != "":
+	items, busy := 0, ""
+	if !e.Never {
+		items, busy = t.redriveItems()
+	}
+	if items == 0 && busy != "" {
 		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s follows and is under way: redrive it when that has ended", busy)}
+	}
+	t.job.Redrives = max(t.job.Redrives, e.Redrives)
+	switch {
+	case items == 0 && child && t.w.Part != nil:
+		// An earlier redrive, unknown to the parent, has left none, or does them still: its end is the answer.
+		return Verdict{Kind: Applied}
 	case items == 0:
 		return Verdict{Kind: Refused, Reason: "none of its maps that have ended has a failed item"}
 	}
-	t.job.Redrives = max(t.job.Redrives, e.Redrives)
-	if finished {
+	if t.job.ProcessState.Finished() {
 		t.job.ProcessState, t.job.FinishedAt = makegood.JobProcessing, time.Time{}
-		t.job.Transitions = 0
 		t.noReason()
 		t.renewDeadline()
 		t.expect()

@@ -14,7 +14,9 @@ import (
 func bugs() []proof.Bug {
 	const (
 		factsCommands   = "machine/facts_commands.go"
+		factsMaps       = "machine/facts_maps.go"
 		factsRedefining = "machine/facts_redefining.go"
+		movesDirections = "machine/moves_directions.go"
 	)
 	return proof.Bugs([][4]string{
 		{"a redefinition ignores that an outcome is unknown", factsRedefining, "\tif !s.Forward.Unknown || s.Forward.State == job.Done", "\tif s.Forward.Unknown || s.Forward.State == job.Done"},
@@ -28,6 +30,13 @@ func bugs() []proof.Bug {
 		{"a repetition has the key of the first", factsCommands, "Key: forward + repetition(*a),", "Key: forward,"},
 		{"a token of before completes what took its place", "machine/moves_redefining.go", "\ta.Generation = attempt\n", "\t_ = attempt\n"},
 		{"what was settled as not done may be done late", "machine/event_settled.go", "a.Unknown, a.Silent, a.Former = false, nil, 0", "a.Unknown, a.Former = false, 0"},
+		{"an item between two attempts is not under way", factsMaps, "case job.Dispatched, job.Backoff, job.Waiting:", "case job.Dispatched, job.Waiting:"},
+		{"so many items begin as there are", movesDirections, "&& !t.early() && !t.full() {", "&& !t.early() {"},
+		{"so many items are undone at once as there are", movesDirections, "case !t.job.Paused() && !t.full():", "case !t.job.Paused():"},
+		{"a share counts with the items that fail alone", movesDirections, "if t.overTolerance() {", "if t.w.Part == nil && t.overTolerance() {"},
+		{"an item that a person has settled is redriven", factsMaps, " && a.Error != nil && t.job.Settled(*a) == nil", " && a.Error != nil"},
+		{"what a tolerated item may have done is not undone", "machine/moves_attempts.go", "\ta.State, a.Silent, a.Cause = job.Skipped, nil, \"\"\n\treturn true", "\ta.State, a.Silent, a.Cause, a.Unknown = job.Skipped, nil, \"\", false\n\treturn true"},
+		{"a redrive leaves the second item as it was", "machine/moves_maps.go", "\t\titems += n\n", "\t\tif items += n; items > 1 {\n\t\t\tcontinue\n\t\t}\n"},
 		{"what cannot be undone is not named", "machine/facts_standing.go", "s.Undo.State == job.Irreversible || s.Undo.State == job.Skipped &&", "s.Undo.State == job.Skipped &&"},
 	})
 }

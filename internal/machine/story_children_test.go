@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
@@ -31,6 +32,11 @@ func (s *story) answerChild(ask machine.Ask) job.Found {
 	case machine.CancelChild:
 		s.children[id] = child{seen: machine.ChildSeen{State: makegood.JobUndoing, Back: true}}
 	}
+	if act == machine.NeverRedrive {
+		c := s.children[id]
+		c.seen.Redrives = ask.Redrives
+		s.children[id] = c
+	}
 	found := job.Found{Finding: finding}
 	if finding == job.FoundEnded {
 		end := s.children[id].end
@@ -50,8 +56,11 @@ func (s *story) answerChild(ask machine.Ask) job.Found {
 // begin says that the child of an attempt is to be put there, or undone. A line "child" says what came of it.
 func (s *story) begin(d job.Dispatch) string {
 	verb := "begin"
-	if d.Undo {
+	switch n := s.activityOf(d.Step, false).Repeats; {
+	case d.Undo:
 		verb = "undo"
+	case n > 0:
+		verb = fmt.Sprintf("redrive (%d)", n)
 	}
 	return fmt.Sprintf("  -> %s job %s of workflow %s\n", verb, s.childOf(d.Step), machine.ActionOf(s.w, d.Step))
 }
@@ -64,11 +73,37 @@ func (s *story) child(a args) {
 		return
 	}
 	back := a.has("back") || state == makegood.JobUndone || state == makegood.JobCancelled || state == makegood.JobUndoing
-	end := job.ChildEnd{State: state, Reason: a.or("reason", ""), Unfit: a.or("unfit", "")}
+	end := job.ChildEnd{State: state, Reason: a.or("reason", ""), Unfit: a.or("unfit", ""), Failed: s.number(a.or("failed", "0"))}
 	if output, ok := a.values["output"]; ok {
 		end.Output = job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}
 	}
-	s.children[id] = child{machine.ChildSeen{State: state, Back: back}, end}
+	seen := machine.ChildSeen{State: state, Back: back, Redrives: s.number(a.or("redrives", fmt.Sprint(s.children[id].seen.Redrives)))}
+	s.children[id] = child{seen, end}
+}
+
+// part reads what the workflow of a part says: part=NAME items=N concurrency=N tolerate=N share=0.1 after=N.
+func (s *story) part(a args) *makegood.Part {
+	of, ok := a.values["part"]
+	if !ok {
+		return nil
+	}
+	share, err := strconv.ParseFloat(a.or("share", "0"), 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &makegood.Part{
+		Of: of, Items: s.number(a.or("items", "0")), Concurrency: s.number(a.or("concurrency", "100")),
+		Tolerate: makegood.Tolerance{Items: s.number(a.or("tolerate", "0")), Share: share, After: s.number(a.or("after", "0"))},
+	}
+}
+
+// mapOf is the map of a step, of so many items: map=N.
+func (s *story) mapOf(a args) *makegood.Map {
+	n, ok := a.values["map"]
+	if !ok {
+		return nil
+	}
+	return &makegood.Map{Count: s.number(n), Item: &makegood.Step{Name: "item", Agent: "agent"}}
 }
 
 // within is the claim of an attempt that has it within the job.

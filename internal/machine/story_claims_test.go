@@ -69,7 +69,7 @@ func (s *story) close(a args) string {
 			continue
 		}
 		s.answers = nil
-		found := s.answer(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
+		found := s.answer(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark, Redrives: c.Redrives})
 		out.WriteString(s.answers[0])
 		events = append(events, job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
 	}

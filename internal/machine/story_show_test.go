@@ -122,7 +122,7 @@ func (s *story) activity(step string, undo bool) []string {
 	if a.Unknown && a.State != job.Done {
 		line += ", outcome unknown"
 	}
-	return []string{line + s.past(a)}
+	return []string{line + s.past(step, a)}
 }
 
 // wait says how long an activity waits, and who was asked.
@@ -138,7 +138,7 @@ func (s *story) wait(a job.Activity) string {
 }
 
 // past says of an activity what it has behind it. Of one that goes well there is little to say.
-func (s *story) past(a job.Activity) string {
+func (s *story) past(step string, a job.Activity) string {
 	line := ""
 	if a.Tries != 1 && a.Attempt > 0 {
 		line += fmt.Sprintf(", tries %d", a.Tries)
@@ -158,7 +158,13 @@ func (s *story) past(a job.Activity) string {
 	if a.WentTo != "" {
 		line += ", went to " + a.WentTo
 	}
-	if a.Repeats > 0 {
+	switch i := slices.IndexFunc(s.w.Steps, func(w makegood.Step) bool { return w.Name == step }); {
+	case i >= 0 && s.w.Steps[i].Map != nil && a.Repeats+a.RepeatTries > 0:
+		line += fmt.Sprintf(", redriven %d times", a.Repeats)
+		if a.RepeatTries > 0 {
+			line += ", and to be once more"
+		}
+	case a.Repeats > 0:
 		line += fmt.Sprintf(", %d times not ready", a.Repeats)
 	}
 	if c := a.Completion; c != nil {

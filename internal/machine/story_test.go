@@ -176,7 +176,7 @@ func (s *story) do(line string) string {
 	a := parse(line)
 	switch verb := a.words[0]; verb {
 	case "workflow":
-		s.w = makegood.Workflow{Name: a.words[1], Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s")), Input: only(a)}
+		s.w = makegood.Workflow{Name: a.words[1], Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s")), Input: only(a), Part: s.part(a)}
 		if on, ok := a.values["onFailure"]; ok {
 			if err := s.w.OnFailure.UnmarshalText([]byte(on)); err != nil {
 				s.t.Fatal(err)
@@ -285,7 +285,7 @@ func (s *story) step(a args) makegood.Step {
 		step.Only = makegood.OnlyOnError
 	}
 	step.OnError, step.OnAnswer, step.Repeat = s.routes(a), s.onAnswer(a), s.repeat(a)
-	step.Waiting = s.rules(a, "")
+	step.Waiting, step.Map = s.rules(a, ""), s.mapOf(a)
 	if choices, ok := a.values["choices"]; ok {
 		step.With = jsonOf(s.t, map[string]any{"choices": strings.Split(choices, ","), "why": strings.Split(a.or("why", ""), ",")})
 	}

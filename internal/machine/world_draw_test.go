@@ -66,6 +66,7 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 			w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: rapid.IntRange(2, 4).Draw(t, "rounds"), Wait: wait}
 		}
 	}
+	drawPart(t, &w)
 	return domain.WithDefaults(w)
 }
 

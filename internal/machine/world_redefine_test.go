@@ -63,7 +63,7 @@ func (x *world) drawRedefinition(e *job.Requested) {
 		input := strconv.Itoa(x.requests)
 		e.Input = &job.Payload{Inline: []byte(input), Bytes: len(input)}
 	}
-	if rapid.Bool().Draw(x.t, "same definition") {
+	if x.w.Part != nil || rapid.Bool().Draw(x.t, "same definition") { // The definition of a part follows from that of its job.
 		return
 	}
 	w := x.w

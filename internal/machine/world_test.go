@@ -179,6 +179,9 @@ func (x *world) slot(step string, undo bool) string {
 
 // ask answers the core from the claim items, as package store says.
 func (x *world) ask(a machine.Ask) (job.Found, error) {
+	if _, there := x.job.Step(a.Step); !there {
+		return job.Found{}, store.ErrConflict // The job was moved meanwhile, so what is decided over it will not be saved.
+	}
 	if x.isChild(a.Step, a.Undo) {
 		return x.askChild(a), nil
 	}
@@ -382,6 +385,7 @@ func (x *world) save(prior, j job.Job, e job.Event) {
 	x.checkChildren()
 	x.checkHeld(stored)
 	x.checkWaits(stored, e)
+	x.checkPart(stored, e)
 	x.checkToken(e)
 	x.seen.Moved(layers.Move{Workflow: x.w, Before: stored, After: x.job, Event: e})
 }

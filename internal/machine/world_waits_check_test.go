@@ -85,8 +85,8 @@ func (x *world) checkKept(step string, was, is job.Activity, e job.Event) {
 	if c.Early && is.Completion == nil && is.State == job.Done {
 		return // It was done without waiting: what was kept for that is nothing any more.
 	}
-	if asked, ok := e.(job.Requested); ok && asked.Definition != "" && !c.Held {
-		return // It was given to the step as it was described before.
+	if asked, ok := e.(job.Requested); ok && (asked.Definition != "" || asked.Input != nil) && !c.Held {
+		return // It was given to the step as it was described before, or asked.
 	}
 	if settled, ok := e.(job.Settled); ok && settled.Step == step && !c.Held && x.job.Settled(is) != nil {
 		return // Whoever settles a step knows better than an answer that was kept, or led to nothing.

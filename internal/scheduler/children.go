@@ -229,6 +229,10 @@ func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machi
 		if finding == job.FoundHeld && child.ProcessState.Finished() {
 			finding = job.FoundEnded
 		}
+	case machine.NeverRedrive:
+		if child, err = s.neverRedrive(ctx, j, ask, id); err != nil {
+			return job.Found{}, err
+		}
 	}
 	if finding != job.FoundEnded {
 		return job.Found{Finding: finding}, nil

@@ -174,7 +174,7 @@ func (s *Scheduler) close(ctx context.Context, w *work) {
 }
 
 func (s *Scheduler) closeOne(ctx context.Context, m *moved, c job.CloseAttempt) (job.Event, error) {
-	ask := machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark}
+	ask := machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark, Redrives: c.Redrives}
 	found, err := s.ask(ctx, m, m.job, ask, s.now())
 	if err != nil {
 		return nil, fmt.Errorf("close attempt %d of step %s of job %s: %w", c.Attempt, c.Step, m.job.ID, err)

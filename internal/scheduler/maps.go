@@ -163,6 +163,21 @@ func (s *Scheduler) redriveChild(ctx context.Context, j job.Job, step string) (n
 	return never, err
 }
 
+// neverRedrive has a child refuse a redrive that may be on its way to it, and returns the child as it is then.
+func (s *Scheduler) neverRedrive(ctx context.Context, j job.Job, ask machine.Ask, id string) (job.Job, error) {
+	asked := askOfChild(j, makegood.VerbRedrive, doing(j))
+	asked.Redrives, asked.Never = ask.Redrives, true
+	child, _, err := s.Request(spend.Without(ctx), id, asked)
+	switch {
+	case err != nil:
+		return job.Job{}, fmt.Errorf("take the redrive of job %s back: %w", id, err)
+	case !child.ProcessState.Finished():
+		return job.Job{}, store.ErrConflict // It was redriven meanwhile.
+	default:
+		return child, nil
+	}
+}
+
 // manifest is the output of a step with a map, where that is no list.
 type manifest struct {
 	Items  int            `json:"items"`

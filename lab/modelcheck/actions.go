@@ -399,7 +399,7 @@ func (m *model) closeOne(s *state, i uint8, k int) {
 	x := &next.actors[i]
 	o := x.out[k]
 	f, _, broken := m.find(&next, ask{
-		kind: askCommand, step: o.step, attempt: o.n, undo: o.code&closeUndo != 0, mark: o.code&closeMark != 0,
+		kind: askCommand, step: o.step, attempt: o.n, undo: o.code&closeUndo != 0, mark: o.code&closeMark != 0, redrives: o.redrives,
 	}, o.code/closeAge)
 	x.know(f)
 	n := 0

@@ -2,6 +2,7 @@ package modelcheck
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
@@ -11,27 +12,38 @@ import (
 
 // child is the job that does an attempt of a step of agent workflow, as a parent can see it; zero: it is not there.
 // machine.ChildSeen answers looks at it, and the shipped table of verbs the requests.
-type child uint8
+type child uint16
 
 const (
-	childState  child = 7 // the bits of its state, from 1
-	childBack   child = 8
-	childCancel child = 16 // it is to end Cancelled, and else Undone
-	childNever  child = 32
-	childAgain  child = 64  // another round follows
-	childAsked  child = 128 // a person has made a request
+	childState    child = 7 // the bits of its state, from 1
+	childBack     child = 8
+	childCancel   child = 16 // it is to end Cancelled, and else Undone
+	childNever    child = 32
+	childAgain    child = 64  // another round follows
+	childAsked    child = 128 // a person has made a request
+	childFailed   child = 256 // it does a map, is done, and has failed items
+	childRedriven child = 512 // times how often these were done again
 )
 
 // The acts that a stalled invocation may carry out on a child at any later time, a bit each.
 const (
-	stalledBirth uint8 = 1 << iota
+	stalledBirth uint16 = 1 << iota
 	stalledUndo
 	stalledClose
 	stalledCancel // with stalledClose: the attempt is unwanted
+	// The acts of the first and of the second redrive: the redrive, a close, and an unwanted close.
+	stalledRedrive
+	stalledRedrive2
+	stalledClose1
+	stalledCancel1
+	stalledClose2
+	stalledCancel2
 )
 
 // inState is a child in another state.
-func (c child) inState(s makegood.ProcessState) child { return c&^childState | child(stateOf(s)+1) }
+func (c child) inState(s makegood.ProcessState) child {
+	return c&^(childState|childFailed) | child(stateOf(s)+1)
+}
 
 func (c child) has(bits child) bool { return c&bits == bits }
 
@@ -44,7 +56,7 @@ func (c child) state() makegood.ProcessState {
 }
 
 func (c child) seen() machine.ChildSeen {
-	return machine.ChildSeen{State: c.state(), Never: c.has(childNever), Back: c.has(childBack) && !c.has(childAgain)}
+	return machine.ChildSeen{State: c.state(), Never: c.has(childNever), Back: c.has(childBack) && !c.has(childAgain), Redrives: int(c.redrives())}
 }
 
 // live reports whether a child may have effects yet.
@@ -101,14 +113,21 @@ func (m *model) birth(j job.Job, d job.Dispatch) message {
 	o := message{kind: sendTask, step: uint8(i), n: small(j.Steps[i].Forward.Attempt)}
 	if d.Undo {
 		o.code = small(d.Attempt)
+	} else {
+		o.redrives = small(j.Steps[i].Forward.Repeats)
 	}
 	return o
 }
 
-// begin puts a child there if it is absent, or has it undone, and returns the rule that forbids that now. refused: it
-// can never be.
-func (m *model) begin(s *state, i, n uint8, undo bool) (refused bool, broken string) {
+// begin puts a child there if it is absent, has it redriven, or undone, and returns the rule that forbids that now.
+// refused: it can never be.
+func (m *model) begin(s *state, i, n, redrives uint8, undo bool) (refused bool, broken string) {
 	c := &s.children[i][n]
+	if !undo && redrives > 0 {
+		next, granted := c.redriven(redrives, false)
+		*c = next
+		return !granted, ""
+	}
 	if !undo {
 		if c.has(childNever) {
 			return false, "" // The look behind it finds that.
@@ -151,6 +170,9 @@ func (m *model) throughOf(s *state, k int) bool {
 	}
 	f := s.job.steps[k].forward
 	c := s.children[k][f.attempt]
+	if f.state == stDispatched && f.repeats > 0 {
+		return true // Followers are not done again by a redrive, and go on beside it.
+	}
 	return f.state == stDone && (c.state() == makegood.JobProcessed || c.has(childAsked))
 }
 
@@ -199,10 +221,17 @@ func (m *model) findChild(s *state, a ask) (f fact, broken string) {
 		*c = childNever | childBack | childCancel
 		*c = c.inState(makegood.JobCancelled)
 	case machine.CancelChild:
+		if broken := m.mayTurn(s, int(a.step)); broken != "" && !a.undo {
+			return f, broken
+		}
 		*c, _ = c.requested(makegood.VerbCancel, true)
 		if c.has(childNever) {
 			*c = c.inState(makegood.JobCancelled) // It has no step to undo.
 		}
+	case machine.NeverRedrive:
+		*c, _ = c.redriven(a.redrives, true)
+	}
+	if act == machine.CancelChild {
 		if finding == job.FoundHeld && c.state().Finished() {
 			finding = job.FoundEnded
 		}
@@ -210,6 +239,9 @@ func (m *model) findChild(s *state, a ask) (f fact, broken string) {
 	f = fact{ask: a, finding: findingOf(finding)}
 	if finding == job.FoundEnded {
 		f.n = uint8(*c & childState)
+		if c.has(childFailed) {
+			f.n |= endFailed
+		}
 	}
 	return f, m.misfound(s, a, *c, finding)
 }
@@ -225,24 +257,14 @@ func (m *model) misfound(s *state, a ask, c child, finding job.Finding) string {
 		return fmt.Sprintf("the child %s is said to be nobody's, and is %s", name(a.step, a.attempt), c.state())
 	case a.mark && finding == job.FoundHeld && c.live() && !c.seen().Back:
 		return fmt.Sprintf("the child %s is not wanted any more, and is %s", name(a.step, a.attempt), c.state())
+	case finding == job.FoundEnded && !a.mark && c.redrives() < a.redrives:
+		return fmt.Sprintf("the child %s is said to have ended, and its redrive is wanted", name(a.step, a.attempt))
 	case finding == job.FoundNobody:
 		*run |= ranNobody
 	case *run&ranNobody != 0:
 		return fmt.Sprintf("the child %s was nobody's, and is %s", name(a.step, a.attempt), finding)
 	}
 	return ""
-}
-
-// endOf returns the end of a child, of a fact that says that it has ended; else nil.
-func endOf(f fact) *job.ChildEnd {
-	if findings[f.finding] != job.FoundEnded {
-		return nil
-	}
-	end := new(job.ChildEnd)
-	if f.n > 0 {
-		end.State = states[f.n-1]
-	}
-	return end
 }
 
 // births lets children go on, stalled invocations continue, and people make requests of children.
@@ -272,6 +294,9 @@ func (m *model) life(s *state, i, n uint8) {
 	switch c.state() {
 	case makegood.JobProcessing:
 		become(c.inState(makegood.JobProcessed), false)
+		if m.w.Steps[i].Map != nil {
+			become(c.inState(makegood.JobProcessed)|childFailed, false)
+		}
 		if m.config.Final {
 			become(c.inState(makegood.JobUndoing)|childBack, true)
 		}
@@ -308,33 +333,47 @@ func (m *model) life(s *state, i, n uint8) {
 // late carries out the act before which an invocation stalled. It may be carried out again.
 func (m *model) late(s *state, i, n uint8) {
 	stalled := s.stalled[i][n]
-	do := func(what uint8, f func(next *state) string) {
+	do := func(what uint16, f func(next *state) string) {
 		if stalled&what == 0 {
 			return
 		}
 		next := *s
 		if broken := f(&next); next != *s {
-			m.add(action{kind: doLate, step: i, n: n, to: what, fault: true}, next, broken)
+			m.add(action{kind: doLate, step: i, n: n, to: uint8(bits.TrailingZeros16(what)), fault: true}, next, broken)
 		}
 	}
 	do(stalledBirth, func(next *state) string {
-		_, _ = m.begin(next, i, n, false)
+		_, _ = m.begin(next, i, n, 0, false)
 		return "" // That its attempt is over says another check, if it was not closed.
 	})
 	do(stalledUndo, func(next *state) string {
-		_, broken := m.begin(next, i, n, true)
+		_, broken := m.begin(next, i, n, 0, true)
 		return broken
 	})
 	do(stalledClose, func(next *state) string {
 		_, broken := m.findChild(next, ask{kind: askCommand, step: i, attempt: n, mark: stalled&stalledCancel != 0})
 		return broken
 	})
+	for k := range uint8(2) {
+		do(stalledRedrive<<k, func(next *state) string {
+			_, _ = m.begin(next, i, n, k+1, false)
+			return ""
+		})
+		do(stalledClose1<<(2*k), func(next *state) string {
+			_, broken := m.findChild(next, ask{kind: askCommand, step: i, attempt: n, redrives: k + 1})
+			return broken
+		})
+		do(stalledCancel1<<(2*k), func(next *state) string {
+			_, broken := m.findChild(next, ask{kind: askCommand, step: i, attempt: n, mark: true, redrives: k + 1})
+			return broken
+		})
+	}
 }
 
 // begins reports whether to begin a child, or its undo, may change anything.
 func (m *model) begins(s *state, o message) bool {
 	next := *s
-	refused, _ := m.begin(&next, o.step, o.n, o.code != 0)
+	refused, _ := m.begin(&next, o.step, o.n, o.redrives, o.code != 0)
 	return refused || next.children != s.children
 }
 
@@ -345,36 +384,6 @@ func (m *model) hints(take func(e event, fault bool), s *state) {
 			take(event{kind: evChild, step: uint8(k), n: s.job.steps[k].forward.attempt}, true)
 		}
 	}
-}
-
-// stall ends an actor whose invocation continues at any later time.
-func (m *model) stall(s *state, i uint8) {
-	if !m.config.Late {
-		return
-	}
-	next := *s
-	for _, o := range s.actors[i].out {
-		if o.kind == 0 || !m.isChild(int(o.step)) {
-			continue
-		}
-		stalled := &next.stalled[o.step][o.n]
-		switch {
-		case o.kind == sendTask && o.code != 0:
-			*stalled |= stalledUndo
-		case o.kind == sendTask:
-			*stalled |= stalledBirth
-		case o.code&closeUndo != 0:
-		case o.code&closeMark != 0:
-			*stalled |= stalledClose | stalledCancel
-		case o.kind == sendClose:
-			*stalled |= stalledClose
-		}
-	}
-	if next.stalled == s.stalled {
-		return
-	}
-	next.actors[i] = actor{}
-	m.add(action{kind: doStall, actor: i, fault: true}, next, "")
 }
 
 // half lets an actor die with a job in the place of a child that was to be cancelled, and is not yet.
@@ -395,7 +404,7 @@ func (m *model) sendBirth(s *state, i uint8, k int) {
 	o := s.actors[i].out[k]
 	undo := o.code != 0
 	next := *s
-	refused, broken := m.begin(&next, o.step, o.n, undo)
+	refused, broken := m.begin(&next, o.step, o.n, o.redrives, undo)
 	next.actors[i].out[k] = message{}
 	about := o.n
 	if undo {
@@ -415,6 +424,10 @@ func (m *model) sendBirth(s *state, i uint8, k int) {
 	}
 }
 
+var stalledActs = []string{
+	"begin", "undo", "close", "", "redrive", "redrive (2)", "close (redriven)", "close for good (redriven)", "close (redriven twice)", "close for good (redriven twice)",
+}
+
 // describeChild says what an action did to a child.
 func (m *model) describeChild(a action) string {
 	scheduler, attempt := fmt.Sprintf("scheduler %d", a.actor), name(a.step, a.n)
@@ -424,7 +437,7 @@ func (m *model) describeChild(a action) string {
 	case doAskChild:
 		return fmt.Sprintf("a person asks the child %s: %s", attempt, m.config.ChildVerbs[a.to])
 	case doLate:
-		return fmt.Sprintf("an invocation that stalled goes on with the child %s: %s", attempt, map[uint8]string{stalledBirth: "begin", stalledUndo: "undo", stalledClose: "close"}[a.to])
+		return fmt.Sprintf("an invocation that stalled goes on with the child %s: %s", attempt, stalledActs[a.to])
 	case doStall:
 		return scheduler + " stalls"
 	case doHalf:
@@ -439,10 +452,13 @@ func (c child) say() string {
 	for _, bit := range []struct {
 		is   child
 		says string
-	}{{childBack, "back"}, {childNever, "never begins"}, {childAgain, "another round follows"}, {childAsked, "a person asked"}} {
+	}{{childBack, "back"}, {childNever, "never begins"}, {childAgain, "another round follows"}, {childAsked, "a person asked"}, {childFailed, "items failed"}} {
 		if c.has(bit.is) {
 			text += ", " + bit.says
 		}
+	}
+	if n := c.redrives(); n > 0 {
+		text += fmt.Sprintf(", redriven %d times", n)
 	}
 	return text
 }

@@ -76,3 +76,38 @@ func largeChildren() []Config {
 		},
 	}
 }
+
+// smallMaps are small jobs with a step that is done by jobs for each of a list.
+func smallMaps() []Config {
+	mapped := func(s shape) makegood.Workflow {
+		w := s.workflow()
+		w.Steps[s.children[0]].Map = &makegood.Map{Count: 2, Item: &makegood.Step{Name: "item", Agent: "a"}}
+		return w
+	}
+	return []Config{
+		{
+			Name: "a map, redriven", Period: sweep, Workflow: mapped(shape{steps: 1, children: []int{0}}), Verbs: verbs(makegood.VerbRedrive, makegood.VerbRedrive),
+			Final: true, Late: true,
+		},
+		{
+			Name: "a map, redriven and cancelled", Period: sweep, Workflow: mapped(shape{steps: 1, children: []int{0}}), Verbs: verbs(makegood.VerbRedrive, makegood.VerbUndo),
+			Final: true, Late: true, Wipe: true,
+		},
+		{
+			Name: "a map, redriven, paused and cancelled", Period: sweep, Workflow: mapped(shape{steps: 1, children: []int{0}}),
+			Verbs: verbs(makegood.VerbRedrive, makegood.VerbPause, makegood.VerbResume, makegood.VerbCancel), Late: true, Single: true,
+		},
+		{
+			Name: "a map, paused and redriven", Period: sweep, Workflow: mapped(shape{steps: 1, children: []int{0}}),
+			Verbs: verbs(makegood.VerbPause, makegood.VerbResume, makegood.VerbRedrive),
+		},
+		{
+			Name: "a map before a step, redriven and cancelled", Period: sweep, Workflow: mapped(shape{steps: 2, attempts: 1, undo: 2, children: []int{0}}),
+			Verbs: verbs(makegood.VerbRedrive, makegood.VerbCancel), Single: true,
+		},
+		{
+			Name: "a map, stopped, resubmitted and redriven", Period: sweep, Workflow: mapped(shape{steps: 1, stop: true, children: []int{0}}),
+			Verbs: verbs(makegood.VerbRedrive, makegood.VerbResubmit, makegood.VerbRedrive), Final: true, Late: true, Single: true,
+		},
+	}
+}

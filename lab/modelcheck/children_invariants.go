@@ -36,6 +36,8 @@ func (m *model) goes(s *state) string {
 				return who + ", and its parent is undone"
 			case m.stands(i, c) && st.undo.state == stIrreversible && st.forward.attempt == uint8(n):
 				return who + ", and its parent says that it cannot be undone"
+			case st.forward.attempt == uint8(n) && c.redrives() > st.forward.repeats:
+				return fmt.Sprintf("%s, and was redriven %d times, which was asked for %d times", who, c.redrives(), st.forward.repeats)
 			case s.runs[i][n]&ranNobody != 0 && !c.has(childNever):
 				return who + ", and was nobody's"
 			}
@@ -58,6 +60,8 @@ func (m *model) saidOf(s *state, i int) string {
 		return fmt.Sprintf("the undo of s%d is said to be impossible, and its child is %s", i, c.state())
 	case c.has(childAsked):
 		return ""
+	case m.w.Steps[i].Map != nil && st.forward.state == stDone && c.state() == makegood.JobProcessed && c.has(childFailed) != (st.forward.failures > 0):
+		return fmt.Sprintf("s%d is said to have %d failed items, and its child is %s", i, st.forward.failures, c.say())
 	case st.forward.state == stDone && st.undo.state != stDone && st.undo.state != stDispatched && c.state() != makegood.JobProcessed:
 		return fmt.Sprintf("s%d is said to be done, and its child is %s", i, c.state())
 	case st.undo.state == stDone && !(c.state().Finished() && c.has(childBack)):

@@ -85,7 +85,7 @@ const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
 func Small() []Config {
-	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallChains(), smallChildren(), smallWorlds(), smallSettlements(), smallExpected())
+	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallChains(), smallChildren(), smallMaps(), smallWorlds(), smallSettlements(), smallExpected())
 }
 
 // Large are those that only make modelcheck checks.

@@ -45,7 +45,7 @@ func (m *model) steps(s *state) string {
 			return fmt.Sprintf("s%d goes both ways at once", i)
 		case (forward || undo) && states[s.job.state].Finished():
 			return fmt.Sprintf("an attempt of s%d is out in a finished job", i)
-		case st.forward.failures+st.undo.failures > started:
+		case m.w.Steps[i].Map == nil && st.forward.failures+st.undo.failures > started:
 			return fmt.Sprintf("s%d counts %d failures, but only %d attempts started", i, st.forward.failures+st.undo.failures, started)
 		}
 	}
@@ -167,11 +167,12 @@ func (m *model) ledger(s *state) string {
 }
 
 // ended reports whether a job is where it needs nobody of ours: finished and told, or, with nothing out that nobody
-// has claimed, in front of a person who was told, or paused.
+// has claimed, in front of a person who was told, or paused. A redriven child is closed when the steps behind it are
+// over, and may wait for a person with them.
 func (s *state) ended() bool {
 	j := &s.job
 	for i := range j.steps {
-		if a, _ := j.steps[i].out(); a != nil && a.closing {
+		if a, _ := j.steps[i].out(); a != nil && a.closing && a.cause.kind != evNone {
 			return false
 		}
 	}

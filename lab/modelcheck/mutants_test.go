@@ -85,7 +85,7 @@ func mutants() []proof.Bug {
 			"a.Closing, a.Cause = true, t.cause\n\t\tt.ask(Ask{Kind: AskClose, Step: t.name(at), Attempt: a.Attempt, Undo: at.undo, Mark: true})\n",
 		},
 		{"a closing that was lost is not asked for again", movesGoingOn, "\t\tt.end(at)\n\tcase due || ", "\t\ta.LookAt = t.now.Add(time.Minute)\n\tcase due || "},
-		{"a closing that was lost is asked for after a day", movesJob, "a.LookAt = t.now.Add(limits.CloseAgain)", "a.LookAt = t.now.Add(limits.FarKey)"},
+		{"a closing that was lost is asked for after a day", movesJob, "true, t.cause\n\t\ta.LookAt = t.now.Add(limits.CloseAgain)", "true, t.cause\n\t\ta.LookAt = t.now.Add(limits.FarKey)"},
 		{"LookAt is not renewed", movesClosing, "t.cause, time.Time{}\n\t}\n\ta.LookAt = t.nextLook(at)\n}", "t.cause, time.Time{}\n\t}\n}"},
 		{"what is held is looked at after a day", movesClosing, "a.LookAt = t.lives(at, claim)", "a.LookAt = t.now.Add(limits.FarKey)"},
 		{"what was closed is sent again", movesClosing, "\tdefault:\n\t\tt.end(at)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(at)\n\t}\n}\n\n// replace"},
@@ -143,9 +143,17 @@ func mutants() []proof.Bug {
 		{"a hint that a child has ended decides", eventChild, "\tfound, known := t.ask(t.question(AskLook, at))\n\tif known && found", "\tif e.Attempt > 0 {\n\t\tt.childEnded(at, job.ChildEnd{State: \"Processed\"})\n\t\treturn Verdict{Kind: Applied}\n\t}\n\tfound, known := t.ask(t.question(AskLook, at))\n\tif known && found"},
 		{"the step before is undone before the child has ended", movesDirections, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && !t.isChild(side{step: i}) {"},
 		{"a child that refuses its undo is not looked at", eventChild, "case found.Finding == job.FoundOpen:\n\t\tt.irreversible", "case known:\n\t\tt.irreversible"},
-		{"the undo of a child is not asked for again after weeks", movesClosing, "(t.isChild(at) && at.undo ||", "(t.isChild(at) && at.undo && a.Attempt > 9 ||"},
+		{"the undo of a child is not asked for again after weeks", movesClosing, "(t.isChild(at) && (at.undo ||", "(t.isChild(at) && (at.undo && a.Attempt > 9 ||"},
 		{"a child is under way for as long as it was not undone", factsChildren, "case c.State == \"\", c.Back && c.State.Finished():", "case c.State == \"\", c.State.Finished():"},
 		{"the undo of a child counts as asked for", factsChildren, "case !c.Back && ask.Kind == AskLook:", "case c.Back && ask.Kind == AskLook:"},
+		{"a child that ended before its redrive has ended after it", factsChildren, "ask.Kind == AskLook:\n\t\treturn job.FoundOpen, \"\"\n\tcase ended && c.Redrives < ask.Redrives && !ask.Mark", "ask.Kind == AskLook:\n\t\treturn job.FoundEnded, \"\"\n\tcase ended && c.Redrives < ask.Redrives && !ask.Mark"},
+		{"a pause ends a redrive that was not asked for", factsChildren, "return job.FoundHeld, \"\" // A pause", "return job.FoundEnded, \"\" // A pause"},
+		{"a redrive comes behind its closing", factsChildren, "return job.FoundEnded, NeverRedrive", "return job.FoundEnded, \"\""},
+		{"another child counts as redriven", movesAttempts, "\t\ta.Repeats = 0 //", "\t\ta.Repeats += 0 //"},
+		{"a late refusal of a redrive ends it", "machine/event_sent.go", "return t.redriveRefused(at, e.Reason)", "t.notRedriven(at, e.Reason)\n\t\treturn Verdict{Kind: Applied}"},
+		{"a closing is of no redrive", factsCommands, "c.Redrives = a.Repeats", "c.Redrives = 0"},
+		{"the answer to a closing of before ends a redrive", "machine/event_sent.go", "e.Found.Finding == job.FoundHeld || t.isChild(at) && a.Repeats > 0", "e.Found.Finding == job.FoundHeld"},
+		{"a child is cancelled before what is behind it is over", movesJob, "case t.standsBehind(i):", "case t.standsBehind(i) && a.Attempt > 9:"},
 	})
 }
 

@@ -62,6 +62,9 @@ type activity struct {
 	word, how uint8
 	// settled is what a person said of it, from 1.
 	settled uint8
+	// repeats is how often a child was to be redriven; owed: it is to be once more.
+	repeats uint8
+	owed    bool
 }
 
 // step is a job.StepState. age says how long ago its latest attempt was opened, if it is out: 1 is longer than
@@ -119,7 +122,7 @@ type fact struct {
 type ask struct {
 	kind, step, attempt uint8
 	undo, mark          bool
-	by                  uint8
+	by, redrives        uint8
 }
 
 const (
@@ -132,8 +135,8 @@ const (
 
 // message is what a Scheduler is about to send or to do: a task, an announcement, a closing.
 type message struct {
-	kind, step, n, code uint8
-	asked               event
+	kind, step, n, code, redrives uint8
+	asked                         event
 }
 
 const (
@@ -239,7 +242,7 @@ type state struct {
 	handed, said uint8
 	// children are the jobs that do attempts, stalled what invocations may yet do to them.
 	children [maxSteps][maxAttempt]child
-	stalled  [maxSteps][maxAttempt]uint8
+	stalled  [maxSteps][maxAttempt]uint16
 }
 
 // out returns the activity of a step that is with its agent.
@@ -444,11 +447,11 @@ func (x *actor) bytes() []byte {
 		b = x.asked[k].bytes(x.evs[k].bytes(b))
 	}
 	for _, f := range x.known {
-		b = append(b, f.kind, f.step, f.attempt, flag(f.undo), flag(f.mark), f.ask.by)
+		b = append(b, f.kind, f.step, f.attempt, flag(f.undo), flag(f.mark), f.ask.by, f.redrives)
 		b = append(b, f.finding, f.n, f.by, flag(f.extended), byte(f.until), flag(f.unsaved))
 	}
 	for _, o := range x.out {
-		b = o.asked.bytes(append(b, o.kind, o.step, o.n, o.code))
+		b = o.asked.bytes(append(b, o.kind, o.step, o.n, o.code, o.redrives))
 	}
 	j := &x.job
 	b = append(
@@ -461,7 +464,7 @@ func (x *actor) bytes() []byte {
 		for _, a := range []activity{s.forward, s.undo} {
 			b = append(
 				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, flag(a.nameless),
-				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), flag(a.inline), flag(a.alone), a.word, a.how, a.settled,
+				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), flag(a.inline), flag(a.alone), a.word, a.how, a.settled, a.repeats, flag(a.owed),
 			)
 			b = a.cause.bytes(b)
 		}

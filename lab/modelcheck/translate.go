@@ -204,12 +204,12 @@ func (m *model) factOf(a ask, found job.Found) fact {
 func fullAsk(a ask) machine.Ask {
 	return machine.Ask{
 		Kind: asks[a.kind], Step: stepName(int(a.step)), Attempt: int(a.attempt), Undo: a.undo, Mark: a.mark,
-		LockedBy: nameOf(a.by, a.attempt),
+		LockedBy: nameOf(a.by, a.attempt), Redrives: int(a.redrives),
 	}
 }
 
 func compactAsk(a machine.Ask) ask {
-	c := ask{kind: uint8(slices.Index(asks, a.Kind)), attempt: small(a.Attempt), undo: a.Undo, mark: a.Mark, by: byOf(a.LockedBy)}
+	c := ask{kind: uint8(slices.Index(asks, a.Kind)), attempt: small(a.Attempt), undo: a.Undo, mark: a.Mark, by: byOf(a.LockedBy), redrives: small(a.Redrives)}
 	if _, err := fmt.Sscanf(a.Step, "s%d", &c.step); err != nil {
 		panic(fmt.Sprintf("modelcheck: step %q", a.Step))
 	}
@@ -371,7 +371,7 @@ func (m *model) full(c record) job.Job {
 		j.Steps = append(j.Steps, job.StepState{
 			Name: name, Attempt: int(s.attempt), Forward: m.fullActivity(i, s.age, s.forward), Undo: m.fullActivity(i, s.age, s.undo),
 		})
-		j.FailureCount += int(s.forward.failures) + int(s.undo.failures)
+		j.FailureCount += int(s.forward.failures) + int(s.undo.failures) // Of a map, items count as well.
 	}
 	return j
 }
@@ -380,6 +380,7 @@ func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 	a := job.Activity{
 		State: activities[c.state], Attempt: int(c.attempt), Tries: int(c.tries), FailureCount: int(c.failures),
 		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause), Closing: c.closing, Alone: c.alone,
+		Repeats: int(c.repeats), RepeatTries: int(flag(c.owed)),
 	}
 	if c.inline {
 		a.Inline = lockedBy(c.attempt)
@@ -466,6 +467,7 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 		state: uint8(slices.Index(activities, a.State)), attempt: small(a.Attempt), tries: small(a.Tries),
 		failures: small(a.FailureCount), resent: small(a.Resent), silent: small(a.Silence().Attempt),
 		unknown: a.Unknown, closing: a.Closing, inline: a.Inline != "", alone: a.Alone, due: never, look: never,
+		repeats: small(a.Repeats), owed: a.RepeatTries > 0,
 	}
 	c.nameless = c.silent > 0 && byOf(a.Silence().LockedBy) != byAgent
 	c.word, c.how = m.compactWord(a.Completion)

@@ -59,7 +59,7 @@ func (m *model) weeks(s *state) {
 			next.actors[i] = actor{}
 		}
 	}
-	next.stalled = [maxSteps][maxAttempt]uint8{}
+	next.stalled = [maxSteps][maxAttempt]uint16{}
 	m.pass(&next, far)
 	for i := range m.w.Steps {
 		if a, _ := next.job.steps[i].out(); a != nil {
@@ -89,7 +89,7 @@ func (m *model) wiped(s *state) state {
 	next.replies = [maxSteps][maxAttempt]uint8{}
 	next.tasks = [maxSteps][maxAttempt]uint8{}
 	next.told = 0
-	next.stalled = [maxSteps][maxAttempt]uint8{}
+	next.stalled = [maxSteps][maxAttempt]uint16{}
 	for i := range next.runs {
 		for n, run := range next.runs[i] {
 			if run&runLife != 0 {

@@ -78,6 +78,7 @@ func ofWaits() []row {
 		{"`agent: wait`", "", either(func(s side) bool { return s.agent() == makegood.AgentWait && s.became(job.Waiting) })},
 		{"`agent: approval`", "", either(func(s side) bool { return s.agent() == makegood.AgentApproval && s.became(job.Waiting) })},
 		{"`agent: workflow`, a step that a job of its own does", "ChildEnded", forward(func(s side) bool { return s.agent() == makegood.AgentWorkflow && s.became(job.Done) })},
+		{"`map`: a step that jobs do for each of a list", "Step.Map", forward(func(s side) bool { return s.def.Map != nil && s.became(job.Done) })},
 		{"the undo of such a step", "", either(func(s side) bool { return s.undo && s.agent() == makegood.AgentWorkflow && s.became(job.Done) })},
 		{"an undo that waits", "", either(func(s side) bool { return s.undo && s.became(job.Waiting) })},
 		{"completion by a token", "", completed(func(e job.StepCompleted) bool { return e.Token != "" })},
@@ -102,6 +103,9 @@ func ofWaits() []row {
 
 func ofJobs() []row {
 	return []row{
+		{"a part of a map, of which items may fail", "Workflow.Part", func(m Move) bool {
+			return m.Workflow.Part != nil && forward(func(s side) bool { return s.became(job.Skipped) && s.is.Error != nil })(m)
+		}},
 		{"the job's timeout", "Workflow.Timeout DeadlinePassed", func(m Move) bool {
 			return m.born() && strings.HasPrefix(m.After.Reason, "the job's timeout of") && m.After.Reason != m.Before.Reason
 		}},
@@ -150,6 +154,7 @@ func ofPeople() []row {
 		{"edit", "edit", verb(makegood.VerbEdit)},
 		{"a redo", "redo", verb(makegood.VerbRedo)},
 		{"forward again", "forward", verb(makegood.VerbForward)},
+		{"a redrive", "redrive", verb(makegood.VerbRedrive)},
 		{"settled as done", "Settled", settled(false, func(e job.Settled) bool { return e.Done })},
 		{"settled as skipped", "", settled(false, func(e job.Settled) bool { return !e.Done && !e.NotDone })},
 		{"settled as not done", "", func(m Move) bool {

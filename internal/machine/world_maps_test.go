@@ -1,0 +1,72 @@
+package machine_test
+
+import (
+	"pgregory.net/rapid"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// drawPart makes some workflows the part of a map: its steps are items, side by side, of which some may fail.
+func drawPart(t *rapid.T, w *makegood.Workflow) {
+	if rapid.IntRange(0, 5).Draw(t, "part") > 0 {
+		return
+	}
+	w.Part = &makegood.Part{Of: "m", Items: len(w.Steps), Concurrency: rapid.IntRange(1, 3).Draw(t, "concurrency")}
+	switch rapid.IntRange(0, 3).Draw(t, "tolerate") {
+	case 0, 1:
+		w.Part.Tolerate.Items = rapid.IntRange(1, 3).Draw(t, "items")
+	case 2:
+		w.Part.Tolerate.Share, w.Part.Tolerate.After = 0.5, rapid.IntRange(1, 4).Draw(t, "after")
+	}
+	for i := range w.Steps {
+		s := &w.Steps[i]
+		s.Needs, s.Any, s.Only, s.OnError, s.OnAnswer = []string{}, false, "", nil, nil
+	}
+	if w.OnFailure.Action == makegood.FailureRestart {
+		w.OnFailure = makegood.OnFailure{} // The rounds are those of the job that has the map.
+	}
+}
+
+// checkPart: so many items are under way at most, forward and back; a part that is done has no more failures than it
+// may, and a redrive leaves no item that has failed.
+func (x *world) checkPart(before job.Job, e job.Event) {
+	part := x.w.Part
+	if part == nil {
+		return
+	}
+	under, failed, ended := 0, 0, 0
+	for _, s := range x.job.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched || a.State == job.Backoff || a.State == job.Waiting {
+				under++
+			}
+		}
+		if s.Forward.State == job.Done || s.Forward.State == job.Skipped {
+			ended++
+		}
+		if !itemFailed(x.job, s) {
+			continue
+		}
+		failed++
+		was, _ := before.Step(s.Name)
+		if r, ok := e.(job.Requested); ok && r.Verb == makegood.VerbRedrive && itemFailed(before, was) && len(x.bad) == 0 && before.Rev+1 == x.job.Rev {
+			x.t.Fatalf("item %s had failed, and the redrive has left it so", s.Name)
+		}
+	}
+	if under > part.Concurrency {
+		x.t.Fatalf("%d items are under way, %d may be", under, part.Concurrency)
+	}
+	if x.job.ProcessState != makegood.JobProcessed {
+		return
+	}
+	may := part.Tolerate
+	if may.Items > 0 && failed > may.Items || may == (makegood.Tolerance{}) && failed > 0 || may.Share > 0 && ended >= may.After && 2*failed > ended {
+		x.t.Fatalf("%d of %d items have failed, and the part is done: %+v", failed, ended, may)
+	}
+}
+
+// itemFailed reports whether an item was given up and passed by.
+func itemFailed(j job.Job, s job.StepState) bool {
+	return s.Forward.State == job.Skipped && s.Forward.Error != nil && j.Settled(s.Forward) == nil
+}
