@@ -64,7 +64,7 @@ func (t *turn) unlike(rule Rule, to makegood.Workflow) string {
 }
 
 // ofItems reports whether a step that is over differs from another in the work of items alone, which a redrive may do
-// again: that of its own map, or, in a part, of the part as a whole. What was done must be undone as it would have been.
+// again: that of its own map, or, in a part, of the part as a whole. Done items must be undone as they would have been.
 func (t *turn) ofItems(i int, to makegood.Step) bool {
 	old := t.w.Steps[i]
 	switch {

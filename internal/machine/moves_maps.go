@@ -51,8 +51,8 @@ func (t *turn) followed(i int) string {
 }
 
 // redriveItems lets the failed items of a job have fresh attempts under their keys, and notes the parts that are to do
-// the same, each when its turn has come. It returns the number of these items, and, where the work of a step forbids it,
-// that step.
+// the same, each when its turn has come. It returns the number of these items, and the step whose work forbids it, if
+// there is one.
 func (t *turn) redriveItems() (items int, busy string) {
 	for i := range t.job.Steps {
 		n := t.failedItems(i)

@@ -98,8 +98,8 @@ func (m *moved) misfit(ctx context.Context, given *job.Payload) (string, error) 
 }
 
 // offered returns the definition of a hash, or the one that is current for the workflow of a job, as a fact; for a part
-// of a map, that of the part. That no job can be moved to it is a fact, too; any error is not, and the same may be asked
-// again.
+// of a map, that of the part. That no job can be moved to it is a fact, too; any error is not, and the same may be
+// asked again.
 func (s *Scheduler) offered(ctx context.Context, j loaded, name string) (*machine.Definition, *workflowfile.Compiled, error) {
 	none := func(format string, args ...any) (*machine.Definition, *workflowfile.Compiled, error) {
 		return &machine.Definition{Err: fmt.Sprintf(format, args...)}, nil, nil

@@ -120,3 +120,16 @@ func (w *world) supervise() {
 		})
 	}
 }
+
+// process runs something in a process of its own, and returns a channel that closes with it.
+func (w *world) process(name string, do func(*life)) <-chan struct{} {
+	w.mu.Lock()
+	l := w.life(name)
+	w.mu.Unlock()
+	done := make(chan struct{})
+	w.wg.Go(func() {
+		defer close(done)
+		do(l)
+	})
+	return done
+}

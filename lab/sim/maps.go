@@ -125,17 +125,13 @@ func rollRedrives(r *rand.Rand, at time.Duration) (all []request) {
 	return all
 }
 
-// definition is a definition that jobs may have: one of those that were published, or that of a part of a map. w.mu is held.
+// definition is a definition that jobs may have: one that was published, or that of a part of a map. w.mu is held.
 func (w *world) definition(reference string) makegood.Workflow {
 	if d, known := w.definitions[reference]; known || reference == "" {
 		return d
 	}
-	body, err := workflowfile.DefinitionBy(reference, func(hash string) ([]byte, error) { return w.store.Definition(context.Background(), hash) })
-	if err != nil {
-		w.violate("", "there is no definition %s: %v", reference, err)
-		return makegood.Workflow{}
-	}
-	c, err := workflowfile.Load(body)
+	stored := func(hash string) ([]byte, error) { return w.store.Definition(context.Background(), hash) }
+	c, err := workflowfile.LoadBy(reference, stored, workflowfile.Load)
 	if err != nil {
 		w.violate("", "the definition %s cannot be read: %v", reference, err)
 		return makegood.Workflow{}
@@ -207,7 +203,7 @@ func (c change) mapRules() {
 	}
 }
 
-// rootGoesOn: a job does nothing when one above it has ended.
+// rootGoesOn: no job goes on when one above it has ended.
 func (c change) rootGoesOn() {
 	for is, child := domain.ChildOf(c.after.ID); child; is, child = domain.ChildOf(is.Parent) {
 		if above, _ := c.store.Stored(is.Parent); c.goesOn(c.after) && above.ProcessState.Finished() {
@@ -229,7 +225,7 @@ func (c change) concurrency() {
 	}
 }
 
-// tolerance: what is Processed has at most so many failed items.
+// tolerance: a job that is Processed has at most so many failed items.
 func (c change) tolerance(what string, p makegood.Part, items, failed int) {
 	t := p.Tolerate
 	switch {
@@ -283,7 +279,7 @@ func (w *world) failedItems(j job.Job, s job.StepState) (failed []owedItem) {
 	return failed
 }
 
-// triedAgain: when a step is done again that was redriven, each item which had failed was tried again, or its job or one
+// triedAgain: when a step is done that was redriven, each failed item was tried again, or its job or one
 // between says why not.
 func (c change) triedAgain(m mapped) {
 	owed := c.maps.owed[m]

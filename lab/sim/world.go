@@ -106,7 +106,7 @@ type Result struct {
 	Approvals int
 	// Heard counts the changes that somebody was told of, each as often as it was.
 	Heard int
-	// Redriven counts the redrives that were granted, Tried the items that were tried again for them, Refused those that were
+	// Redriven counts the redrives that were granted, Tried the items tried again for them, Refused those that were
 	// not and why is said, and Items those of the largest map that was done.
 	Redriven, Tried, Refused, Items int
 	// Violations say what must not have happened; none is what is hoped for.
@@ -216,12 +216,12 @@ type world struct {
 	waits bool
 	// children: jobs of their own do steps of some jobs.
 	children bool
-	// maps is what is known of them; nil: no step has one.
+	// maps has the facts about them; nil: no step has one.
 	maps  *mapping
 	words map[string]bool
 	// handed are the attempts whose agents answered that their step waits.
 	handed map[string]bool
-	// hearing is who hears of every change; nil: nobody.
+	// hearing is the receiver of every change; nil: none.
 	hearing *hearing
 	hanging *hanging
 	// scheduled is the schedule that makes jobs, large are the payloads; nil: there is none.
@@ -495,17 +495,4 @@ func (w *world) schedule() {
 			time.Sleep(time.Microsecond)
 		}
 	}
-}
-
-// process runs something in a process of its own, and returns a channel that closes with it.
-func (w *world) process(name string, do func(*life)) <-chan struct{} {
-	w.mu.Lock()
-	l := w.life(name)
-	w.mu.Unlock()
-	done := make(chan struct{})
-	w.wg.Go(func() {
-		defer close(done)
-		do(l)
-	})
-	return done
 }
