@@ -148,7 +148,7 @@ func TestACancelWithinARedriveUndoesEachItemOnce(t *testing.T) {
 // that the job has.
 func TestPartsGoByTheDefinitionOfTheirJob(t *testing.T) {
 	dir := t.TempDir()
-	var begun, may = make(chan bool, 1), make(chan bool)
+	begun, may := make(chan bool, 1), make(chan bool)
 	var olds, news atomic.Int32
 	open := func(name string) *running {
 		return run(t, engine.Options{Dir: dir, Workflows: oneStep("stop", `{name: a, map: {over: "${ [range(203)] }", concurrency: 1}, agent: `+name+`, action: do, undo: none}`), Agents: []agent.Handler{

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"maps"
 	"math"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
 // The flags that replay one run of a test.

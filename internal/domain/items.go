@@ -15,8 +15,13 @@ func ItemsText(items makegood.Items) string {
 		n    int
 		what string
 	}{
-		{items.Done, "done"}, {items.UnderWay, "under way"}, {items.NotBegun, "not begun"}, {items.Failed, "failed"},
-		{items.Waiting, "before a person"}, {items.Undone, "undone"}, {items.Uncounted, "not counted"},
+		{items.Done, "done"},
+		{items.UnderWay, "under way"},
+		{items.NotBegun, "not begun"},
+		{items.Failed, "failed"},
+		{items.Waiting, "before a person"},
+		{items.Undone, "undone"},
+		{items.Uncounted, "not counted"},
 	} {
 		if c.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.what))

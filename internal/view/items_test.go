@@ -63,6 +63,7 @@ func (m *mapped) count(t *testing.T, agent string) makegood.Items {
 
 func out(a *job.Activity)  { a.State, a.Attempt = job.Dispatched, 1 }
 func done(a *job.Activity) { a.State, a.Attempt, a.FinishedAt = job.Done, 1, now.Add(-10*time.Second) }
+
 func failed(a *job.Activity, why string) {
 	a.State, a.Attempt, a.Error = job.Skipped, 1, &job.StepError{Message: why, Kind: "stock"}
 }

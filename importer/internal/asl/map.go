@@ -59,10 +59,11 @@ func (w walk) itemTask() (task *state, r resource, workflow, why string) {
 	}
 	inner := w.within(task)
 	r = resourceOf(task)
-	if workflow, why = inner.childOf(r); workflow != "" {
+	switch workflow, why = inner.childOf(r); {
+	case workflow != "":
 		return task, r, workflow, ""
-	}
-	switch {
+	case why != "":
+		return nil, r, "", why
 	case r.http:
 		return nil, r, "", "the agent http does no items: let a workflow with that step do them"
 	case r.token || r.sync:

@@ -15,17 +15,21 @@ import (
 // its bounds, and what follows sees of its results.
 func TestAMapOfOneTaskIsAStepWithAMap(t *testing.T) {
 	for name, c := range map[string]struct{ source, yaml, said string }{
-		"inline": {`{"StartAt":"Each","States":{"Each":{"Type":"Map","ItemsPath":"$.lines","MaxConcurrency":20,"ItemSelector":{"sku.$":"$$.Map.Item.Value.sku","place.$":"$$.Map.Item.Index","order.$":"$.id"},
+		"inline": {
+			`{"StartAt":"Each","States":{"Each":{"Type":"Map","ItemsPath":"$.lines","MaxConcurrency":20,"ItemSelector":{"sku.$":"$$.Map.Item.Value.sku","place.$":"$$.Map.Item.Index","order.$":"$.id"},
 			"ItemProcessor":{"ProcessorConfig":{"Mode":"INLINE"},"StartAt":"Reserve","States":{"Reserve":{"Type":"Task","Resource":"arn:aws:lambda:eu-west-1:1:function:Reserve","Retry":[{"ErrorEquals":["States.ALL"],"MaxAttempts":2}],"End":true}}},
 			"ResultPath":"$.reserved","Next":"Count"},
 			"Count":{"Type":"Task","Resource":"arn:aws:lambda:eu-west-1:1:function:Count","Parameters":{"reserved.$":"$.reserved"},"End":true}}}`,
-			"    map:\n      over: ${ .input.lines }\n      concurrency: 20\n    agent: functions\n    action: reserve\n", "step each, which is done once for each item, by functions"},
-		"distributed, JSONata": {`{"QueryLanguage":"JSONata","StartAt":"Each","States":{"Each":{"Type":"Map","Items":"{% $states.input.lines %}","ToleratedFailurePercentage":5,"ToleratedFailureCount":3,
+			"    map:\n      over: ${ .input.lines }\n      concurrency: 20\n    agent: functions\n    action: reserve\n", "step each, which is done once for each item, by functions",
+		},
+		"distributed, JSONata": {
+			`{"QueryLanguage":"JSONata","StartAt":"Each","States":{"Each":{"Type":"Map","Items":"{% $states.input.lines %}","ToleratedFailurePercentage":5,"ToleratedFailureCount":3,
 			"ItemSelector":{"sku":"{% $states.context.Map.Item.Value.sku %}","place":"{% $states.context.Map.Item.Index %}","order":"{% $states.input.id %}"},
 			"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"Reserve","States":{"Reserve":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke","Arguments":{"FunctionName":"Reserve","Payload":"{% $states.input %}"},"Output":"{% $states.result.Payload %}","End":true}}},
 			"Label":"Each","Next":"Count"},
 			"Count":{"Type":"Task","Resource":"arn:aws:lambda:eu-west-1:1:function:Count","Arguments":{"reserved":"{% $states.input %}"},"End":true}}}`,
-			"tolerate: {items: 3, share: 0.05, after: 20}\n", "a difference: the percentage is of the items that have ended"},
+			"tolerate: {items: 3, share: 0.05, after: 20}\n", "a difference: the percentage is of the items that have ended",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			imported, err := Import([]byte(c.source), Options{From: "order"})
