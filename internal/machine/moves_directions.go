@@ -45,7 +45,11 @@ func (t *turn) goForward() {
 		left := t.redrivePart(i)
 		done = done && through(s.Forward.State) && !left
 	}
-	if done {
+	switch {
+	case !done:
+	case t.overTolerance(): // The last of them has ended as it began.
+		t.advance()
+	default:
 		t.finish(makegood.JobProcessed)
 	}
 }

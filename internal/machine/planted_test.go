@@ -33,7 +33,7 @@ func bugs() []proof.Bug {
 		{"an item between two attempts is not under way", factsMaps, "case job.Dispatched, job.Backoff, job.Waiting:", "case job.Dispatched, job.Waiting:"},
 		{"so many items begin as there are", movesDirections, "&& !t.early() && !t.full() {", "&& !t.early() {"},
 		{"so many items are undone at once as there are", movesDirections, "case !t.job.Paused() && !t.full():", "case !t.job.Paused():"},
-		{"a share counts with the items that fail alone", movesDirections, "if t.overTolerance() {", "if t.w.Part == nil && t.overTolerance() {"},
+		{"a share counts with the items that fail alone", "machine/moves_maps.go", "\twhy := t.intolerable(0)\n", "\twhy := \"\"\n"},
 		{"an item that a person has settled is redriven", factsMaps, " && a.Error != nil && t.job.Settled(*a) == nil", " && a.Error != nil"},
 		{"what a tolerated item may have done is not undone", "machine/moves_attempts.go", "\ta.State, a.Silent, a.Cause = job.Skipped, nil, \"\"\n\treturn true", "\ta.State, a.Silent, a.Cause, a.Unknown = job.Skipped, nil, \"\", false\n\treturn true"},
 		{"a redrive leaves the second item as it was", "machine/moves_maps.go", "\t\titems += n\n", "\t\tif items += n; items > 1 {\n\t\t\tcontinue\n\t\t}\n"},

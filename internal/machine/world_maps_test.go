@@ -14,10 +14,10 @@ func drawPart(t *rapid.T, w *makegood.Workflow) {
 	}
 	w.Part = &makegood.Part{Of: "m", Items: len(w.Steps), Concurrency: rapid.IntRange(1, 3).Draw(t, "concurrency")}
 	switch rapid.IntRange(0, 3).Draw(t, "tolerate") {
-	case 0, 1:
+	case 0:
 		w.Part.Tolerate.Items = rapid.IntRange(1, 3).Draw(t, "items")
-	case 2:
-		w.Part.Tolerate.Share, w.Part.Tolerate.After = 0.5, rapid.IntRange(1, 4).Draw(t, "after")
+	case 1, 2:
+		w.Part.Tolerate.Share, w.Part.Tolerate.After = 0.5, rapid.IntRange(2, 4).Draw(t, "after")
 	}
 	for i := range w.Steps {
 		s := &w.Steps[i]

@@ -39,7 +39,7 @@ func ofSteps() []row {
 		}},
 		{"retries", "Step.Retry Retry.Attempts Retry.Backoff Retry.Max", either(func(s side) bool { return s.became(job.Backoff) && s.is.FailureCount > s.was.FailureCount })},
 		{"a time for which it is tried again", "Retry.For", either(func(s side) bool { return !s.is.FailingSince.IsZero() && s.became(job.Failed) })},
-		{"`repeat`", "Step.Repeat Repeat.Until Repeat.Every Repeat.For Repeat.Attempts", forward(func(s side) bool { return s.is.Repeats > s.was.Repeats })},
+		{"`repeat`", "Step.Repeat Repeat.Until Repeat.Every Repeat.For Repeat.Attempts", forward(func(s side) bool { return s.def.Repeat != nil && s.is.Repeats > s.was.Repeats })},
 		{"`exclusive: false`", "Step.Shared", either(func(s side) bool { return s.def.Shared && s.opened() })},
 		{"inline steps", "Step.Inline", either(func(s side) bool { return s.is.Inline != "" && s.opened() })},
 		{"heartbeats", "Step.Heartbeat Undo.Heartbeat", either(func(s side) bool { return s.def.Heartbeat > 0 && s.opened() })},
