@@ -46,14 +46,13 @@ func TestWhateverGoesWrongEveryMapEnds(t *testing.T) {
 
 // bugsOfMaps are wrong versions of the rules of maps.
 func bugsOfMaps() []proof.Bug {
-	const facts, moves, directions = "machine/facts_maps.go", "machine/moves_maps.go", "machine/moves_directions.go"
+	const facts, moves = "machine/facts_maps.go", "machine/moves_maps.go"
 	return proof.Bugs([][4]string{
 		{"one item too many is under way", facts, "return n >= t.w.Part.Concurrency", "return n > t.w.Part.Concurrency"},
 		{"one item too many may fail", facts, "may.Items > 0 && failed > may.Items", "may.Items > 0 && failed > may.Items+1"},
-		{"a share is judged only by failures", directions, "\tif t.tooManyFailed() {\n\t\tt.advance()\n\t\treturn\n\t}\n", ""},
-		{"parts that are redriven have no limit", moves, "\t\tt.rest(a, job.NotStarted)\n", "\t\tt.dispatch(at)\n"},
-		{"a part that is yet to be redriven is not undone", directions, "\tif t.redriven(i) {\n\t\ts.Forward.State = job.Done", "\tif t.redriven(i) && i < 0 {\n\t\ts.Forward.State = job.Done"},
-		{"the attempt after a redrive is redriven", "machine/moves_children.go", "\t\ta.Repeats = 0", "\t\ta.Repeats += 0"},
+		{"a share is judged only by failures", moves, "\twhy := t.intolerable(0)\n", "\twhy := \"\"\n"},
+		{"parts that are redriven have no limit", moves, "t.job.Paused() || t.full() ||", "t.job.Paused() ||"},
+		{"the attempt after a redrive is redriven", "machine/moves_attempts.go", "\t\ta.Repeats = 0 //", "\t\ta.Repeats += 0 //"},
 		{"items are redriven while what follows is under way", moves, "follower != \"\" {", "follower == \"none\" {"},
 		{"a redrive that was lost passes for made", "machine/facts_children.go", "c.Redrives < ask.Redrives && ask.Kind == AskLook", "c.Redrives < ask.Redrives-1000 && ask.Kind == AskLook"},
 		{"every part has the items of the first", "scheduler/maps.go", "input.key(input.From))\n\tif errors.Is", "input.key(0))\n\tif errors.Is"},
