@@ -37,7 +37,8 @@ func ask(t *testing.T, eng *engine.Engine, id string, verb makegood.Verb) {
 	}
 }
 
-// Items are any JSON, each one is what its agent gets and its place in the output, and what is no list is said.
+// Items are any JSON. The agent gets the item as its input, its output stands in the item's place, and a value that is
+// no list fails the step with a reason.
 func TestItemsAreAnyJSON(t *testing.T) {
 	eng := openWith(t, &shop{}, oneStep("stop", `{name: a, map: {over: "${ .input }"}, agent: echo, retry: {attempts: 1}, undo: none}`), agent.New("echo",
 		agent.Do("a", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil })))

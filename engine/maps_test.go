@@ -246,8 +246,8 @@ steps:
 	}
 }
 
-// An item may be a job of its own, whose workflow has a map, too. What was done of all of them is undone where the last step
-// of the order fails.
+// A job of its own may do an item, and the workflow of that job may have a map, too. Where the last step of the order
+// fails, all items of all these jobs are undone.
 func TestItemsMayBeJobsWithMapsOfTheirOwn(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		t.Run(fmt.Sprint(fails), func(t *testing.T) {

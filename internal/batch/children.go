@@ -61,7 +61,7 @@ func (r *Run) end(t *tracked) (makegood.ProcessState, string) {
 	return makegood.JobError, why
 }
 
-// rootOf is the job of which a job does a part, at any depth: itself, where it is no child.
+// rootOf is the job at the top of the tree in which a job stands; of a job without a parent, the job itself.
 func rootOf(id string) string {
 	for {
 		child, is := domain.ChildOf(id)

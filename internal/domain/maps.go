@@ -125,7 +125,8 @@ func ItemOf(s makegood.Step) makegood.Step {
 	return s
 }
 
-// overItems completes a step with a map: what is said of an item goes into the item, and the step is done by a job.
+// overItems completes a step with a map: the fields of an item move into Map.Item, and the agent of the step becomes
+// AgentWorkflow.
 func overItems(s makegood.Step) makegood.Step {
 	m := *s.Map
 	m.Concurrency = or(m.Concurrency, limits.PartItems)

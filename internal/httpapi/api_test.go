@@ -180,7 +180,7 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 				rule.Effect, reason = machine.Refuses, "it goes forward; resubmit goes on from what failed"
 			}
 			if verb == makegood.VerbRedrive && rule.Effect != machine.Refuses {
-				// The table speaks of jobs with a map, items of which have failed; this one has none.
+				// The table's row is for jobs with failed items of a map; this job has no map.
 				rule.Effect, reason = machine.Refuses, "none of its maps that have ended has a failed item"
 			}
 			err := w.askFor(id, verb)

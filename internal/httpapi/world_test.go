@@ -40,7 +40,7 @@ steps:
   - {name: reserve, agent: actor, retry: {attempts: 1}, undo: {action: release}}
 `
 
-// lines is a workflow with a step for each of some items, one of which may fail.
+// lines is a workflow with a map that tolerates one failed item.
 const lines = `
 name: lines
 steps:

@@ -40,30 +40,26 @@ func (t *turn) lookAtChild(at side) bool {
 // redriveRefused ends a redrive that the child of a step refuses. The refusal may be late: of a child that another
 // Scheduler has redriven, and that goes on or has ended since.
 func (t *turn) redriveRefused(at side, why string) Verdict {
-	found, known := t.ask(t.question(AskLook, at))
-	switch {
-	case !known:
-	case found.Finding == job.FoundOpen:
-		t.notRedriven(at, why)
-	case found.Finding == job.FoundEnded:
-		t.childEnded(at, *found.Child)
-	default:
-		return Verdict{Kind: Stale, Reason: fmt.Sprintf("the child of step %s is under way", t.name(at))}
-	}
-	return Verdict{Kind: Applied}
+	return t.refused(at, "under way", func() { t.notRedriven(at, why) })
 }
 
 // undoRefused ends the undo of a step with a child that refuses it. A cancelled child refuses it too, and is undone.
 func (t *turn) undoRefused(at side, why string) Verdict {
+	return t.refused(at, "being undone", func() { t.irreversible(at, why) })
+}
+
+// refused takes the refusal of a child, by a look at the child: open takes it where the child has not begun what was
+// asked. does is the state of a child that goes on all the same.
+func (t *turn) refused(at side, does string, open func()) Verdict {
 	found, known := t.ask(t.question(AskLook, at))
 	switch {
 	case !known:
 	case found.Finding == job.FoundOpen:
-		t.irreversible(at, why)
+		open()
 	case found.Finding == job.FoundEnded:
 		t.childEnded(at, *found.Child)
 	default:
-		return Verdict{Kind: Stale, Reason: fmt.Sprintf("the child of step %s is being undone", t.name(at))}
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("the child of step %s is %s", t.name(at), does)}
 	}
 	return Verdict{Kind: Applied}
 }

@@ -147,7 +147,7 @@ func TestPartsAreRedrivenAsManyAtOnceAsMayBe(t *testing.T) {
 	m.is("Processed done/ done/")
 }
 
-// What is yet to be redriven stands: it is undone.
+// The items of a part that waits for its redrive have their effects still, so the part is undone.
 func TestAPartThatIsYetToBeRedrivenIsUndone(t *testing.T) {
 	m := newMapJob(t, partOf("part_0", "part_1"))
 	m.ended("part_0", oneFailed)

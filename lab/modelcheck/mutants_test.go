@@ -142,7 +142,7 @@ func mutants() []proof.Bug {
 		{"a job in the place of a child is not cancelled, and counts as begun", factsChildren, "case c.Never && !ended:\n\t\treturn job.FoundNobody, CancelChild", "case c.Never && !ended:\n\t\treturn job.FoundHeld, \"\""},
 		{"a hint that a child has ended decides", eventChild, "\tfound, known := t.ask(t.question(AskLook, at))\n\tif known && found", "\tif e.Attempt > 0 {\n\t\tt.childEnded(at, job.ChildEnd{State: \"Processed\"})\n\t\treturn Verdict{Kind: Applied}\n\t}\n\tfound, known := t.ask(t.question(AskLook, at))\n\tif known && found"},
 		{"the step before is undone before the child has ended", movesDirections, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && !t.isChild(side{step: i}) {"},
-		{"a child that refuses its undo is not looked at", eventChild, "case found.Finding == job.FoundOpen:\n\t\tt.irreversible", "case known:\n\t\tt.irreversible"},
+		{"a child that refuses its undo is not looked at", eventChild, "case found.Finding == job.FoundOpen:\n\t\topen()", "case known:\n\t\topen()"},
 		{"the undo of a child is not asked for again after weeks", movesClosing, "(t.isChild(at) && (at.undo ||", "(t.isChild(at) && (at.undo && a.Attempt > 9 ||"},
 		{"a child is under way for as long as it was not undone", factsChildren, "case c.State == \"\", c.Back && c.State.Finished():", "case c.State == \"\", c.State.Finished():"},
 		{"the undo of a child counts as asked for", factsChildren, "case !c.Back && ask.Kind == AskLook:", "case c.Back && ask.Kind == AskLook:"},

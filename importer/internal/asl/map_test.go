@@ -11,8 +11,8 @@ import (
 	"github.com/makegood-dev/makegood/makegoodtest"
 )
 
-// A Map whose items are one Task each is a step with a map: of JSONPath and JSONata, with what it selects of each item,
-// its bounds, and what follows sees of its results.
+// The importer turns a Map state with one Task an item into a step with a map. The step keeps the ItemSelector, in JSONPath
+// and JSONata, and the limits of the state, and later states see the same results.
 func TestAMapOfOneTaskIsAStepWithAMap(t *testing.T) {
 	for name, c := range map[string]struct{ source, yaml, said string }{
 		"inline": {
