@@ -47,6 +47,17 @@ type StepSucceeded struct {
 type StepFailed struct {
 	Reply
 	Error StepError
+	// Batch is what the answers for a batch of items say; nil: the reply has none. The Scheduler makes it of the output of a
+	// reply.
+	Batch *BatchAnswers
+}
+
+// BatchAnswers are the answers of an agent for the items of a batch: those of all attempts so far.
+type BatchAnswers struct {
+	// Output has the answers for the items that are done, Done is how many these are, and Refused has a bit for each that
+	// failed and is not to be tried again.
+	Output        Payload
+	Done, Refused int
 }
 
 // StepWaiting: an agent's reply. A person or program outside will complete the step, until Deadline.
