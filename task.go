@@ -18,9 +18,9 @@ type Task struct {
 	// Input is the value of the step's with. The secrets in it are left out, until the agent's runner has put them in,
 	// just before the agent works.
 	Input json.RawMessage
-	// Batch is set for a task that does items of a map together (Map.Batch): Input is the list of their inputs, and Batch
-	// has the place of each among the items of the step, 0 to 49. Items has a task for each. The output is then a list of
-	// Answer, one for each item.
+	// Batch is set for a task that does items of a map together (Map.Batch). Input is the list of their inputs then, and
+	// Batch the place of each among the items of the step, 0 to 49. Items has a task for each item. The output of such a
+	// task is a list of Answer, one for each item.
 	Batch []int `json:",omitempty"`
 	// Secrets are those that belong into Input; at most 50.
 	Secrets []TaskSecret `json:",omitempty"`
@@ -93,8 +93,8 @@ type UndoTask struct {
 	// see Keys.
 	Repeats int `json:",omitempty"`
 	Outcome Outcome
-	// Output is the step's output; null when the outcome is unknown. Of a batch it is a list of Answer, with the outputs of
-	// those of its items that are known to be done.
+	// Output is the step's output; null when the outcome is unknown. Of a batch it is a list of Answer, with the outputs
+	// of the items that are known to be done.
 	Output json.RawMessage
 }
 
@@ -115,9 +115,9 @@ type AnswerError struct {
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
 }
 
-// Items returns the task of each item of a batch, in the order of Batch, and of another task itself alone. The Key of an
-// item is that of the batch with a slash and the place of the item behind it, and so is the ForwardKey of its undo: the
-// same over all attempts, whichever items are tried again with it.
+// Items returns the task of each item of a batch, in the order of Batch; a task for no batch is returned alone. The Key
+// of an item is the Key of the batch, a slash, and the place of the item, and the ForwardKey of its undo is made so, too.
+// Both are the same over all attempts, whichever items are tried again together.
 func (t Task) Items() ([]Task, error) {
 	if t.Batch == nil {
 		return []Task{t}, nil

@@ -47,8 +47,8 @@ type doingBatch[In, Out any] struct {
 }
 
 // DoBatch makes an action that does items of a map together, as a bulk call of a remote service does: those of one task
-// of a step with map.batch. A task for a single input is a batch of one. do answers for each item. One without an answer
-// has failed, with the error that do returns, and is tried again unless that is final.
+// of a step with map.batch. A task for a single input is a batch of one. do answers for each item. An item without an
+// answer has failed, with the error that do returns, and is tried again unless that is final.
 //
 // An action of Do serves the tasks of batches, too: it is called for each item, one after the other. So is an action of
 // Undo, which undoes the items of any batch.

@@ -170,7 +170,9 @@ func TestTheItemsOfABatchAreUndone(t *testing.T) {
 
 // An agent that does not answer as for a batch fails the step, and says how it should.
 func TestABatchWantsAnswers(t *testing.T) {
-	odd := handler{"shelf", func(context.Context, makegood.Task) (json.RawMessage, error) { return json.RawMessage(`{"ok":true}`), nil }}
+	odd := handler{"shelf", func(context.Context, makegood.Task) (json.RawMessage, error) {
+		return json.RawMessage(`{"ok":true}`), nil
+	}}
 	files := oneStep("stop", `{name: reserve, map: {over: "${ [1,2] }", batch: 2, tolerate: {items: 2}}, agent: shelf, undo: none}`)
 	j := submitAndWait(t, openWith(t, &shop{}, files, odd), "o-1", `{}`)
 	if f := j.Steps[0].Items.Failures; len(f) != 1 || f[0].Items != 2 || !strings.Contains(f[0].Reason, "the output of a batch is a list of answers") {
@@ -188,4 +190,3 @@ func (h handler) Name() string { return h.name }
 func (h handler) Handle(ctx context.Context, t makegood.Task) (json.RawMessage, error) {
 	return h.do(ctx, t)
 }
-

@@ -40,7 +40,7 @@ func TestAllWorkIsDone(t *testing.T) {
 	})
 }
 
-// Goroutines are told apart by their numbers: how many the process has also depends on those of earlier tests, which
+// Goroutines are distinguished by their numbers: how many the process has also depends on those of earlier tests, which
 // may end late.
 func TestAGoroutineIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {

@@ -2,7 +2,6 @@ package domain
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
@@ -72,8 +71,8 @@ func PartSize(n int) int {
 	return size
 }
 
-// ItemStep is the name of the step of an item, or of a part, of a job of a map: by its place there, from 0. The step of a
-// batch has the name of its first item.
+// ItemStep is the name of the step of an item, or of a part, of a job of a map: by its place there, from 0. The step of
+// a batch has the name of its first item.
 func ItemStep(i, size int) string {
 	if size == 1 {
 		return fmt.Sprintf("item_%d", i)
@@ -83,7 +82,8 @@ func ItemStep(i, size int) string {
 
 // FirstItem is the place of the first item of a step of a job without parts, by the name of the step.
 func FirstItem(step string) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(step, "item_")) // Such a name always has one.
+	n := 0
+	_, _ = fmt.Sscanf(step, "item_%d", &n) // Such a name always has one.
 	return n
 }
 

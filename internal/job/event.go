@@ -47,16 +47,15 @@ type StepSucceeded struct {
 type StepFailed struct {
 	Reply
 	Error StepError
-	// Batch is what the answers for a batch of items say; nil: the reply has none. The Scheduler makes it of the output of a
-	// reply.
-	Batch *BatchAnswers
+	// Batch is set where the reply answers for a batch of items. The Scheduler makes it of the output of the reply.
+	Batch *BatchAnswers `json:",omitempty"`
 }
 
 // BatchAnswers are the answers of an agent for the items of a batch: those of all attempts so far.
 type BatchAnswers struct {
-	// Output has the answers for the items that are done, Done is how many these are, and Refused has a bit for each that
-	// failed and is not to be tried again.
-	Output        Payload
+	// Output has the answers.
+	Output Payload
+	// Done counts the items that are done. Refused has a bit for each item that failed and is not to be tried again.
 	Done, Refused int
 }
 

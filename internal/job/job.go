@@ -299,8 +299,8 @@ type Activity struct {
 	RepeatTries int       `json:"repeatTries,omitempty"`
 	RepeatSince time.Time `json:"repeatSince,omitzero"`
 	Output      Payload   `json:"output,omitzero"`
-	// Answered is how many items of its batch are done; Output has their answers then, also before the step is done.
-	// Refused has a bit for each item that has failed and is not tried again, until attempts are granted afresh.
+	// Answered counts the items of its batch that are done, until all are. Output has the answers then. Refused has a bit
+	// for each item that has failed and is not tried again before attempts are granted afresh.
 	Answered   int        `json:"answered,omitempty"`
 	Refused    int        `json:"refused,omitempty"`
 	Error      *StepError `json:"error,omitempty"`

@@ -41,8 +41,7 @@ func drawPart(t *rapid.T, w *makegood.Workflow) {
 	}
 }
 
-// drawAnswers adds answers for the items of a batch to a failure: of an attempt that had no effect, for no item that was
-// not done before.
+// drawAnswers adds answers for the items of a batch to a failure. An attempt without an effect has done no item.
 func (x *world) drawAnswers(task makegood.Task, idle bool, e *job.StepFailed) {
 	i := slices.IndexFunc(x.job.Steps, func(s job.StepState) bool { return s.Name == task.Step })
 	size := domain.BatchSize(x.w, i)

@@ -59,7 +59,7 @@ func (c change) describes(s job.StepState, def makegood.Step) {
 	}
 }
 
-// apply is what the service does for a task: for a batch, what it does for each item.
+// apply has the service do a task: of a batch, each item.
 func (w *world) apply(l *life, task makegood.Task) (err error) {
 	items, wrong := task.Items()
 	if wrong != nil {
@@ -73,7 +73,7 @@ func (w *world) apply(l *life, task makegood.Task) (err error) {
 	return err
 }
 
-// applyOne is what the service does: a thing once under its key, and none that was undone.
+// applyOne has the service do a task, or an item: a thing once under its key, and none that was undone.
 func (w *world) applyOne(l *life, task makegood.Task, inBatch bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

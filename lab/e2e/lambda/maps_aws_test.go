@@ -74,8 +74,8 @@ func soldOut(order string) bool {
 }
 
 // A job reserves 1,000 lines while processes are killed, tolerates those that are out of stock, and reserves these when
-// it is redriven, all under their keys; one does so with ten lines a task. Another is cancelled in the middle, and its lines are released. At the end no
-// job is under way, and the shop has each effect once.
+// it is redriven, all under their keys; another does so with ten lines a task. A third is cancelled in the middle, and
+// its lines are released. At the end no job is under way, and the shop has each effect once.
 func TestAMapOf1000ItemsUnderKillsRedrivenAndCancelled(t *testing.T) {
 	var s stock
 	s.empty.Store(true)
