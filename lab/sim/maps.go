@@ -231,6 +231,20 @@ func (c change) concurrency() {
 	}
 }
 
+// answeredAll: a batch that is done has an answer for each item, once, and each is done.
+func (c change) answeredAll(s job.StepState, output json.RawMessage) {
+	var answers []makegood.Answer
+	if err := json.Unmarshal(output, &answers); err != nil || len(answers) == 0 {
+		c.wrong("MAP-8: the batch %s is done with the output %s", s.Name, output)
+	}
+	for i, a := range answers {
+		if a.Item != i || a.Error != nil || len(a.Output) == 0 {
+			c.wrong("MAP-8: the batch %s is done with the output %s", s.Name, output)
+			return
+		}
+	}
+}
+
 // tolerance: a job that is Processed has at most so many failed items.
 func (c change) tolerance(what string, p makegood.Part, items, failed int) {
 	t := p.Tolerate
