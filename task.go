@@ -18,6 +18,10 @@ type Task struct {
 	// Input is the value of the step's with. The secrets in it are left out, until the agent's runner has put them in,
 	// just before the agent works.
 	Input json.RawMessage
+	// Batch is set for a task that does items of a map together (Map.Batch). Input is the list of their inputs then, and
+	// Batch the place of each among the items of the step, 0 to 49. Items has a task for each item. The output of such a
+	// task is a list of Answer, one for each item.
+	Batch []int `json:",omitempty"`
 	// Secrets are those that belong into Input; at most 50.
 	Secrets []TaskSecret `json:",omitempty"`
 	// Key is the idempotency key JOB/STEP/ROUND, with "/undo" behind it for an undo: the same over all attempts, to be
@@ -89,8 +93,63 @@ type UndoTask struct {
 	// see Keys.
 	Repeats int `json:",omitempty"`
 	Outcome Outcome
-	// Output is the step's output; null when the outcome is unknown.
+	// Output is the step's output; null when the outcome is unknown. Of a batch it is a list of Answer, with the outputs
+	// of the items that are known to be done.
 	Output json.RawMessage
+}
+
+// Answer is what an agent says of one item of a batch.
+type Answer struct {
+	// Item is the place of the item, one of Task.Batch.
+	Item int `json:"item"`
+	// Output is the output of an item that was done; empty means null.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Error says why the item failed; nil: it was done.
+	Error *AnswerError `json:"error,omitempty"`
+}
+
+// AnswerError says why an item of a batch failed.
+type AnswerError struct {
+	StepError
+	// RetryAfterMs is the pause that the remote service asked for, in milliseconds. The longest of a batch counts.
+	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+}
+
+// Items returns the task of each item of a batch, in the order of Batch; a task for no batch is returned alone. The Key
+// of an item is the Key of the batch, a slash, and the place of the item, and the ForwardKey of its undo is made so, too.
+// Both are the same over all attempts, whichever items are tried again together.
+func (t Task) Items() ([]Task, error) {
+	if t.Batch == nil {
+		return []Task{t}, nil
+	}
+	var inputs []json.RawMessage
+	if err := json.Unmarshal(t.Input, &inputs); err != nil || len(inputs) != len(t.Batch) {
+		return nil, fmt.Errorf("the input of a batch of %d items is no list of so many", len(t.Batch))
+	}
+	done := map[int]json.RawMessage{}
+	if t.Undo != nil {
+		var answers []Answer
+		if err := json.Unmarshal(t.Undo.Output, &answers); err != nil {
+			return nil, fmt.Errorf("the output of a batch that is undone is no list of answers: %w", err)
+		}
+		for _, a := range answers {
+			done[a.Item] = a.Output
+		}
+	}
+	items := make([]Task, len(inputs))
+	for i, place := range t.Batch {
+		item := t
+		item.Batch, item.Input, item.Key = nil, inputs[i], fmt.Sprintf("%s/%d", t.Key, place)
+		if t.Undo != nil {
+			undo := UndoTask{ForwardKey: fmt.Sprintf("%s/%d", t.Undo.ForwardKey, place), Outcome: OutcomeUnknown}
+			if output, known := done[place]; known {
+				undo.Outcome, undo.Output = OutcomeDone, output
+			}
+			item.Undo = &undo
+		}
+		items[i] = item
+	}
+	return items, nil
 }
 
 // Keys returns the idempotency keys under which the step may have had an effect, the newest first: ForwardKey is the

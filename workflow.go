@@ -100,6 +100,9 @@ type Map struct {
 	// Concurrency is how many items are under way at once at most, 1 to 10,000. Above 100 it is rounded down to hundreds.
 	// Default: 100.
 	Concurrency int `json:"concurrency,omitempty"`
+	// Batch is how many items are one task, 1 to 50. Its agent answers for each item, and only items that failed are
+	// tried again (Task.Batch). Default: 1.
+	Batch int `json:"batch,omitempty"`
 	// Tolerate is how many items may fail before the step has failed. Default: none may.
 	Tolerate Tolerance `json:"tolerate,omitzero"`
 	// Outputs is the form of the output of the step. Default: OutputsList.
@@ -140,6 +143,8 @@ type Part struct {
 	Items int `json:"items"`
 	// Concurrency is how many steps are under way at once at most.
 	Concurrency int `json:"concurrency"`
+	// Batch is how many items each step does, but for the last; 0: one.
+	Batch int `json:"batch,omitempty"`
 	// Tolerate is that of the Map.
 	Tolerate Tolerance `json:"tolerate,omitzero"`
 }

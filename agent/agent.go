@@ -59,8 +59,10 @@ type Action interface {
 // route is one name of an action in tasks.
 type route struct {
 	// undo: the action compensates, and does no step.
-	undo   bool
-	handle func(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error)
+	undo bool
+	// together: the action does the items of a batch in one call.
+	together bool
+	handle   func(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error)
 }
 
 // New makes an agent. It panics on a mistake in the program: a name that is given twice, a name that is not
@@ -121,6 +123,11 @@ func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	if _, there := agentctx.Of(ctx); !there {
 		// A direct call, as in a test of an action.
 		ctx = agentctx.NewContext(ctx, task, nil)
+	}
+	if task.Batch != nil && !r.together {
+		return each(ctx, task, func(ctx context.Context, item makegood.Task) (json.RawMessage, error) {
+			return r.handle(ctx, item, a.decode)
+		})
 	}
 	return r.handle(ctx, task, a.decode)
 }

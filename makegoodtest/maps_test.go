@@ -14,17 +14,17 @@ import (
 
 // basket is an order whose lines are reserved one by one; of the tea there is none, which is tolerated. Where pay is
 // false the payment fails for good, so what was reserved is given back.
-func basket(lines []string, pay bool, lost int) Case {
+func basket(lines []string, batch int, pay bool, lost int) Case {
 	return Case{
-		YAML: []byte(`
+		YAML: fmt.Appendf(nil, `
 name: order
 steps:
   - name: reserve
-    map: {over: "${ .input }", concurrency: 2, tolerate: {items: 1}}
+    map: {over: "${ .input }", concurrency: 2, batch: %d, tolerate: {items: 1}}
     agent: shop
     undo: {action: release}
   - {name: pay, agent: shop, with: "${ [.steps.reserve.output[] | select(. != null)] }", undo: none}
-`),
+`, batch),
 		Input: lines,
 		Services: func() Services {
 			shelf := NewFake("shelf").LoseAnswers("reserve", lost)
@@ -62,7 +62,7 @@ steps:
 }
 
 func TestEachItemOfAMapHasItsAttempt(t *testing.T) {
-	job := Run(t, basket([]string{"ham", "tea", "jam"}, true, 0))
+	job := Run(t, basket([]string{"ham", "tea", "jam"}, 1, true, 0))
 	keys := map[string]bool{}
 	for _, a := range job.Attempts {
 		if a.Action == "reserve" {
@@ -77,18 +77,20 @@ func TestEachItemOfAMapHasItsAttempt(t *testing.T) {
 	}
 }
 
-// The items of a map are done, and undone, once each wherever the engine dies, and on bad days.
+// The items of a map, alone and in batches, are done and undone once each wherever the engine dies, and on bad days.
 func TestAMapKeepsItsPromisesWhereverTheEngineDies(t *testing.T) {
 	for _, pay := range []bool{true, false} {
-		CrashEverywhere(t, basket([]string{"ham", "tea"}, pay, 1))
-		Chaos(t, basket([]string{"ham", "tea", "jam"}, pay, 1), 10)
+		for _, batch := range []int{1, 2} {
+			CrashEverywhere(t, basket([]string{"ham", "tea"}, batch, pay, 1))
+			Chaos(t, basket([]string{"ham", "tea", "jam"}, batch, pay, 1), 10)
+		}
 	}
 }
 
 // The failed item is done again when that is asked for, under its key.
 func TestAFailedItemIsRedriven(t *testing.T) {
 	bought := false
-	c := basket([]string{"ham", "tea"}, true, 0)
+	c := basket([]string{"ham", "tea"}, 1, true, 0)
 	c.Services = func() Services {
 		return Services{Agents: []agent.Handler{agent.New("shop",
 			agent.Do("reserve", func(_ context.Context, line string) (string, error) {

@@ -71,7 +71,8 @@ func PartSize(n int) int {
 	return size
 }
 
-// ItemStep is the name of the step of an item, or of a part, of a job of a map: by its place there, from 0.
+// ItemStep is the name of the step of an item, or of a part, of a job of a map: by its place there, from 0. The step of
+// a batch has the name of its first item.
 func ItemStep(i, size int) string {
 	if size == 1 {
 		return fmt.Sprintf("item_%d", i)
@@ -79,35 +80,53 @@ func ItemStep(i, size int) string {
 	return partStep + fmt.Sprint(i)
 }
 
+// FirstItem is the place of the first item of a step of a job without parts, by the name of the step.
+func FirstItem(step string) int {
+	n := 0
+	_, _ = fmt.Sscanf(step, "item_%d", &n) // Such a name always has one.
+	return n
+}
+
+// BatchSize is how many items the i-th step of a part has one answer each for; 0: its work is that of one item, or of a
+// further part.
+func BatchSize(w makegood.Workflow, i int) int {
+	if w.Part == nil || w.Part.Batch == 0 {
+		return 0
+	}
+	return min(w.Part.Batch, w.Part.Items-i*w.Part.Batch)
+}
+
 // partStep begins the name of the step of a part.
 const partStep = "part_"
 
 // MapWorkflow is the workflow of the job that does n items of a step of w, without its defaults. input is the
-// expression of the input of the i-th item.
-func MapWorkflow(w makegood.Workflow, s makegood.Step, n int, input func(i int) []byte) makegood.Workflow {
+// expression of the input of the i-th item, or of a batch that begins with it.
+func MapWorkflow(w makegood.Workflow, s makegood.Step, n int, input func(i, batch int) []byte) makegood.Workflow {
 	size, m := PartSize(n), s.Map
-	part := makegood.Workflow{
-		Name: w.Name, OnFailure: w.OnFailure,
-		Part: &makegood.Part{Of: s.Name, Items: n, Concurrency: max(1, min(m.Concurrency, limits.PartItems*size)/size), Tolerate: m.Tolerate},
+	part := makegood.Workflow{Name: w.Name, OnFailure: w.OnFailure, Part: &makegood.Part{Of: s.Name, Items: n, Tolerate: m.Tolerate}}
+	each := size // so many items a step
+	if size == 1 && m.Batch > 1 {
+		part.Part.Batch, each = m.Batch, m.Batch
 	}
+	part.Part.Concurrency = max(1, min(m.Concurrency, limits.PartItems*size)/each)
 	if part.OnFailure.Action == makegood.FailureRestart {
 		part.OnFailure = makegood.OnFailure{Action: makegood.FailureUndo} // The rounds are those of the whole job.
 	}
-	for i := 0; i*size < n; i++ {
+	for i := 0; i < n; i += each {
 		step := *m.Item
 		if size > 1 {
 			step = makegood.Step{Agent: makegood.AgentWorkflow, Action: s.Action, Undo: s.Undo, Map: &makegood.Map{
-				Concurrency: m.Concurrency, Tolerate: m.Tolerate, Outputs: m.Outputs, Item: m.Item, Count: min(size, n-i*size),
+				Concurrency: m.Concurrency, Batch: m.Batch, Tolerate: m.Tolerate, Outputs: m.Outputs, Item: m.Item, Count: min(size, n-i),
 			}}
 		}
-		step.Name, step.Needs = ItemStep(i, size), []string{}
+		step.Name, step.Needs = ItemStep(i/size, size), []string{}
 		if size == 1 && step.Agent != makegood.AgentWorkflow && CanUndo(step) {
 			undo := *step.Undo
 			undo.With = nil // that of the step
 			step.Undo = &undo
 		}
 		if size == 1 {
-			step.With = input(i)
+			step.With = input(i, part.Part.Batch)
 		}
 		part.Steps = append(part.Steps, step)
 	}

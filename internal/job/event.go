@@ -47,6 +47,16 @@ type StepSucceeded struct {
 type StepFailed struct {
 	Reply
 	Error StepError
+	// Batch is set where the reply answers for a batch of items. The Scheduler makes it of the output of the reply.
+	Batch *BatchAnswers `json:",omitempty"`
+}
+
+// BatchAnswers are the answers of an agent for the items of a batch: those of all attempts so far.
+type BatchAnswers struct {
+	// Output has the answers.
+	Output Payload
+	// Done counts the items that are done. Refused has a bit for each item that failed and is not to be tried again.
+	Done, Refused int
 }
 
 // StepWaiting: an agent's reply. A person or program outside will complete the step, until Deadline.

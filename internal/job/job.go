@@ -295,13 +295,17 @@ type Activity struct {
 	// Repeats counts the successes after which the step was not ready; RepeatTries those since repetitions were granted
 	// afresh. RepeatSince is when the first attempt since then was made. Of a step with a map, Repeats counts how often its
 	// child was to do its failed items again, and RepeatTries is 1 while the child is to be asked that once more.
-	Repeats     int        `json:"repeats,omitempty"`
-	RepeatTries int        `json:"repeatTries,omitempty"`
-	RepeatSince time.Time  `json:"repeatSince,omitzero"`
-	Output      Payload    `json:"output,omitzero"`
-	Error       *StepError `json:"error,omitempty"`
-	StartedAt   time.Time  `json:"startedAt,omitzero"`
-	FinishedAt  time.Time  `json:"finishedAt,omitzero"`
+	Repeats     int       `json:"repeats,omitempty"`
+	RepeatTries int       `json:"repeatTries,omitempty"`
+	RepeatSince time.Time `json:"repeatSince,omitzero"`
+	Output      Payload   `json:"output,omitzero"`
+	// Answered counts the items of its batch that are done, until all are. Output has the answers then. Refused has a bit
+	// for each item that has failed and is not tried again before attempts are granted afresh.
+	Answered   int        `json:"answered,omitempty"`
+	Refused    int        `json:"refused,omitempty"`
+	Error      *StepError `json:"error,omitempty"`
+	StartedAt  time.Time  `json:"startedAt,omitzero"`
+	FinishedAt time.Time  `json:"finishedAt,omitzero"`
 	// LastStartedAt is when the last attempt with a known claim was claimed, if it is not the first; StartedAt is that of
 	// the first. No decision rests on it.
 	LastStartedAt time.Time `json:"lastStartedAt,omitzero"`

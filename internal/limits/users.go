@@ -7,6 +7,8 @@ const (
 	MaxSteps = 200
 	// PartItems is how many items of a map one part has at most, and how many parts one job has.
 	PartItems = 100
+	// MaxBatchItems is how many items of a map one task does at most.
+	MaxBatchItems = 50
 	// MaxMapBytes is how many bytes the inputs of all items of a map may have together, as JSON: they are in memory once.
 	MaxMapBytes = 32 << 20
 	// MapEvaluations is how many of the largest evaluations those of all items of a map may take together: some 1,000

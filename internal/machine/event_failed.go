@@ -22,6 +22,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 		// Its task was not claimed, so it may run more than once: one run cannot speak for the others.
 		failure.Applied = makegood.AppliedUnknown
 		a.Alone = false // Its process has lived through it.
+		keepAnswers(a, e)
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: e.StartedAt, Error: &failure})
 		return verdict
 	}
@@ -37,6 +38,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 	case job.FoundReplied:
 		noteStart(a, found.Claim.StartedAt)
 		a.Alone = false
+		keepAnswers(a, e)
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: found.Claim.StartedAt, Error: &failure})
 		return verdict
 	case job.FoundOpen, job.FoundHeld:

@@ -92,6 +92,7 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 		a.Unknown = a.Unknown || was == job.Waiting && !t.waitsByItself(at)
 		t.rest(a, job.Skipped)
 		a.FinishedAt = t.now
+		t.forgetAnswers(at)
 		a.Output, a.Silent, a.Cause = job.Payload{}, nil, ""
 	}
 	a.Completion = nil
@@ -148,6 +149,7 @@ func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 		return Verdict{Kind: Duplicate, Reason: nothingStands(t.name(at))}
 	}
 	a.Unknown, a.Silent, a.Former = false, nil, 0
+	t.forgetAnswers(at)
 	if a.Error != nil && a.State != job.Skipped { // The steps after a skipped one may have been asked with its error.
 		known := *a.Error
 		known.Applied = makegood.AppliedNo

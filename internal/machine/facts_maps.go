@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -41,7 +42,7 @@ func (t *turn) failedItems(i int) int {
 	a := &t.job.Steps[i].Forward
 	switch {
 	case t.itemFailed(i):
-		return 1
+		return t.itemsIn(i) - a.Answered
 	case t.w.Steps[i].Map != nil && a.State == job.Done && a.RepeatTries == 0 && t.job.Settled(*a) == nil:
 		return a.FailureCount
 	default:
@@ -55,7 +56,7 @@ func (t *turn) intolerable(more int) string {
 	for i := range t.job.Steps {
 		failed += t.failedItems(i)
 		if through(t.job.Steps[i].Forward.State) {
-			ended += itemsOf(t.w.Steps[i])
+			ended += t.itemsIn(i)
 		}
 	}
 	may := t.w.Part.Tolerate
@@ -88,12 +89,12 @@ func (t *turn) redriving(at side) bool {
 	return !at.undo && t.isChild(at) && a.State == job.Dispatched && a.Repeats > 0
 }
 
-// itemsOf is how many items of a map a step of a part has.
-func itemsOf(s makegood.Step) int {
-	if s.Map != nil {
-		return s.Map.Count
+// itemsIn is how many items of a map a step of a part has.
+func (t *turn) itemsIn(i int) int {
+	if m := t.w.Steps[i].Map; m != nil {
+		return m.Count
 	}
-	return 1
+	return max(1, domain.BatchSize(t.w, i))
 }
 
 // FailedItems is how many items of a job that does items of a map have failed.

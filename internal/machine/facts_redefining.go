@@ -72,7 +72,7 @@ func (t *turn) ofItems(i int, to makegood.Step) bool {
 		return t.w.Part != nil && old.Map == nil && to.Map == nil && len(undoDiffers(old, to)) == 0
 	case t.w.Part == nil && t.failedItems(i) == 0:
 		return false
-	case old.Map.Over != to.Map.Over || string(old.Map.Item.With) != string(to.Map.Item.With) || len(undoDiffers(*old.Map.Item, *to.Map.Item)) > 0:
+	case old.Map.Over != to.Map.Over || old.Map.Batch != to.Map.Batch || string(old.Map.Item.With) != string(to.Map.Item.With) || len(undoDiffers(*old.Map.Item, *to.Map.Item)) > 0:
 		return false
 	}
 	to.Map = old.Map

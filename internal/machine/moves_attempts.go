@@ -245,7 +245,7 @@ func (t *turn) tolerates(at side) bool {
 		return false
 	}
 	a := t.activity(at)
-	if t.intolerable(1) != "" {
+	if t.intolerable(t.itemsIn(at.step)-a.Answered) != "" {
 		return false
 	}
 	a.State, a.Silent, a.Cause = job.Skipped, nil, ""

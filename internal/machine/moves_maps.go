@@ -35,6 +35,20 @@ func (t *turn) overTolerance() bool {
 	return true
 }
 
+// keepAnswers keeps the answers for those items of a batch that are done: the next attempt is for the others.
+func keepAnswers(a *job.Activity, e job.StepFailed) {
+	if b := e.Batch; b != nil {
+		a.Output, a.Answered, a.Refused = b.Output, b.Done, b.Refused
+	}
+}
+
+// forgetAnswers has all items of a batch done anew.
+func (t *turn) forgetAnswers(at side) {
+	if a := t.activity(at); domain.BatchSize(t.w, at.step) > 0 {
+		a.Output, a.Answered, a.Refused = job.Payload{}, 0, 0
+	}
+}
+
 // followed returns a step that follows another and has work under way; empty: none has. Its attempts read the output of
 // that other, and all of one key read the same.
 func (t *turn) followed(i int) string {

@@ -92,9 +92,23 @@ func (s *story) part(a args) *makegood.Part {
 		s.t.Fatal(err)
 	}
 	return &makegood.Part{
-		Of: of, Items: s.number(a.or("items", "0")), Concurrency: s.number(a.or("concurrency", "100")),
+		Of: of, Items: s.number(a.or("items", "0")), Concurrency: s.number(a.or("concurrency", "100")), Batch: s.number(a.or("batch", "0")),
 		Tolerate: makegood.Tolerance{Items: s.number(a.or("tolerate", "0")), Share: share, After: s.number(a.or("after", "0"))},
 	}
+}
+
+// batch is what a failure says of the items of a batch: done=N of them are, and refused=BITS are not tried again.
+func (s *story) batch(a args) *job.BatchAnswers {
+	done, ok := a.values["done"]
+	if !ok {
+		return nil
+	}
+	refused, err := strconv.ParseInt(a.or("refused", "0"), 2, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	output := strconv.Quote(done + " done")
+	return &job.BatchAnswers{Output: job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}, Done: s.number(done), Refused: int(refused)}
 }
 
 // mapOf is the map of a step, of so many items: map=N.

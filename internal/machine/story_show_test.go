@@ -195,6 +195,12 @@ func (s *story) past(step string, a job.Activity) string {
 	if len(a.Output.Inline) > 0 {
 		line += ", output " + string(a.Output.Inline)
 	}
+	if a.Answered > 0 {
+		line += fmt.Sprintf(", %d items done", a.Answered)
+	}
+	if a.Refused > 0 {
+		line += fmt.Sprintf(", refused %b", a.Refused)
+	}
 	if a.Alone {
 		line += ", alone from now on"
 	}

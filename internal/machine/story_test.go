@@ -309,7 +309,7 @@ func (s *story) event(verb string, a args) job.Event {
 			Message: a.or("message", "it broke"), Retryable: !a.has("final"), Kind: a.or("kind", ""),
 			Applied:    makegood.Applied(a.or("applied", "unknown")),
 			RetryAfter: s.duration(a.or("after", "0s")),
-		}}
+		}, Batch: s.batch(a)}
 	case "refused":
 		state, _ := s.job.Step(a.words[1])
 		return job.DispatchRefused{Step: a.words[1], Attempt: state.Attempt, Reason: "2 MB, the limit is 1 MiB"}

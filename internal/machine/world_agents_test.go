@@ -247,7 +247,9 @@ func (x *world) replyOf(which, says string) job.Event {
 	if x.idle[which] {
 		failure.Applied = makegood.AppliedNo
 	}
-	return job.StepFailed{Reply: r, Error: failure}
+	e := job.StepFailed{Reply: r, Error: failure}
+	x.drawAnswers(task, x.idle[which], &e)
+	return e
 }
 
 // noteShared: a shared attempt may run as soon as it is out, but for an inline one (runInline).

@@ -1,9 +1,13 @@
 package machine_test
 
 import (
+	"slices"
+	"strconv"
+
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -26,6 +30,55 @@ func drawPart(t *rapid.T, w *makegood.Workflow) {
 	if w.OnFailure.Action == makegood.FailureRestart {
 		w.OnFailure = makegood.OnFailure{} // The rounds are those of the job that has the map.
 	}
+	child := slices.ContainsFunc(w.Steps, func(s makegood.Step) bool { return s.Agent == makegood.AgentWorkflow })
+	if child || !rapid.Bool().Draw(t, "batches") {
+		return
+	}
+	w.Part.Batch = rapid.IntRange(2, 3).Draw(t, "batch")
+	w.Part.Items = len(w.Steps)*w.Part.Batch - rapid.IntRange(0, 1).Draw(t, "short")
+	for i := range w.Steps {
+		w.Steps[i].Repeat = nil
+	}
+}
+
+// drawAnswers adds answers for the items of a batch to a failure. An attempt without an effect has done no item.
+func (x *world) drawAnswers(task makegood.Task, idle bool, e *job.StepFailed) {
+	i := slices.IndexFunc(x.job.Steps, func(s job.StepState) bool { return s.Name == task.Step })
+	size := domain.BatchSize(x.w, i)
+	if size == 0 || !rapid.Bool().Draw(x.t, "answers") {
+		return
+	}
+	a := x.job.Steps[i].Forward
+	if task.Undo != nil {
+		a = x.job.Steps[i].Undo
+	}
+	b := job.BatchAnswers{Done: a.Answered, Refused: rapid.IntRange(0, 1<<size-1).Draw(x.t, "refused")}
+	if !idle {
+		b.Done = rapid.IntRange(a.Answered, max(a.Answered, size-1)).Draw(x.t, "done")
+	}
+	if b.Done > 0 {
+		e.Error.Applied = makegood.AppliedUnknown
+		b.Output = job.Payload{Inline: []byte(strconv.Itoa(b.Done)), Bytes: 1}
+	}
+	e.Batch = &b
+}
+
+// checkBatches: what was done of a batch stays done until the step ends, or a person says that it has no effect, and is
+// undone.
+func (x *world) checkBatches(before job.Job, e job.Event) {
+	if _, settled := e.(job.Settled); settled || x.w.Part == nil || before.Round != x.job.Round {
+		return
+	}
+	for _, s := range x.job.Steps {
+		was, _ := before.Step(s.Name)
+		f := s.Forward
+		if f.Answered < was.Forward.Answered && f.State != job.Done {
+			x.t.Fatalf("of step %s %d items were done, now %d are", s.Name, was.Forward.Answered, f.Answered)
+		}
+		if f.Answered > 0 && (!f.Unknown || string(f.Output.Inline) != strconv.Itoa(f.Answered)) {
+			x.t.Fatalf("step %s has %d items done, output %s, unknown %v", s.Name, f.Answered, f.Output.Inline, f.Unknown)
+		}
+	}
 }
 
 // checkPart: so many items are under way at most, forward and back; a part that is done has no more failures than it
@@ -36,19 +89,19 @@ func (x *world) checkPart(before job.Job, e job.Event) {
 		return
 	}
 	under, failed, ended := 0, 0, 0
-	for _, s := range x.job.Steps {
+	for i, s := range x.job.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			if a.State == job.Dispatched || a.State == job.Backoff || a.State == job.Waiting {
 				under++
 			}
 		}
 		if s.Forward.State == job.Done || s.Forward.State == job.Skipped {
-			ended++
+			ended += max(1, domain.BatchSize(x.w, i))
 		}
 		if !itemFailed(x.job, s) {
 			continue
 		}
-		failed++
+		failed += max(1, domain.BatchSize(x.w, i)) - s.Forward.Answered
 		was, _ := before.Step(s.Name)
 		if r, ok := e.(job.Requested); ok && r.Verb == makegood.VerbRedrive && itemFailed(before, was) && len(x.bad) == 0 && before.Rev+1 == x.job.Rev {
 			x.t.Fatalf("item %s had failed, and the redrive has left it so", s.Name)

@@ -386,6 +386,7 @@ func (x *world) save(prior, j job.Job, e job.Event) {
 	x.checkHeld(stored)
 	x.checkWaits(stored, e)
 	x.checkPart(stored, e)
+	x.checkBatches(stored, e)
 	x.checkToken(e)
 	x.seen.Moved(layers.Move{Workflow: x.w, Before: stored, After: x.job, Event: e})
 }

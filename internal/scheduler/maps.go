@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -227,6 +228,9 @@ func (s *Scheduler) outputsOf(ctx context.Context, w makegood.Workflow, child jo
 			}
 			of = of[1 : len(of)-1]
 		}
+		if n := domain.BatchSize(w, i); n > 0 {
+			of = outputsIn(output, n)
+		}
 		if of == "" {
 			of = "null"
 		}
@@ -238,6 +242,16 @@ func (s *Scheduler) outputsOf(ctx context.Context, w makegood.Workflow, child jo
 		}
 	}
 	return append(list, ']'), true, nil
+}
+
+// outputsIn lists the outputs of the items of a batch, without brackets.
+func outputsIn(output json.RawMessage, n int) string {
+	done := doneIn(readAnswers(output))
+	outputs := make([]string, n)
+	for item := range outputs {
+		outputs[item] = cmp.Or(string(done[item].Output), "null")
+	}
+	return strings.Join(outputs, ",")
 }
 
 func manifestOf(w makegood.Workflow, child job.Job, failed int) manifest {

@@ -233,6 +233,9 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 	if e, err = s.keepReplied(ctx, *j, e); err != nil {
 		return v, err
 	}
+	if e, err = m.answered(ctx, *j, e); err != nil {
+		return v, err
+	}
 	e = m.values.spill(*j, e)
 	facts := s.facts(m.known, m.held, j)
 	facts.Lane, facts.Room, facts.Graph = m.lane, m.room, s.graph(m.compiled)

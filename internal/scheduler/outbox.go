@@ -148,7 +148,10 @@ func (s *Scheduler) task(ctx context.Context, m *moved, d job.Dispatch) (makegoo
 			return t, err
 		}
 	}
-	return t, nil
+	if m.batchOf(d.Step) > 0 {
+		err = m.leaveOut(ctx, &t)
+	}
+	return t, err
 }
 
 // message writes the task of an attempt, for the queue of its agent.

@@ -60,6 +60,11 @@ func (v *values) spill(j job.Job, e job.Event) job.Event {
 	case job.Settled:
 		said.Output = v.spillSaid(j, said.Place, said.Output)
 		return said
+	case job.StepFailed:
+		if b := said.Batch; b != nil && len(b.Output.Inline) > limits.MaxInlineBytes {
+			b.Output = v.keep(v.outputKey(said.Step, said.Attempt, b.Output.Inline), b.Output.Inline)
+		}
+		return said
 	}
 	success, ok := e.(job.StepSucceeded)
 	if !ok || len(success.Output.Inline) <= limits.MaxInlineBytes {

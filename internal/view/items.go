@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
 	"regexp"
 	"slices"
 	"sync"
@@ -85,6 +86,21 @@ type part struct {
 	born bool
 }
 
+// at is the i-th step of the job of a part of n items: a part, an item, or a batch of items.
+func (p part) at(j job.Job, i, n int) part {
+	before := func(i int) int {
+		switch size := domain.PartSize(n); {
+		case i == len(j.Steps):
+			return n
+		case size > 1:
+			return i * size
+		default:
+			return domain.FirstItem(j.Steps[i].Name)
+		}
+	}
+	return part{from: p.from + before(i), items: before(i+1) - before(i), of: j.ID, step: j.Steps[i].Name}
+}
+
 // itemCount is a count of the items of a map.
 type itemCount struct {
 	*Counter
@@ -145,7 +161,7 @@ func (c *itemCount) job(j job.Job, p part) (open []part) {
 	size, before := domain.PartSize(n), c.items.Waiting
 	for i := range j.Steps {
 		step := &j.Steps[i] // By index: a step is large.
-		of := part{from: p.from + i*size, items: min(size, n-i*size), of: j.ID, step: step.Name}
+		of := p.at(j, i, n)
 		if step.Forward.Attempt > 0 {
 			of.id = domain.ChildID(j.ID, j.Birth, step.Name, step.Forward.Attempt)
 		}
@@ -201,29 +217,38 @@ func (c *itemCount) unread(p part, err error) {
 	}
 }
 
-// anItem counts an item.
+// anItem counts the item of a step, or the items of a batch.
 func (c *itemCount) anItem(j job.Job, step *job.StepState, p part) {
 	a, undo := &step.Forward, &step.Undo
 	switch {
 	case undo.State == job.Done:
-		c.items.Undone++
+		c.items.Undone += p.items
+		return
 	case undo.State == job.Failed:
+		c.items.Undone += undo.Answered
 		c.before(undo, p)
+		return
 	case pending(undo.State):
+		c.items.Undone += undo.Answered
 		c.underWay(undo, p)
+		return
+	}
+	c.items.Done += a.Answered
+	left := p.items - a.Answered
+	switch {
 	case pending(a.State):
 		c.underWay(a, p)
 	case a.State == job.Failed && j.ProcessState == makegood.JobError:
 		c.before(a, p)
 	case a.State == job.Failed, a.State == job.Skipped && a.Error != nil && j.Settled(*a) == nil:
-		c.items.Failed++
+		c.items.Failed += left
 		c.failures.add(groupOf(a, p))
-		c.ends = append(c.ends, ends{a.FinishedAt, a.FinishedAt, 1})
+		c.ends = append(c.ends, ends{a.FinishedAt, a.FinishedAt, p.items})
 	case a.State == job.Done, a.State == job.Skipped:
-		c.items.Done++
-		c.ends = append(c.ends, ends{a.FinishedAt, a.FinishedAt, 1})
+		c.items.Done += left
+		c.ends = append(c.ends, ends{a.FinishedAt, a.FinishedAt, p.items})
 	default:
-		c.items.NotBegun++
+		c.items.NotBegun += left
 	}
 }
 
@@ -231,21 +256,24 @@ func pending(s job.ActivityState) bool {
 	return s == job.Dispatched || s == job.Backoff || s == job.Waiting
 }
 
-// before counts an item that stands before a person.
+// before counts items that stand before a person.
 func (c *itemCount) before(a *job.Activity, p part) {
-	c.items.Waiting++
+	c.items.Waiting += p.items - a.Answered
 	c.stands.add(groupOf(a, p))
 }
 
 func (c *itemCount) underWay(a *job.Activity, p part) {
-	c.items.UnderWay++
+	c.items.UnderWay += p.items - a.Answered
 	if a.State == job.Dispatched && c.agent == makegood.AgentWorkflow {
 		c.jobs = append(c.jobs, p)
 	}
 }
 
 func groupOf(a *job.Activity, p part) makegood.ItemGroup {
-	g := makegood.ItemGroup{Items: 1, Index: p.from, Job: p.of, Step: p.step}
+	g := makegood.ItemGroup{Items: p.items - a.Answered, Index: p.from, Job: p.of, Step: p.step}
+	if a.Refused != 0 {
+		g.Index += bits.TrailingZeros(uint(a.Refused))
+	}
 	if a.Error != nil {
 		g.Reason, g.Kind = a.Error.Message, a.Error.Kind
 	}
@@ -282,7 +310,7 @@ func (c *itemCount) reasons(j job.Job, p part) (further []part) {
 	size := domain.PartSize(ref.Items)
 	for i := range j.Steps {
 		a := &j.Steps[i].Forward
-		of := part{from: p.from + i*size, of: j.ID, step: j.Steps[i].Name}
+		of := p.at(j, i, ref.Items)
 		switch {
 		case size > 1 && a.State == job.Done && a.FailureCount > 0:
 			of.id = domain.ChildID(j.ID, j.Birth, of.step, a.Attempt)

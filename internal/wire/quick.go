@@ -39,9 +39,9 @@ func written(h head, write func(q *quick)) (body string, ok bool) {
 	return body, !odd
 }
 
-// quickly writes a task that has neither secrets nor an undo.
+// quickly writes a task that has neither secrets nor an undo, and is no batch.
 func (m *task) quickly() (body string, ok bool) {
-	if m.Secrets != nil || m.Undo != nil {
+	if m.Secrets != nil || m.Undo != nil || m.Batch != nil {
 		return "", false
 	}
 	return written(m.head, func(q *quick) {

@@ -70,6 +70,7 @@ type task struct {
 	Agent    string          `json:"agent"`
 	Action   string          `json:"action"`
 	Input    json.RawMessage `json:"input"`
+	Batch    []int           `json:"batch,omitempty"`
 	Secrets  []taskSecret    `json:"secrets,omitempty"`
 	Key      string          `json:"key"`
 	SentAt   time.Time       `json:"sentAt"`
@@ -189,7 +190,7 @@ func EncodeTask(t makegood.Task) (string, error) {
 	m := task{
 		head: head{Version, typeTask},
 		Job:  t.Job, Workflow: t.Workflow, Step: t.Step, Round: t.Round, Attempt: t.Attempt,
-		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
+		Agent: t.Agent, Action: t.Action, Input: t.Input, Batch: t.Batch, Key: t.Key,
 		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: domain.Silence(t).Std().Milliseconds(),
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
 		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token, Completion: t.Completion, Alone: t.Alone, Traceparent: t.Traceparent,
@@ -244,6 +245,8 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
 	case m.Birth == "" || m.Token == "" || m.ClaimUntil.IsZero():
 		return makegood.Task{}, poison("a task must carry birth, claimUntil and token")
+	case len(m.Batch) > limits.MaxBatchItems:
+		return makegood.Task{}, poison("a batch of %d items, the limit is %d", len(m.Batch), limits.MaxBatchItems)
 	case m.Undo != nil && m.Undo.Repeats < 0:
 		return makegood.Task{}, poison("the step was repeated %d times", m.Undo.Repeats)
 	case len(m.Secrets) > limits.MaxTaskSecrets || (len(m.Secrets) > 0) != (m.Type == typeSecretTask):
@@ -252,7 +255,7 @@ func DecodeTask(body string) (makegood.Task, error) {
 	}
 	t := makegood.Task{
 		Job: m.Job, Workflow: m.Workflow, Step: m.Step, Round: m.Round, Attempt: m.Attempt,
-		Agent: m.Agent, Action: m.Action, Input: m.Input, Key: m.Key,
+		Agent: m.Agent, Action: m.Action, Input: m.Input, Batch: m.Batch, Key: m.Key,
 		SentAt: domain.Instant(m.SentAt), StartBy: domain.Instant(m.StartBy),
 		Timeout: makegood.Duration(m.TimeoutMs) * makegood.Millisecond,
 		Shared:  !m.Exclusive, CompleteBy: domain.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,

@@ -18,6 +18,8 @@ func mapKind(m *makegood.Map) kind {
 			fmt.Sprintf(`An expression "${ ... }" that gives the list, of at most %d items.`, makegood.MaxItems)).must(),
 		row("concurrency", count(&m.Concurrency, limits.MaxConcurrency),
 			"How many items are under way at once at most; above 100 it is rounded down to hundreds.").or(limits.PartItems),
+		row("batch", count(&m.Batch, limits.MaxBatchItems).unless(m.Batch == 0),
+			"How many items are one task. The agent answers for each of them, and only those that failed are tried again."),
 		row("tolerate", toleranceKind(&m.Tolerate), "How many items may fail before the step has failed. Default: none."),
 		row("outputs", word(&m.Outputs, makegood.OutputsList, makegood.OutputsManifest).
 			refuse(m.Outputs != makegood.OutputsList && m.Outputs != makegood.OutputsManifest, "outputs %q is not known: want list or manifest", m.Outputs),
@@ -53,6 +55,9 @@ func (r rules) overList(path string, s makegood.Step, i int) {
 	stepKind(i, &item).check(r, path)
 	if item.Agent == makegood.HTTPAgent || domain.WaitsByItself(item.Agent) { // What they do is in the text of their with.
 		r.add(path+".agent", "the agent %s does no items of a map: let a workflow with that step do them (agent: workflow)", item.Agent)
+	}
+	if s.Map.Batch > 1 && (item.Agent == makegood.AgentWorkflow || item.Repeat != nil) {
+		r.add(path+".map.batch", "the items of a batch are done by one task of an agent: it goes neither with agent: workflow nor with repeat")
 	}
 	if u := item.Undo; u != nil && domain.GetsTasks(u.Agent) && !u.None && string(u.With) != string(item.With) {
 		r.add(path+".undo.with", "the undo of an item gets the input of the item: leave with out")
@@ -234,8 +239,12 @@ func definitionBy(reference string, load func(hash string) ([]byte, error)) ([]b
 
 // partDefinition is the definition of the jobs that do n items of a step.
 func partDefinition(w makegood.Workflow, s makegood.Step, n int) ([]byte, error) {
-	part := domain.WithDefaults(domain.MapWorkflow(w, s, n, func(i int) []byte {
-		with, _ := json.Marshal(fmt.Sprintf("${ .input.items[%d] }", i)) // A text always can be.
+	part := domain.WithDefaults(domain.MapWorkflow(w, s, n, func(i, batch int) []byte {
+		place := fmt.Sprint(i)
+		if batch > 0 {
+			place = fmt.Sprintf("%d:%d", i, i+batch)
+		}
+		with, _ := json.Marshal(fmt.Sprintf("${ .input.items[%s] }", place)) // A text always can be.
 		return with
 	}))
 	part.Name = domain.MapName(w.Name, s.Name)

@@ -59,13 +59,31 @@ func (c change) describes(s job.StepState, def makegood.Step) {
 	}
 }
 
-// apply is what the service does: a thing once under its key, and none that was undone.
-func (w *world) apply(l *life, task makegood.Task) error {
+// apply has the service do a task: of a batch, each item.
+func (w *world) apply(l *life, task makegood.Task) (err error) {
+	items, wrong := task.Items()
+	if wrong != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.violate(task.Job, "%v", wrong)
+	}
+	for _, item := range items {
+		err = errors.Join(err, w.applyOne(l, item, task.Batch != nil))
+	}
+	return err
+}
+
+// applyOne has the service do a task, or an item: a thing once under its key, and none that was undone.
+func (w *world) applyOne(l *life, task makegood.Task, inBatch bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := task.Key
 	if task.Undo != nil {
 		key = task.Undo.ForwardKey
+	}
+	barred := w.barred[key]
+	if inBatch {
+		barred = w.barred[keyIn(task.Job, task.Step, task.Round)]
 	}
 	a := w.accountOf(task.Job, key, task.Step, task.Round, w.bodies[on(task.Job, task.Step, task.Attempt)])
 	switch {
@@ -74,9 +92,11 @@ func (w *world) apply(l *life, task makegood.Task) error {
 		a.undone = true
 	case a.undone:
 		w.note(l.name, "remote refuses "+key+", which was undone")
-		w.referee(task.Job).SaidFinal(task.Step, false)
+		if !inBatch { // Other items of a batch may be tried again.
+			w.referee(task.Job).SaidFinal(task.Step, false)
+		}
 		return agent.Final(agent.NotApplied(errors.New("undone already")))
-	case task.Attempt <= w.barred[key]:
+	case task.Attempt <= barred:
 		w.note(l.name, "remote refuses "+key+", which a person has stopped")
 		return agent.Final(agent.NotApplied(errors.New("stopped by hand")))
 	case a.applied && a.input != "" && a.input != string(task.Input) && !a.chained:

@@ -79,6 +79,9 @@ func rollMap(r *rand.Rand, c, child *workflowfile.Compiled, items int) *workflow
 		case 2, 3:
 			s.Map.Tolerate = makegood.Tolerance{Share: pick(r, 0.1, 0.5, 0.8), After: 1 + r.IntN(least)}
 		}
+		if s.Agent != makegood.AgentWorkflow && s.Repeat == nil && oneIn(r, 3) {
+			s.Map.Batch = pick(r, 2, 3, 10)
+		}
 		if items > 0 {
 			s.Map.Concurrency, s.Map.Tolerate = 1000, makegood.Tolerance{Items: items}
 		}
@@ -220,8 +223,25 @@ func (c change) concurrency() {
 	}
 	m, def := c.mapOf(c.after.ID)
 	c.maps.under[m] += more
-	if n := c.maps.under[m]; more > 0 && def.Map != nil && n > def.Map.Concurrency {
-		c.wrong("MAP-2: %d items of %s of %s are under way, and %d may", n, m.step, m.job, def.Map.Concurrency)
+	if def.Map == nil || more <= 0 {
+		return
+	}
+	if n, may := c.maps.under[m], max(1, def.Map.Concurrency/max(1, def.Map.Batch)); n > may {
+		c.wrong("MAP-2: %d items or batches of %s of %s are under way, and %d may", n, m.step, m.job, may)
+	}
+}
+
+// answeredAll: a batch that is done has an answer for each item, once, and each is done.
+func (c change) answeredAll(s job.StepState, output json.RawMessage) {
+	var answers []makegood.Answer
+	if err := json.Unmarshal(output, &answers); err != nil || len(answers) == 0 {
+		c.wrong("MAP-8: the batch %s is done with the output %s", s.Name, output)
+	}
+	for i, a := range answers {
+		if a.Item != i || a.Error != nil || len(a.Output) == 0 {
+			c.wrong("MAP-8: the batch %s is done with the output %s", s.Name, output)
+			return
+		}
 	}
 }
 
@@ -327,7 +347,7 @@ func (c change) itemsStand(s job.StepState, def makegood.Step) {
 		c.parts(c.after, s.Name, n, func(part job.Job, of makegood.Workflow) {
 			byHand = byHand || c.repairs
 			if n == s.Forward.Attempt {
-				items += len(part.Steps)
+				items += of.Part.Items
 				failed += machine.FailedItems(of, part)
 			}
 			if def.Map.Item.Agent == makegood.AgentWorkflow || n < s.Forward.Attempt && !domain.CanUndo(def) {

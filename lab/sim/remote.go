@@ -78,6 +78,9 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 			return nil, err
 		}
 	}
+	if task.Batch != nil {
+		return a.together(r, task)
+	}
 	if err := a.w.apply(a.life, task); err != nil {
 		return nil, err
 	}
@@ -92,6 +95,40 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 		return a.refers(ctx, a.w.chance.of("refers", name), task, output)
 	}
 	return output, nil
+}
+
+// together does the items of a batch, and answers for each of them, or, now and then, not.
+func (a remote) together(r *rand.Rand, task makegood.Task) (json.RawMessage, error) {
+	items, err := task.Items()
+	if err != nil {
+		return nil, agent.Final(err)
+	}
+	var answers []makegood.Answer
+	for i, item := range items {
+		var err error
+		draw := r.IntN(24)
+		if draw != 0 && draw != 1 {
+			err = a.w.applyOne(a.life, item, true)
+		}
+		switch draw {
+		case 0:
+			err = agent.NotApplied(errors.New("busy"))
+		case 1:
+			err = agent.Final(agent.NotApplied(errors.New("never")))
+		case 2:
+			err = errors.New("broken")
+		case 3:
+			continue
+		}
+		answer := makegood.Answer{Item: task.Batch[i]}
+		if err == nil {
+			answer.Output = json.RawMessage(fmt.Sprintf(`{"a":%d}`, task.Attempt))
+		} else {
+			answer.Error = &makegood.AnswerError{StepError: agent.Failure(err)}
+		}
+		answers = append(answers, answer)
+	}
+	return json.Marshal(answers)
 }
 
 // hang never answers; what was asked for happens before, after, or not at all.

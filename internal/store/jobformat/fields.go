@@ -121,6 +121,8 @@ func (c *codec) details(a *job.Activity, output *job.Payload, own *string) {
 	c.settled(25, &a.Settled)
 	c.time(26, &a.LastStartedAt, from)
 	c.time(27, &a.FailingSince, from)
+	c.int(28, &a.Answered)
+	c.int(29, &a.Refused)
 }
 
 // silent has the fields of a claim, which are the activity's own.

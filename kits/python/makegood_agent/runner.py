@@ -17,7 +17,7 @@ from . import secrets as secret
 from .actions import Agent
 from .attempt import Attempt
 from .door import Door, HTTPDoor, Refused, Taken
-from .errors import Failure, Final, Over, Wait
+from .errors import Failure, Final, NotApplied, Over, Wait
 from .outage import Outage
 from .payload import JSON
 from .task import MAX_PAYLOAD_BYTES, clip, encode, write_time
@@ -127,7 +127,7 @@ class Runner:
             if attempt.task.secrets:
                 attempt.task = dataclasses.replace(attempt.task, input=filled)
             try:
-                output = self.agent.handle(attempt)
+                output = self._handle(attempt, hider)
             except Exception as err:
                 if not mistakes.mistaken(err):
                     raise
@@ -139,6 +139,34 @@ class Runner:
             return _message(taken, "StepWaiting", deadline=write_time(wait.deadline))
         except BaseException as err:  # whatever it is, it is the failure of this attempt alone
             return _message(taken, "StepFailed", error=_error(err, attempt, hider))
+
+    def _handle(self, attempt: Attempt, hider: secret.Hider) -> Any:
+        """Calls the agent. For a batch it is called for each item, one after the other, and the output has an answer for each."""
+        task = attempt.task
+        if task.batch is None:
+            return self.agent.handle(attempt)
+        answers = []
+        try:
+            for place, item in zip(task.batch, task.items()):
+                attempt.task = item
+                answers.append({"item": place, **self._answer(attempt, hider)})
+        finally:
+            attempt.task = task
+        return answers
+
+    def _answer(self, attempt: Attempt, hider: secret.Hider) -> Dict[str, Any]:
+        """Does one item of a batch. A mistake in the program is the failure of the whole attempt."""
+        try:
+            if attempt.ended():
+                raise NotApplied("the attempt ended before the item began")
+            return {"output": self.agent.handle(attempt)}
+        except Wait:
+            waits = Final("it would wait for another party, and items of a batch cannot: leave map.batch out")
+            return {"error": _error(waits, attempt, hider)}
+        except Exception as err:
+            if mistakes.mistaken(err):
+                raise
+            return {"error": _error(err, attempt, hider)}
 
     def _reply(self, taken: Taken, attempt: Attempt, message: Dict[str, Any]) -> None:
         """Says what became of an attempt, for as long as anything may be said."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, Dict, List, Optional, Tuple
+
+from .errors import Final
 
 MAX_PAYLOAD_BYTES = 256 * 1024
 MAX_REASON_BYTES = 1024
@@ -73,6 +75,9 @@ class Task:
     claim_until: datetime
     complete_by: Optional[datetime]
     secrets: Tuple[Dict[str, Any], ...] = ()
+    batch: Optional[Tuple[int, ...]] = None
+    """The places of the items that the task is for, where it is a batch of items of a map: input is the list of their inputs. items has
+    a task for each, and the runner does one after the other."""
     traceparent: str = ""
     """The span of this attempt, as W3C's header of that name: what is begun under it belongs there. Empty where there is none."""
 
@@ -93,6 +98,22 @@ class Task:
         except (KeyError, TypeError, AttributeError) as err:
             raise ValueError(f"a task without what it must have: {type(err).__name__} {err}") from err
 
+    def items(self) -> "List[Task]":
+        """The task of each item of a batch, with a key of its own, the same over all attempts; of another task itself alone."""
+        if self.batch is None:
+            return [self]
+        if not isinstance(self.input, list) or len(self.input) != len(self.batch):
+            raise Final(f"the input of a batch of {len(self.batch)} items is no list of so many", not_applied=True)
+        done = {a["item"]: a.get("output") for a in (self.undo.output or [])} if self.undo else {}
+
+        def item(place: int, given: Any) -> "Task":
+            undo = self.undo
+            if undo:
+                undo = Undo(f"{undo.forward_key}/{place}", "done" if place in done else "unknown", done.get(place))
+            return replace(self, batch=None, input=given, key=f"{self.key}/{place}", undo=undo)
+
+        return [item(place, given) for place, given in zip(self.batch, self.input)]
+
     def identity(self) -> Dict[str, Any]:
         return {"job": self.job, "step": self.step, "attempt": self.attempt, "token": self.token}
 
@@ -109,7 +130,7 @@ def _read(m: Dict[str, Any]) -> Task:
         undo=Undo(undo["forwardKey"], undo["outcome"], undo.get("output"), int(undo.get("repeats", 0))) if undo else None,
         completion=str(m.get("completion", "")), token=_text(m, "token"), reply_to=_text(m, "replyTo"), birth=_text(m, "birth"),
         claim_until=parse_time(m["claimUntil"]), complete_by=parse_time(m["completeBy"]) if m.get("completeBy") else None,
-        secrets=tuple(m.get("secrets") or ()), traceparent=str(m.get("traceparent") or ""),
+        secrets=tuple(m.get("secrets") or ()), batch=tuple(m["batch"]) if m.get("batch") else None, traceparent=str(m.get("traceparent") or ""),
     )
 
 

@@ -7,7 +7,7 @@ import {mistakeKind, mistaken, place} from "./mistakes.js";
 import {Outage} from "./outage.js";
 import {jsonType} from "./payload.js";
 import {Hider, fill, fromEnvironment} from "./secrets.js";
-import {clip, encode, identity, maxPayloadBytes} from "./task.js";
+import {clip, encode, identity, itemsOf, maxPayloadBytes} from "./task.js";
 import type {Agent} from "./agent.js";
 import type {Door, Message, Taken} from "./door.js";
 import type {S3Client} from "./s3.js";
@@ -126,7 +126,7 @@ export class Runner {
       attempt.task = {...attempt.task, input: filled.input};
       let did: unknown;
       try {
-        did = await this.#agent.handle(attempt);
+        did = await this.#handle(attempt, hider);
       } catch (err) {
         if (!mistaken(err)) throw err;
         this.#log(`${named(taken)}: a mistake in the program: ${hider.text(err.stack ?? reason(err))}`);
@@ -137,6 +137,34 @@ export class Runner {
     } catch (err) {
       if (err instanceof Wait) return message(taken, "StepWaiting", {deadline: err.deadline.toISOString()});
       return message(taken, "StepFailed", {error: failure(err, attempt, hider)});
+    }
+  }
+
+  /** Calls the agent. For a batch it is called for each item, one after the other, and the output has an answer for each. */
+  async #handle(attempt: Attempt, hider: Hider): Promise<unknown> {
+    const task = attempt.task, places = task.batch;
+    if (!places) return this.#agent.handle(attempt);
+    const answers: Message[] = [];
+    try {
+      for (const [i, item] of itemsOf(task, places).entries()) {
+        attempt.task = item;
+        answers.push({item: places[i] ?? 0, ...await this.#answer(attempt, hider)});
+      }
+    } finally {
+      attempt.task = task;
+    }
+    return answers;
+  }
+
+  /** Does one item of a batch. A mistake in the program is the failure of the whole attempt. */
+  async #answer(attempt: Attempt, hider: Hider): Promise<Message> {
+    try {
+      if (attempt.leftMs() <= 0) throw new NotApplied("the attempt ended before the item began");
+      return {output: json(await this.#agent.handle(attempt))};
+    } catch (err) {
+      if (mistaken(err)) throw err;
+      const why = err instanceof Wait ? new Final("it would wait for another party, and items of a batch cannot: leave map.batch out") : err;
+      return {error: failure(why, attempt, hider)};
     }
   }
 

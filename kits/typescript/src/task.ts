@@ -1,5 +1,7 @@
 /** Tasks, as they come on the wire (docs/messages.md). */
 
+import {Final} from "./errors.js";
+
 /** What JSON can say. */
 export type JSONValue = null | boolean | number | string | JSONValue[] | {[name: string]: JSONValue};
 
@@ -35,6 +37,11 @@ export interface Task {
   readonly agent: string;
   readonly action: string;
   readonly input: JSONValue;
+  /**
+   * The places of the items that the task is for, where it is a batch of items of a map: input is the list of their inputs. itemsOf has
+   * a task for each, and the runner does one after the other.
+   */
+  readonly batch?: readonly number[];
   /** The idempotency key, the same over all attempts: pass it on to the remote service. */
   readonly key: string;
   /** How long silence may last, in milliseconds: until the claim, or the last heartbeat, is that old. */
@@ -93,6 +100,7 @@ export function readTask(message: JSONValue): Task {
     traceparent: String(m["traceparent"] ?? ""), token: text(m, "token"),
     replyTo: text(m, "replyTo"), birth: text(m, "birth"), claimUntil: readTime(text(m, "claimUntil")),
     secrets: Array.isArray(m["secrets"]) ? m["secrets"].map(readSecret) : [],
+    ...(Array.isArray(m["batch"]) ? {batch: m["batch"].map(Number)} : {}),
     ...(m["totalMs"] ? {totalMs: number(m, "totalMs")} : {}),
     ...(m["completeBy"] ? {completeBy: readTime(text(m, "completeBy"))} : {}),
     ...(undo ? {undo: {
@@ -100,6 +108,21 @@ export function readTask(message: JSONValue): Task {
       output: undo["output"] ?? null, keys: keysOf(undo),
     }} : {}),
   };
+}
+
+/** The task of each item of a batch, with a key of its own, the same over all attempts. */
+export function itemsOf(task: Task, batch: readonly number[]): Task[] {
+  const {input, undo} = task;
+  if (!Array.isArray(input) || input.length !== batch.length) {
+    throw new Final(`the input of a batch of ${batch.length} items is no list of so many`, {notApplied: true});
+  }
+  const done = new Map((Array.isArray(undo?.output) ? undo.output : []).map((answer) => [object(answer)["item"], object(answer)["output"] ?? null]));
+  return batch.map((place, i) => {
+    const {batch: _, ...item} = {...task, input: input[i] ?? null, key: `${task.key}/${place}`};
+    if (!undo) return item;
+    const forwardKey = `${undo.forwardKey}/${place}`;
+    return {...item, undo: {forwardKey, outcome: done.has(place) ? "done" as const : "unknown" as const, output: done.get(place) ?? null, keys: [forwardKey]}};
+  });
 }
 
 function keysOf(undo: Fields): string[] {

@@ -104,8 +104,10 @@ func TestLongJobsKeepToTheirUnits(t *testing.T) {
 // 100,000 items may take half a dollar in full batches.
 func TestAnItemOfAMapCostsWhatItsBudgetAllows(t *testing.T) {
 	for name, most := range map[string]perStep{
-		"a map of 1,000 items, unbatched": {WriteUnits: 2.4, SQSRequests: 5.2, Invocations: 2.1, Dollars: 4.7},
-		"a map of 1,000 items, batched":   {WriteUnits: 1.4, SQSRequests: 0.7, Invocations: 0.3, Dollars: 0.50 * 1e6 / 100_000},
+		"a map of 1,000 items, unbatched":             {WriteUnits: 2.4, SQSRequests: 5.2, Invocations: 2.1, Dollars: 4.7},
+		"a map of 1,000 items, batched":               {WriteUnits: 1.4, SQSRequests: 0.7, Invocations: 0.3, Dollars: 0.50 * 1e6 / 100_000},
+		"a map of 1,000 items, ten a task, unbatched": {WriteUnits: 0.6, SQSRequests: 0.6, Invocations: 0.3, Dollars: 1.2},
+		"a map of 1,000 items, ten a task, batched":   {WriteUnits: 0.6, SQSRequests: 0.2, Invocations: 0.1, Dollars: 1},
 	} {
 		l := loads()[slices.IndexFunc(loads(), func(l load) bool { return l.name == name })]
 		f := measured(t, l)

@@ -25,7 +25,7 @@ func TestTheCalculatorReckonsFromTheTable(t *testing.T) {
 		compared++
 	}
 	// The row with large outputs has a small input, which the calculator's has not; and it has no maps.
-	if rows := len(loads()) - 3; compared != rows {
+	if rows := len(loads()) - 5; compared != rows {
 		t.Errorf("%d rows of the table were compared, want %d", compared, rows)
 	}
 }

@@ -33,6 +33,8 @@ type load struct {
 	chained bool
 	// mapped: the steps are the items of a map, which is the one step of the one job.
 	mapped bool
+	// together is how many items of a map are one task; 0: one.
+	together int
 	// timeout, if set, is that of each step.
 	timeout makegood.Duration
 }
@@ -64,6 +66,8 @@ func loads() []load {
 		{name: "5 steps in a chain, batched", steps: 5, batched: true, output: inlineOutput, inline: true, chained: true},
 		{name: "a map of 1,000 items, unbatched", steps: 1000, output: inlineOutput, mapped: true},
 		{name: "a map of 1,000 items, batched", steps: 1000, batched: true, output: inlineOutput, mapped: true},
+		{name: "a map of 1,000 items, ten a task, unbatched", steps: 1000, output: inlineOutput, mapped: true, together: 10},
+		{name: "a map of 1,000 items, ten a task, batched", steps: 1000, batched: true, output: inlineOutput, mapped: true, together: 10},
 	}
 }
 
@@ -132,7 +136,7 @@ func (l load) workflow() []byte {
 		timeout += ", exclusive: false"
 	}
 	if l.mapped {
-		fmt.Fprintf(&text, "  - {name: step_001, agent: %s, action: work, map: {over: \"${ [range(%d)] }\"}}\n", agentName, l.steps)
+		fmt.Fprintf(&text, "  - {name: step_001, agent: %s, action: work, map: {over: \"${ [range(%d)] }\", batch: %d}}\n", agentName, l.steps, max(1, l.together))
 		return []byte(text.String())
 	}
 	for i := range l.steps {

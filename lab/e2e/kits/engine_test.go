@@ -351,3 +351,18 @@ func failed(t *testing.T, reply message, retryable bool, applied string, retryAf
 		}
 	}
 }
+
+// answerFor is the i-th answer of the reply to a batch; one that tells a failure has the type of a reply that does.
+func answerFor(t *testing.T, e *engine, job string, i int) message {
+	t.Helper()
+	reply := e.answer(job)
+	answers, _ := reply["output"].([]any)
+	if reply["type"] != "StepSucceeded" || i >= len(answers) {
+		t.Fatalf("got %v, want a success with an answer %d", reply, i)
+	}
+	answer, _ := answers[i].(message)
+	if answer["error"] != nil {
+		answer["type"] = "StepFailed"
+	}
+	return answer
+}

@@ -74,8 +74,8 @@ func soldOut(order string) bool {
 }
 
 // A job reserves 1,000 lines while processes are killed, tolerates those that are out of stock, and reserves these when
-// it is redriven, all under their keys. Another is cancelled in the middle, and its lines are released. At the end no
-// job is under way, and the shop has each effect once.
+// it is redriven, all under their keys; another does so with ten lines a task. A third is cancelled in the middle, and
+// its lines are released. At the end no job is under way, and the shop has each effect once.
 func TestAMapOf1000ItemsUnderKillsRedrivenAndCancelled(t *testing.T) {
 	var s stock
 	s.empty.Store(true)
@@ -92,28 +92,10 @@ func TestAMapOf1000ItemsUnderKillsRedrivenAndCancelled(t *testing.T) {
 
 	began := time.Now()
 	took := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(time.Second)) }
-	w.reserves(of, "kept")
-	for n := range 8 {
-		w.waitFor("the lines before the next kill", func() bool { return w.reserved("kept") >= n*80 })
-		w.strike(syscall.SIGKILL, random)
-	}
-	j := w.ends([]string{"kept"})["kept"]
-	if failed := j.Steps[0].Forward.FailureCount; j.ProcessState != makegood.JobProcessed || failed != missing || w.reserved("kept") != mapped-missing {
-		t.Fatalf("%s (%s), %d items have failed and %d lines are reserved, want Processed, %d and %d\n%s",
-			j.ProcessState, j.Reason, failed, w.reserved("kept"), missing, mapped-missing, w.said())
-	}
-	took("done")
-
-	s.empty.Store(false)
-	if _, v, err := w.scheduler.Request(t.Context(), "kept", job.Requested{Verb: makegood.VerbRedrive, Reason: "the goods have come"}); err != nil {
-		t.Fatalf("redrive: %+v, %v", v, err)
-	}
-	w.waitFor("the failed lines", func() bool { return w.reserved("kept") == mapped })
-	j = w.ends([]string{"kept"})["kept"]
-	if j.ProcessState != makegood.JobProcessed || j.Steps[0].Forward.FailureCount != 0 {
-		t.Errorf("redriven, it is %s (%s) with %d failed items, want Processed with none", j.ProcessState, j.Reason, j.Steps[0].Forward.FailureCount)
-	}
-	took("redriven")
+	w.keeps(&s, of, "kept", 8, random)
+	took("done and redriven")
+	w.keeps(&s, w.define([]byte(strings.Replace(lines, "concurrency: 300", "concurrency: 300, batch: 10", 1))), "tens", 4, random)
+	took("done and redriven, ten a task")
 
 	w.reserves(of, "dropped")
 	w.waitFor("the lines before the cancel", func() bool { return w.reserved("dropped") >= 150 })
@@ -128,6 +110,32 @@ func TestAMapOf1000ItemsUnderKillsRedrivenAndCancelled(t *testing.T) {
 	t.Log(w.said())
 	w.allEnded()
 	w.linesOnce()
+}
+
+// keeps reserves the lines of an order while processes are killed, without those that are out of stock, and reserves
+// these when it is redriven.
+func (w *world) keeps(s *stock, of *workflowfile.Compiled, order string, kills int, random *rand.Rand) {
+	w.t.Helper()
+	s.empty.Store(true)
+	w.reserves(of, order)
+	for n := range kills {
+		w.waitFor("the lines before the next kill", func() bool { return w.reserved(order) >= n*640/kills })
+		w.strike(syscall.SIGKILL, random)
+	}
+	j := w.ends([]string{order})[order]
+	if failed := j.Steps[0].Forward.FailureCount; j.ProcessState != makegood.JobProcessed || failed != missing || w.reserved(order) != mapped-missing {
+		w.t.Fatalf("%s (%s), %d items have failed and %d lines are reserved, want Processed, %d and %d\n%s",
+			j.ProcessState, j.Reason, failed, w.reserved(order), missing, mapped-missing, w.said())
+	}
+	s.empty.Store(false)
+	if _, v, err := w.scheduler.Request(w.t.Context(), order, job.Requested{Verb: makegood.VerbRedrive, Reason: "the goods have come"}); err != nil {
+		w.t.Fatalf("redrive: %+v, %v", v, err)
+	}
+	w.waitFor("the failed lines", func() bool { return w.reserved(order) == mapped })
+	j = w.ends([]string{order})[order]
+	if j.ProcessState != makegood.JobProcessed || j.Steps[0].Forward.FailureCount != 0 {
+		w.t.Errorf("redriven, it is %s (%s) with %d failed items, want Processed with none", j.ProcessState, j.Reason, j.Steps[0].Forward.FailureCount)
+	}
 }
 
 // reserves submits an order.
@@ -167,19 +175,19 @@ func (w *world) allEnded() {
 			break
 		}
 	}
-	if least := 2 + 2 + mapped/100; n < least {
+	if least := 3 + 3 + 2*mapped/100; n < least {
 		w.t.Errorf("the table has %d jobs, want at least %d", n, least)
 	}
 }
 
-// linesOnce holds the shop to the lines: those of the order that was kept are reserved, each by one effect under its
-// key, and those of the other are not. No attempt came twice.
+// linesOnce holds the shop to the lines: those of the orders that were kept are reserved, each by one effect under its
+// key, and those of the third are not. No attempt came twice.
 func (w *world) linesOnce() {
 	w.t.Helper()
 	ledger := w.shop.Ledger()
 	dropped := map[string]makegood.ProcessState{}
 	for id, o := range ledger.Orders {
-		if strings.HasPrefix(id, "kept-") {
+		if strings.HasPrefix(id, "kept-") || strings.HasPrefix(id, "tens-") {
 			if o.Counts[services.Reserve] != 1 || o.Counts[services.Release] != 0 {
 				w.t.Errorf("line %s was reserved %d times and released %d times", id, o.Counts[services.Reserve], o.Counts[services.Release])
 			}
