@@ -48,7 +48,7 @@ would become of each step. Of the filters of list, --definition is called --from
 				r.Input = value
 			}
 			asks := askedOf(r)
-			asks.ofJob = string(makegood.VerbResubmit) // The direction in which it goes on is none of its state.
+			asks.ofJob = string(makegood.VerbResubmit) // The state of the job does not say in which direction it goes on.
 			if r.Definition != "" || r.Input != nil {
 				asks.plan = func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error) {
 					r := r

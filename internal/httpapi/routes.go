@@ -257,7 +257,7 @@ func verbRoutes() (all []route) {
 			asks.summary += " definition: the hash of a definition that is known here, or current; steps done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.VerbRedrive:
 			asks.body, asks.handle = Redriving{}, taking((*handlers).redrive)
-			asks.summary += " definition: the hash of a definition that is known here, or current, with another agent, action, retry or timeout of the items."
+			asks.summary += " definition: the hash of a definition that is known here, or current; the agent, action, retry and timeout of the items may differ in it."
 		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, taking((*handlers).edit)
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
