@@ -127,20 +127,6 @@ func newHTTP() *http.Client {
 	}
 }
 
-// submission is a Submission in JSON.
-type submission struct {
-	Workflow string          `json:"workflow"`
-	ID       string          `json:"id"`
-	Input    json.RawMessage `json:"input"`
-	StartAt  time.Time       `json:"startAt,omitzero"`
-	ReplyTo  string          `json:"replyTo,omitempty"`
-
-	Tenant string            `json:"tenant,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-
-	Traceparent string `json:"traceparent,omitempty"`
-}
-
 // Submit implements api.Jobs. After a try with a lost answer Existed may refer to this submission itself. After an
 // *UnreachableError it is unknown whether the job is stored: submit it again, with the same id.
 func (c *remote) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
@@ -148,9 +134,8 @@ func (c *remote) Submit(ctx context.Context, s makegood.Submission) (job makegoo
 		// Before the first try, so that all tries are one job.
 		s.ID = protocol.NewJobID(time.Now())
 	}
-	body := submission(s)
-	body.Traceparent = telemetry.Under(ctx, s.Traceparent)
-	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, body, &job)
+	s.Traceparent = telemetry.Under(ctx, s.Traceparent)
+	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, s, &job)
 	if err != nil {
 		return job, fmt.Errorf("submit job %s: %w", s.ID, err)
 	}
