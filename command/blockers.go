@@ -15,7 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
-// blockersEvery is the time between two reads of the jobs below a watched job, whose changes do not change the job.
+// blockersEvery is the time between two reads of the jobs below a watched job. Their changes do not change that job.
 const blockersEvery = 2 * time.Second
 
 // watched is a job with the jobs below it that stand before a person.

@@ -199,7 +199,7 @@ func warn(w io.Writer, c *workflowfile.Compiled) {
 	}
 }
 
-// warnAbsent warns of each step whose child workflow is in none of the files.
+// warnAbsent warns of each step with a child workflow that is in none of the files.
 func warnAbsent(w io.Writer, files []workflowfile.File) {
 	var all []*workflowfile.Compiled
 	for _, f := range files {

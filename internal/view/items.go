@@ -35,7 +35,7 @@ type Counter struct {
 	counted, looked int
 }
 
-// CountItems returns a Counter for one job, all of whose maps share the reads. load reads a job by its id.
+// CountItems returns a Counter for one job; its maps share the reads. load reads a job by its id.
 func CountItems(load func(ctx context.Context, id string) (job.Job, error), now time.Time) *Counter {
 	return &Counter{load: load, now: now, counted: maxCounted, looked: maxLooked}
 }
