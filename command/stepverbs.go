@@ -173,7 +173,9 @@ needs neither JOB nor STEP.` + sayingStatus,
 				return exit(codeUsage, err)
 			}
 			return o.do(cmd, args, says{
-				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) { return c.Complete(ctx, job, o.at, value) },
+				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) {
+					return c.Complete(ctx, job, o.at, value)
+				},
 				func(ctx context.Context, c api.Completion) (api.Standing, error) { return c.Complete(ctx, value) },
 			})
 		},
@@ -207,7 +209,9 @@ unknown, and so it is undone when the job is, unless --not-applied.` + sayingSta
 				return exit(codeUsage, errors.New("fail needs a --reason"))
 			}
 			return o.do(cmd, args, says{
-				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) { return c.Fail(ctx, job, o.at, why) },
+				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) {
+					return c.Fail(ctx, job, o.at, why)
+				},
 				func(ctx context.Context, c api.Completion) (api.Standing, error) { return c.Fail(ctx, why) },
 			})
 		},
@@ -240,7 +244,9 @@ to wait. Its deadline is never moved back.` + sayingStatus,
 				return exit(codeUsage, err)
 			}
 			return o.do(cmd, args, says{
-				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) { return c.Heartbeat(ctx, job, o.at, deadline) },
+				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) {
+					return c.Heartbeat(ctx, job, o.at, deadline)
+				},
 				func(ctx context.Context, c api.Completion) (api.Standing, error) { return c.Heartbeat(ctx, deadline) },
 			})
 		},
