@@ -346,8 +346,8 @@ func (e ends) within(since time.Time) float64 {
 	}
 }
 
-// rated sets the rate at which items end, over the last minute, or over a longer time in which a few have ended. No rate
-// is set where no item is under way.
+// rated sets the rate at which items end, over the last minute, or over a longer time in which a few have ended. Where
+// no item is under way, it sets none.
 func (c *itemCount) rated(top job.Job) {
 	const first, few = time.Minute, 10
 	left := c.items.NotBegun + c.items.UnderWay + c.items.Uncounted
