@@ -34,11 +34,6 @@ retry and the timeout of the items may differ there; their list, their input and
 			return o.do(cmd, args, asks)
 		},
 	}
-	// Here --definition says where the job is to go; --from finds those that have one.
-	o.filter.renamed = map[string]string{"definition": "from"}
-	o.flags(cmd)
-	o.askedBy(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.VerbRedrive))
-	cmd.Flags().StringVar(&definition, "definition", "", "move it to this `definition` first: current, or a hash")
+	o.moving(cmd, makegood.VerbRedrive, &reason, &definition)
 	return cmd
 }
