@@ -4,10 +4,11 @@ package makegood
 // Uncounted together are All.
 type Items struct {
 	All int `json:"all"`
-	// NotBegun have no attempt under way, and none has ended them.
+	// NotBegun have not ended, and have no attempt under way. UnderWay are with their agent, or wait for another try.
 	NotBegun int `json:"notBegun"`
 	UnderWay int `json:"underWay"`
-	Done     int `json:"done"`
+	// Done were done by their agent, or settled by a person.
+	Done int `json:"done"`
 	// Failed were given up: the step is done without them, where its map tolerates that.
 	Failed int `json:"failed"`
 	// Waiting stand before a person: the job that does them is in Error or paused.
@@ -15,29 +16,26 @@ type Items struct {
 	Undone  int `json:"undone"`
 	// Uncounted are in jobs that were not read: a reading looks at some hundred jobs.
 	Uncounted int `json:"uncounted"`
-	// PerSecond is how many ended a second, of late; 0: none, or the step is not under way. SecondsLeft is how long the
-	// rest takes at that rate; 0: not known.
+	// PerSecond is the rate at which items have ended of late; 0: none has, or the step is not under way. SecondsLeft is
+	// the time that the rest takes at that rate; 0: not known.
 	PerSecond   float64 `json:"perSecond"`
 	SecondsLeft int     `json:"secondsLeft"`
-	// Failures are the reasons of those that failed, the most frequent first; Stands are the jobs and items that stand
-	// before a person. Both have at most 10, and the groups beyond them are left out.
+	// Failures are the reasons of failed items, the most frequent first. Stands are the items, and the whole jobs, that
+	// stand before a person. Each list has at most 10 groups; others are left out.
 	Failures []ItemGroup `json:"failures"`
 	Stands   []ItemGroup `json:"stands"`
 }
 
-// ItemGroup is items with one reason, and an example of them.
+// ItemGroup is a group of items with one reason, and an example of them.
 type ItemGroup struct {
 	Reason string `json:"reason"`
 	// Kind is the kind of the error; empty: none was given.
 	Kind string `json:"kind"`
-	// Items is how many there are; 0: the whole Job stands, and no item of it does.
+	// Items is the number of items; 0: the whole Job stands before a person, and none of its items.
 	Items int `json:"items"`
-	// Index is the place of the example in the list, from 0; Job and Step are where it is done. Of a whole job Index is
-	// that of its first item, and Step is empty.
+	// Index is the place of the example in the list, from 0. Job and Step do it. For a whole job, Index is the place of
+	// its first item, and Step is empty.
 	Index int    `json:"index"`
 	Job   string `json:"job"`
 	Step  string `json:"step"`
 }
-
-// Ended is how many of the items have ended: done, failed or undone.
-func (i Items) Ended() int { return i.Done + i.Failed + i.Undone }

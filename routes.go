@@ -3,6 +3,7 @@ package makegood
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -65,57 +66,49 @@ const (
 )
 
 // String writes d as a workflow file does: undo, stop, fail, goto STEP.
-func (d AnswerDo) String() string {
-	if d.Action == AnswerGoto {
-		return string(d.Action) + " " + d.Step
-	}
-	return string(d.Action)
-}
+func (d AnswerDo) String() string { return doText(d.Action, AnswerGoto, d.Step) }
 
 // MarshalText writes d as a workflow file does.
 func (d AnswerDo) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads undo, stop, fail, and goto with a step.
-func (d *AnswerDo) UnmarshalText(text []byte) error {
-	word, rest, _ := strings.Cut(string(text), " ")
-	rest = strings.TrimSpace(rest)
-	switch action := AnswerAction(word); {
-	case (action == AnswerUndo || action == AnswerStop || action == AnswerFail) && rest == "":
-		*d = AnswerDo{Action: action}
-		return nil
-	case action == AnswerGoto && rest != "":
-		*d = AnswerDo{Action: action, Step: rest}
-		return nil
-	default:
-		return fmt.Errorf("%q is not one of undo, stop, fail and goto STEP", text)
-	}
+func (d *AnswerDo) UnmarshalText(text []byte) (err error) {
+	d.Action, d.Step, err = readDo(text, AnswerGoto, AnswerUndo, AnswerStop, AnswerFail)
+	return err
 }
 
 // String writes d as a workflow file does: fail, stop, skip, retry, goto STEP.
-func (d ErrorDo) String() string {
-	if d.Action == RouteGoto {
-		return string(d.Action) + " " + d.Step
-	}
-	return string(d.Action)
-}
+func (d ErrorDo) String() string { return doText(d.Action, RouteGoto, d.Step) }
 
 // MarshalText writes d as a workflow file does.
 func (d ErrorDo) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads fail, stop, skip, retry, and goto with a step.
-func (d *ErrorDo) UnmarshalText(text []byte) error {
-	word, rest, _ := strings.Cut(string(text), " ")
-	rest = strings.TrimSpace(rest)
-	switch action := RouteAction(word); {
-	case (action == RouteFail || action == RouteStop || action == RouteSkip || action == RouteRetry) && rest == "":
-		*d = ErrorDo{Action: action}
-		return nil
-	case action == RouteGoto && rest != "":
-		*d = ErrorDo{Action: action, Step: rest}
-		return nil
-	default:
-		return fmt.Errorf("%q is not one of fail, stop, skip, retry and goto STEP", text)
+func (d *ErrorDo) UnmarshalText(text []byte) (err error) {
+	d.Action, d.Step, err = readDo(text, RouteGoto, RouteFail, RouteStop, RouteSkip, RouteRetry)
+	return err
+}
+
+// doText writes an action, with the step if it is the one that goes to a step.
+func doText[A ~string](action, goesTo A, step string) string {
+	if action == goesTo {
+		return string(action) + " " + step
 	}
+	return string(action)
+}
+
+// readDo reads one of the actions, or the one that goes to a step, with the step.
+func readDo[A ~string](text []byte, goesTo A, others ...A) (action A, step string, err error) {
+	word, rest, _ := strings.Cut(string(text), " ")
+	action, step = A(word), strings.TrimSpace(rest)
+	if action == goesTo && step != "" || slices.Contains(others, action) && step == "" {
+		return action, step, nil
+	}
+	var names []string
+	for _, other := range others {
+		names = append(names, string(other))
+	}
+	return "", "", fmt.Errorf("%q is not one of %s and %s STEP", text, strings.Join(names, ", "), goesTo)
 }
 
 // Repeat does a step again until it is ready: after a success for which Until is false, another attempt follows after

@@ -43,7 +43,7 @@ const (
 	VerbEdit    Verb = "edit"
 	VerbRedo    Verb = "redo"    // undo the work done, and then begin again in a new round
 	VerbForward Verb = "forward" // go forward again, where no step was undone yet
-	// VerbRedrive: do the items of maps again that have failed, under their keys.
+	// VerbRedrive: do the failed items of maps again, under their keys.
 	VerbRedrive Verb = "redrive"
 )
 

@@ -9,24 +9,24 @@ import (
 // submitted; with other content it is refused.
 type Submission struct {
 	// Workflow is the name of a workflow that the receiver knows.
-	Workflow string
+	Workflow string `json:"workflow"`
 	// ID is the job's id, [A-Za-z0-9._:-]{1,128}, unique over all workflows. Empty: an id is made.
-	ID string
+	ID string `json:"id,omitempty"`
 	// Input is JSON of at most MaxPayloadBytes; nil is null.
-	Input json.RawMessage
+	Input json.RawMessage `json:"input"`
 	// StartAt is when the job may start, at most MaxStartDelay ahead; zero, or past: at once.
-	StartAt time.Time
+	StartAt time.Time `json:"startAt,omitzero"`
 	// ReplyTo is the registered name of the listener for the job's changes; empty: none.
-	ReplyTo string
+	ReplyTo string `json:"replyTo,omitempty"`
 	// Tenant is the tenant of the job, [A-Za-z0-9][A-Za-z0-9._:-]{0,62}; empty: none. Labels add further facts: at most
 	// 8, each with a name [a-z][a-z0-9_.-]{0,62} and a value of 1 to 128 bytes of text in one line. Both serve only to
 	// find jobs: they do not count where two submissions of an ID are compared, and those submitted first stand.
-	Tenant string
-	Labels map[string]string
+	Tenant string            `json:"tenant,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 	// Traceparent is the span of the submission, in the form of the W3C's header of that name: the job's trace continues
 	// from there. Empty: the span of the context, where it has one, or the job has a trace of its own. An invalid
 	// traceparent is ignored. It does not count where two submissions of an ID are compared.
-	Traceparent string
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Misfit is a place where an input does not fit the schema of its workflow.

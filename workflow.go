@@ -113,11 +113,11 @@ type Map struct {
 	Count int `json:"count,omitempty"`
 }
 
-// Tolerance is how many items of a map may fail: with Items and Share the smaller number of the two.
+// Tolerance is how many items of a map may fail. With both Items and Share, the smaller number counts.
 type Tolerance struct {
-	// Items is how many may fail; 0: that is not the limit where there is a Share, and none may where there is none.
+	// Items is how many may fail. 0: Share alone is the limit; without a Share, none may fail.
 	Items int `json:"items,omitempty"`
-	// Share is which part of those that have ended may have failed, above 0 and below 1. It counts once After have ended.
+	// Share is the part of the ended items that may have failed, above 0 and below 1. It counts once After have ended.
 	Share float64 `json:"share,omitempty"`
 	After int     `json:"after,omitempty"`
 }

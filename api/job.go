@@ -26,7 +26,7 @@ type Listed struct {
 	Steps  []string `json:"steps"`
 	Agents []string `json:"agents"`
 	Kind   string   `json:"kind"`
-	// Parent is that of the job: the job with the step that this one does; empty: it was submitted.
+	// Parent is the id of the job with the step that this job does; empty: this job was submitted.
 	Parent string `json:"parent"`
 	// Spent is the job's cost on AWS so far; nil: not known.
 	Spent *makegood.Spent `json:"spent"`

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 
 	"github.com/makegood-dev/makegood/api"
 )
@@ -12,9 +10,6 @@ var _ api.Agents = (*remote)(nil)
 
 // ListAgents implements api.Agents.
 func (c *remote) ListAgents(ctx context.Context) ([]api.Agent, error) {
-	var list struct{ Agents []api.Agent }
-	if _, err := c.call(ctx, http.MethodGet, "/api/agents", nil, nil, &list); err != nil {
-		return nil, fmt.Errorf("list agents: %w", err)
-	}
-	return list.Agents, nil
+	list, err := read[struct{ Agents []api.Agent }](ctx, c, "list agents", "/api/agents", nil)
+	return list.Agents, err
 }

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 
 	"github.com/makegood-dev/makegood"
@@ -16,12 +14,8 @@ import (
 func (c *Client) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
 	return func(yield func(api.AuditPage, error) bool) {
 		for query := (url.Values{}); ; {
-			var page api.AuditPage
-			if _, err := c.remote.call(ctx, http.MethodGet, "/api/audit", query, nil, &page); err != nil {
-				yield(api.AuditPage{}, fmt.Errorf("audit: %w", err))
-				return
-			}
-			if !yield(page, nil) || page.Cursor == "" {
+			page, err := read[api.AuditPage](ctx, c.remote, "audit", "/api/audit", query)
+			if !yield(page, err) || page.Cursor == "" {
 				return
 			}
 			query.Set("cursor", page.Cursor)
@@ -32,9 +26,6 @@ func (c *Client) Audit(ctx context.Context) iter.Seq2[api.AuditPage, error] {
 // Wake has the Scheduler look at a job that an audit found: it does the work that is due and repairs the index entry.
 // Wake returns the job as stored then, without payloads; a job in order stays as it is. Errors: ErrNotFound,
 // *InvalidError, *UnreachableError; after the last the call may be repeated without harm.
-func (c *Client) Wake(ctx context.Context, id string) (job makegood.Job, err error) {
-	if _, err := c.remote.call(ctx, http.MethodPost, pathOf(id)+"/wake", nil, struct{}{}, &job); err != nil {
-		return job, fmt.Errorf("wake job %s: %w", id, err)
-	}
-	return job, nil
+func (c *Client) Wake(ctx context.Context, id string) (makegood.Job, error) {
+	return post[makegood.Job](ctx, c.remote, "wake job "+id, pathOf(id)+"/wake", struct{}{})
 }

@@ -68,6 +68,34 @@ func (c *remote) call(ctx context.Context, method, path string, query url.Values
 	return status, err
 }
 
+// read returns the value at a path of the API. doing begins its error.
+func read[T any](ctx context.Context, c *remote, doing, path string, query url.Values) (value T, err error) {
+	_, err = c.call(ctx, http.MethodGet, path, query, nil, &value)
+	return orFailed(value, doing, err)
+}
+
+// post sends a request to a path of the API, and returns its answer. doing begins its error.
+func post[T any](ctx context.Context, c *remote, doing, path string, body any) (value T, err error) {
+	_, err = c.call(ctx, http.MethodPost, path, nil, body, &value)
+	return orFailed(value, doing, err)
+}
+
+func orFailed[T any](value T, doing string, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("%s: %w", doing, err)
+	}
+	return value, nil
+}
+
+// with adds a parameter to a query, unless its value is empty.
+func with(query url.Values, name, value string) url.Values {
+	if value != "" {
+		query.Set(name, value)
+	}
+	return query
+}
+
 func pauses() backoff.BackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = 50*time.Millisecond, 2*time.Second

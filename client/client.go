@@ -127,20 +127,6 @@ func newHTTP() *http.Client {
 	}
 }
 
-// submission is a Submission in JSON.
-type submission struct {
-	Workflow string          `json:"workflow"`
-	ID       string          `json:"id"`
-	Input    json.RawMessage `json:"input"`
-	StartAt  time.Time       `json:"startAt,omitzero"`
-	ReplyTo  string          `json:"replyTo,omitempty"`
-
-	Tenant string            `json:"tenant,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-
-	Traceparent string `json:"traceparent,omitempty"`
-}
-
 // Submit implements api.Jobs. After a try with a lost answer Existed may refer to this submission itself. After an
 // *UnreachableError it is unknown whether the job is stored: submit it again, with the same id.
 func (c *remote) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
@@ -148,9 +134,8 @@ func (c *remote) Submit(ctx context.Context, s makegood.Submission) (job makegoo
 		// Before the first try, so that all tries are one job.
 		s.ID = protocol.NewJobID(time.Now())
 	}
-	body := submission(s)
-	body.Traceparent = telemetry.Under(ctx, s.Traceparent)
-	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, body, &job)
+	s.Traceparent = telemetry.Under(ctx, s.Traceparent)
+	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, s, &job)
 	if err != nil {
 		return job, fmt.Errorf("submit job %s: %w", s.ID, err)
 	}
@@ -174,41 +159,26 @@ func (c *Client) Outline(ctx context.Context, id string) (makegood.Job, error) {
 	return c.remote.get(ctx, id, url.Values{"payloads": {"small"}})
 }
 
-func (c *remote) get(ctx context.Context, id string, query url.Values) (job makegood.Job, err error) {
-	if _, err := c.call(ctx, http.MethodGet, pathOf(id), query, nil, &job); err != nil {
-		return job, fmt.Errorf("get job %s: %w", id, err)
-	}
-	return job, nil
+func (c *remote) get(ctx context.Context, id string, query url.Values) (makegood.Job, error) {
+	return read[makegood.Job](ctx, c, "get job "+id, pathOf(id), query)
 }
 
 func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
 // Page returns a page of a list: at most 200 jobs.
-func (c *remote) Page(ctx context.Context, filter api.Filter, cursor string) (page api.Page, err error) {
-	query := protocol.FilterValues(filter)
-	query.Set("limit", strconv.Itoa(listPage))
-	if cursor != "" {
-		query.Set("cursor", cursor)
-	}
-	if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
-		return api.Page{}, fmt.Errorf("list jobs: %w", err)
-	}
-	return page, nil
+func (c *remote) Page(ctx context.Context, filter api.Filter, cursor string) (api.Page, error) {
+	return c.page(ctx, protocol.FilterValues(filter), cursor, listPage)
+}
+
+func (c *remote) page(ctx context.Context, query url.Values, cursor string, limit int) (api.Page, error) {
+	query.Set("limit", strconv.Itoa(limit))
+	return read[api.Page](ctx, c, "list jobs", "/api/jobs", with(query, "cursor", cursor))
 }
 
 // Details returns a page of a list, as Page does, with the whole job in each entry (Listed.Job). limit is the maximum
 // number of jobs, 1 to 50.
-func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, limit int) (page api.Page, err error) {
-	query := protocol.FilterValues(filter)
-	query.Set("limit", strconv.Itoa(limit))
-	query.Set("detail", "true")
-	if cursor != "" {
-		query.Set("cursor", cursor)
-	}
-	if _, err := c.remote.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
-		return api.Page{}, fmt.Errorf("list jobs: %w", err)
-	}
-	return page, nil
+func (c *Client) Details(ctx context.Context, filter api.Filter, cursor string, limit int) (api.Page, error) {
+	return c.remote.page(ctx, with(protocol.FilterValues(filter), "detail", "true"), cursor, limit)
 }
 
 // List returns jobs, newest first, and reads pages as its caller needs them. An error ends it.
@@ -218,37 +188,23 @@ func (c *remote) List(ctx context.Context, filter api.Filter) iter.Seq2[api.List
 
 // Workflows lists the workflows that jobs can be submitted to.
 func (c *remote) Workflows(ctx context.Context) ([]api.Workflow, error) {
-	var list struct {
-		Workflows []api.Workflow `json:"workflows"`
-	}
-	if _, err := c.call(ctx, http.MethodGet, "/api/workflows", nil, nil, &list); err != nil {
-		return nil, fmt.Errorf("list workflows: %w", err)
-	}
-	return list.Workflows, nil
+	list, err := read[struct{ Workflows []api.Workflow }](ctx, c, "list workflows", "/api/workflows", nil)
+	return list.Workflows, err
 }
 
 // Definition reads a definition by its hash, as found in a job or a Workflow. Errors: ErrNoDefinition,
 // *UnreachableError.
-func (c *remote) Definition(ctx context.Context, hash string) (d api.Definition, err error) {
+func (c *remote) Definition(ctx context.Context, hash string) (api.Definition, error) {
 	if hash == "." || hash == ".." {
 		return api.Definition{}, fmt.Errorf("read definition %q: %w", hash, api.ErrNoDefinition) // no path holds it
 	}
-	if _, err := c.call(ctx, http.MethodGet, "/api/definitions/"+url.PathEscape(hash), nil, nil, &d); err != nil {
-		return api.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, err)
-	}
-	return d, nil
+	return read[api.Definition](ctx, c, fmt.Sprintf("read definition %.40q", hash), "/api/definitions/"+url.PathEscape(hash), nil)
 }
 
 // Publish makes a workflow file the current definition of its name on a deployed stack; existing jobs keep theirs.
 // Errors: *InvalidError, *UnreachableError. Publishing the same file again has no effect.
-func (c *Client) Publish(ctx context.Context, source []byte) (w api.Workflow, err error) {
-	body := struct {
-		Source string `json:"source"`
-	}{string(source)}
-	if _, err := c.remote.call(ctx, http.MethodPost, "/api/workflows", nil, body, &w); err != nil {
-		return w, fmt.Errorf("publish: %w", err)
-	}
-	return w, nil
+func (c *Client) Publish(ctx context.Context, source []byte) (api.Workflow, error) {
+	return post[api.Workflow](ctx, c.remote, "publish", "/api/workflows", map[string]string{"source": string(source)})
 }
 
 // Request implements api.Jobs.
@@ -275,47 +231,31 @@ func askingOf(r api.Request) asking {
 }
 
 // Plan implements api.Jobs.
-func (c *remote) Plan(ctx context.Context, id string, r api.Request) (plan makegood.Plan, err error) {
+func (c *remote) Plan(ctx context.Context, id string, r api.Request) (makegood.Plan, error) {
 	if r.Verb != makegood.VerbResubmit {
-		return plan, fmt.Errorf("plan job %s: %w", id, &api.InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.VerbResubmit)})
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &api.InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.VerbResubmit)})
 	}
-	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/plan", nil, askingOf(r), &plan); err != nil {
-		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, err)
-	}
-	return plan, nil
+	return post[makegood.Plan](ctx, c, "plan job "+id, pathOf(id)+"/plan", askingOf(r))
 }
 
 // Offers returns, for each verb, its effect on the job in its present state, or the reason why it would be refused. It
 // changes no state. Errors: ErrNotFound, *UnreachableError.
-func (c *remote) Offers(ctx context.Context, id string) (offers makegood.Offers, err error) {
-	if _, err := c.call(ctx, http.MethodGet, pathOf(id)+"/verbs", nil, nil, &offers); err != nil {
-		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, err)
-	}
-	return offers, nil
+func (c *remote) Offers(ctx context.Context, id string) (makegood.Offers, error) {
+	return read[makegood.Offers](ctx, c, "verbs of job "+id, pathOf(id)+"/verbs", nil)
 }
 
 // SentInputs returns the inputs of the latest attempts of a job's steps and undos, with marks in the place of secrets.
 // step names one step, which comes with its whole input; empty: all steps, inputs above 4 KiB without their values. It
 // changes no state. Errors: ErrNotFound, *InvalidError, *UnreachableError.
-func (c *remote) SentInputs(ctx context.Context, id, step string) (all makegood.SentInputs, err error) {
-	query := url.Values{}
-	if step != "" {
-		query.Set("step", step)
-	}
-	if _, err := c.call(ctx, http.MethodGet, pathOf(id)+"/inputs", query, nil, &all); err != nil {
-		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, err)
-	}
-	return all, nil
+func (c *remote) SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error) {
+	return read[makegood.SentInputs](ctx, c, "inputs of job "+id, pathOf(id)+"/inputs", with(url.Values{}, "step", step))
 }
 
 func (c *remote) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {
 	// Before the first try, so that all tries are one request.
 	body.Request = cmp.Or(body.Request, newRequest())
-	var answer requested
-	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/"+string(verb), nil, body, &answer); err != nil {
-		return makegood.Job{}, fmt.Errorf("%s job %s: %w", verb, id, err)
-	}
-	return answer.job(), nil
+	answer, err := post[requested](ctx, c, fmt.Sprintf("%s job %s", verb, id), pathOf(id)+"/"+string(verb), body)
+	return answer.job(), err
 }
 
 // requested is the answer to a request for a verb. Not every answer has Existed.

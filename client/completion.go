@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -87,11 +86,8 @@ func (c *remote) Settle(ctx context.Context, id string, at api.StepRef, s api.Se
 
 func (c *remote) say(ctx context.Context, verb, id string, at api.StepRef, body saying) (makegood.Job, error) {
 	path := pathOf(id) + "/steps/" + url.PathEscape(at.Step) + "/" + verb
-	var answer requested
-	if _, err := c.call(ctx, http.MethodPost, path, nil, body, &answer); err != nil {
-		return makegood.Job{}, fmt.Errorf("%s step %s of job %s: %w", verb, at.Step, id, err)
-	}
-	return answer.job(), nil
+	answer, err := post[requested](ctx, c, fmt.Sprintf("%s step %s of job %s", verb, at.Step, id), path, body)
+	return answer.job(), err
 }
 
 // Completion returns the methods for the holder of a completion token at this API.
@@ -119,10 +115,7 @@ func (h holder) Heartbeat(ctx context.Context, until time.Time) (api.Standing, e
 }
 
 // say sends the token in the body: addresses are logged.
-func (h holder) say(ctx context.Context, verb string, body saying) (s api.Standing, err error) {
+func (h holder) say(ctx context.Context, verb string, body saying) (api.Standing, error) {
 	body.Completion = h.token
-	if _, err := h.client.call(ctx, http.MethodPost, "/api/completions/"+verb, nil, body, &s); err != nil {
-		return api.Standing{}, fmt.Errorf("%s: %w", verb, err)
-	}
-	return s, nil
+	return post[api.Standing](ctx, h.client, verb, "/api/completions/"+verb, body)
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -15,18 +13,15 @@ import (
 // Totals returns the number of jobs in each state, without reading the jobs. A deployed stack does not know it: an
 // *InvalidError of status 404.
 func (c *Client) Totals(ctx context.Context) (map[makegood.ProcessState]int, error) {
-	var all struct {
-		Totals map[makegood.ProcessState]int `json:"totals"`
-	}
-	if _, err := c.remote.call(ctx, http.MethodGet, "/api/totals", nil, nil, &all); err != nil {
-		return nil, fmt.Errorf("totals of jobs: %w", err)
-	}
-	return all.Totals, nil
+	all, err := read[struct {
+		Totals map[makegood.ProcessState]int
+	}](ctx, c.remote, "totals of jobs", "/api/totals", nil)
+	return all.Totals, err
 }
 
 // Count counts the jobs of a list by facets, as many as one request reaches; Groups.Cursor is the cursor of the next.
 // Cursors and filters have the rules of Page.
-func (c *remote) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (groups api.Groups, err error) {
+func (c *remote) Count(ctx context.Context, filter api.Filter, by []api.Facet, cursor string) (api.Groups, error) {
 	query := protocol.FilterValues(filter)
 	query.Set("by", joined(by))
 	return c.count(ctx, "/api/counts", query, cursor)
@@ -38,14 +33,8 @@ func (c *Client) Errors(ctx context.Context, cursor string) (api.Groups, error) 
 	return c.remote.count(ctx, "/api/errors", url.Values{}, cursor)
 }
 
-func (c *remote) count(ctx context.Context, path string, query url.Values, cursor string) (groups api.Groups, err error) {
-	if cursor != "" {
-		query.Set("cursor", cursor)
-	}
-	if _, err := c.call(ctx, http.MethodGet, path, query, nil, &groups); err != nil {
-		return api.Groups{}, fmt.Errorf("count jobs: %w", err)
-	}
-	return groups, nil
+func (c *remote) count(ctx context.Context, path string, query url.Values, cursor string) (api.Groups, error) {
+	return read[api.Groups](ctx, c, "count jobs", path, with(query, "cursor", cursor))
 }
 
 func joined(by []api.Facet) string {

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/makegood-dev/makegood"
@@ -23,22 +22,16 @@ func (c *remote) ResumeAll(ctx context.Context, kind makegood.HoldKind, name str
 	return c.hold(ctx, "resume", kind, name, map[string]string{})
 }
 
-func (c *remote) hold(ctx context.Context, what string, kind makegood.HoldKind, name string, body any) (h makegood.Hold, err error) {
+func (c *remote) hold(ctx context.Context, what string, kind makegood.HoldKind, name string, body any) (makegood.Hold, error) {
 	if err := domain.CheckHold(kind, name); err != nil {
-		return h, fmt.Errorf("%s: %w", what, &api.InvalidError{Message: err.Error()})
+		return makegood.Hold{}, fmt.Errorf("%s: %w", what, &api.InvalidError{Message: err.Error()})
 	}
-	_, err = c.call(ctx, http.MethodPost, "/api/holds/"+string(kind)+"/"+url.PathEscape(name)+"/"+what, nil, body, &h)
-	if err != nil {
-		return h, fmt.Errorf("%s %s %s: %w", what, kind, name, err)
-	}
-	return h, nil
+	path := "/api/holds/" + string(kind) + "/" + url.PathEscape(name) + "/" + what
+	return post[makegood.Hold](ctx, c, fmt.Sprintf("%s %s %s", what, kind, name), path, body)
 }
 
 // ListHolds implements api.Holds.
 func (c *remote) ListHolds(ctx context.Context) ([]makegood.Hold, error) {
-	var list struct{ Holds []makegood.Hold }
-	if _, err := c.call(ctx, http.MethodGet, "/api/holds", nil, nil, &list); err != nil {
-		return nil, fmt.Errorf("list holds: %w", err)
-	}
-	return list.Holds, nil
+	list, err := read[struct{ Holds []makegood.Hold }](ctx, c, "list holds", "/api/holds", nil)
+	return list.Holds, err
 }

@@ -2,12 +2,10 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -39,34 +37,21 @@ func (c *remote) ChangeSchedule(ctx context.Context, s makegood.Schedule, rev in
 }
 
 // GetSchedule reads a schedule.
-func (c *remote) GetSchedule(ctx context.Context, name string) (s api.Scheduled, err error) {
-	if _, err := c.call(ctx, http.MethodGet, scheduleAt(name, ""), nil, nil, &s); err != nil {
-		return s, fmt.Errorf("get schedule %s: %w", name, err)
-	}
-	return s, nil
+func (c *remote) GetSchedule(ctx context.Context, name string) (api.Scheduled, error) {
+	return read[api.Scheduled](ctx, c, "get schedule "+name, scheduleAt(name, ""), nil)
 }
 
 // ListSchedules returns all schedules by their names.
 func (c *remote) ListSchedules(ctx context.Context) ([]api.Scheduled, error) {
-	var list struct {
-		Schedules []api.Scheduled `json:"schedules"`
-	}
-	if _, err := c.call(ctx, http.MethodGet, "/api/schedules", nil, nil, &list); err != nil {
-		return nil, fmt.Errorf("list schedules: %w", err)
-	}
-	return list.Schedules, nil
+	list, err := read[struct{ Schedules []api.Scheduled }](ctx, c, "list schedules", "/api/schedules", nil)
+	return list.Schedules, err
 }
 
 // NextFires implements api.Schedules.
 func (c *remote) NextFires(ctx context.Context, name string, count int) ([]time.Time, error) {
-	var next struct {
-		Fires []time.Time `json:"fires"`
-	}
 	query := url.Values{"count": {strconv.Itoa(count)}}
-	if _, err := c.call(ctx, http.MethodGet, scheduleAt(name, "/next"), query, nil, &next); err != nil {
-		return nil, fmt.Errorf("next fires of schedule %s: %w", name, err)
-	}
-	return next.Fires, nil
+	next, err := read[struct{ Fires []time.Time }](ctx, c, "next fires of schedule "+name, scheduleAt(name, "/next"), query)
+	return next.Fires, err
 }
 
 // PauseSchedule implements api.Schedules.
@@ -79,25 +64,14 @@ func (c *remote) ResumeSchedule(ctx context.Context, name string) (api.Scheduled
 	return c.askSchedule(ctx, name, "resume")
 }
 
-func (c *remote) askSchedule(ctx context.Context, name, what string) (s api.Scheduled, err error) {
-	if _, err := c.call(ctx, http.MethodPost, scheduleAt(name, "/"+what), nil, struct{}{}, &s); err != nil {
-		return s, fmt.Errorf("%s schedule %s: %w", what, name, err)
-	}
-	return s, nil
+func (c *remote) askSchedule(ctx context.Context, name, what string) (api.Scheduled, error) {
+	return post[api.Scheduled](ctx, c, what+" schedule "+name, scheduleAt(name, "/"+what), struct{}{})
 }
 
 // RunSchedule implements api.Schedules. All tries of a call are one job.
 func (c *remote) RunSchedule(ctx context.Context, name string) (job string, err error) {
-	body := struct {
-		Request string `json:"request"`
-	}{strings.ToLower(rand.Text())}
-	var made struct {
-		Job string `json:"job"`
-	}
-	if _, err := c.call(ctx, http.MethodPost, scheduleAt(name, "/run"), nil, body, &made); err != nil {
-		return "", fmt.Errorf("run schedule %s: %w", name, err)
-	}
-	return made.Job, nil
+	made, err := post[struct{ Job string }](ctx, c, "run schedule "+name, scheduleAt(name, "/run"), map[string]string{"request": newRequest()})
+	return made.Job, err
 }
 
 // RemoveSchedule implements api.Schedules. After a try with a lost answer it may find that the schedule is gone.
@@ -105,10 +79,8 @@ func (c *remote) RemoveSchedule(ctx context.Context, name string, rev int64) err
 	body := struct {
 		Rev int64 `json:"rev,omitempty"`
 	}{rev}
-	if _, err := c.call(ctx, http.MethodPost, scheduleAt(name, "/remove"), nil, body, &struct{}{}); err != nil {
-		return fmt.Errorf("remove schedule %s: %w", name, err)
-	}
-	return nil
+	_, err := post[struct{}](ctx, c, "remove schedule "+name, scheduleAt(name, "/remove"), body)
+	return err
 }
 
 // scheduleAt returns the path of a schedule, or of a request for it.

@@ -130,12 +130,8 @@ func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
 // printAudit prints the jobs that were found, as far as the walk came, and returns the exit code: whether there were
 // any.
 func printAudit(cmd *cobra.Command, o auditOptions, found audited, cut bool) error {
-	if o.json {
-		if err := printJSON(cmd.OutOrStdout(), found); err != nil {
-			return err
-		}
-	} else {
-		printStrays(cmd.OutOrStdout(), found)
+	if err := o.print(cmd, found, func(w io.Writer) { printStrays(w, found) }); err != nil {
+		return err
 	}
 	if len(found.Strays) == 0 || cut {
 		return nil

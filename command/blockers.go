@@ -15,7 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
-// blockersEvery is how often the jobs are read that do steps of a watched job: a change of theirs is none of the job.
+// blockersEvery is the time between two reads of the jobs below a watched job. Their changes do not change that job.
 const blockersEvery = 2 * time.Second
 
 // watched is a job with the jobs below it that stand before a person.
@@ -24,7 +24,7 @@ type watched struct {
 	WaitsFor []protocol.Blocker `json:"waitsFor,omitempty"`
 }
 
-// waits says in a line for which jobs the job waits; empty: for none.
+// waits names in one line the jobs that the job waits for; empty: none.
 func (w watched) waits() string {
 	all := make([]string, len(w.WaitsFor))
 	for i, b := range w.WaitsFor {
@@ -33,7 +33,7 @@ func (w watched) waits() string {
 	return strings.Join(all, "; ")
 }
 
-// line says in one line what the job is and where it stands.
+// line shows in one line the job, its steps, and the jobs that it waits for.
 func (w watched) line() string {
 	line := headline(w.Job) + changes(w.Job)
 	if waits := w.waits(); waits != "" {
@@ -42,8 +42,8 @@ func (w watched) line() string {
 	return line
 }
 
-// watchWithBlockers is like Watch of jobs, and also returns the job after a change of the jobs below it that stand
-// before a person.
+// watchWithBlockers returns a job after each change, as Watch does, and also when another job below it stands before a
+// person.
 func watchWithBlockers(ctx context.Context, jobs api.Jobs, id string) iter.Seq2[watched, error] {
 	var last watched
 	var due time.Time

@@ -8,7 +8,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
-// itemLines says how many items of a step with a map there are, why some have failed, and which stand before a person.
+// itemLines shows the counts of a map's items, the items that stand before a person, and the reasons of failures.
 func itemLines(items *makegood.Items, indent string) []string {
 	if items == nil {
 		return nil
@@ -23,7 +23,7 @@ func itemLines(items *makegood.Items, indent string) []string {
 	return lines
 }
 
-// groupText says how many items have a reason, the reason, and where one of them is.
+// groupText shows the size of a group, its reason, and the place of its example.
 func groupText(g makegood.ItemGroup) string {
 	if g.Items == 0 {
 		return plain.Line(fmt.Sprintf("job %s: %s", g.Job, g.Reason))

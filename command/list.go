@@ -23,7 +23,7 @@ type listOptions struct {
 	finder
 	limit int
 	all   bool
-	// children: also those that do steps of other jobs.
+	// children: list jobs that do steps of other jobs, too.
 	children bool
 }
 
@@ -140,8 +140,8 @@ func (o *listOptions) reads(cmd *cobra.Command, jobs api.Reader) reads {
 	}
 }
 
-// meansChildren reports whether a filter means jobs that do steps of others as much as those: it says which are meant
-// by a property that they have for themselves.
+// meansChildren reports whether a filter selects jobs by a property that a child has like any job, such as a step or a
+// reason. Then its list has the children, too.
 func meansChildren(f api.Filter) bool {
 	return f.State == makegood.JobError || f.State == api.JobWaiting || f.Paused || f.Late || f.LateWithin > 0 || f.Workflow != "" || f.Definition != "" ||
 		f.Step != "" || f.Agent != "" || f.ReasonPrefix != "" || f.ReasonKind != "" || f.Words != "" || f.IDPrefix != ""
@@ -178,7 +178,7 @@ func search(cmd *cobra.Command, read reads, wanted api.Filter, free []string, li
 	return readList(read, wanted, limit)
 }
 
-// finder is where a verb finds jobs, which, and that it does not ask before it reads a whole table.
+// finder has the flags of a verb that lists jobs: the place to look, the filters, and --scan.
 type finder struct {
 	remote
 	data  string

@@ -169,7 +169,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// takesNoValue is the error of a switch that was given a value, which may be meant for another flag.
+// takesNoValue is the error for a switch with a value, which may be meant for --output.
 func takesNoValue(cmd *cobra.Command, wrong *pflag.InvalidValueError) error {
 	err := fmt.Errorf("--%s takes no value, got %.40q", wrong.GetFlag().Name, wrong.GetValue())
 	if cmd.Flags().Lookup("output") != nil {

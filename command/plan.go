@@ -25,7 +25,7 @@ var planFlags = map[string]string{
 	"stepSeconds": "step-seconds", "agentMB": "agent-memory", "agents": "agents", "slowShare": "slow-share", "retentionDays": "retention-days",
 }
 
-// wayUsage says of each way in which steps may run what a load has then.
+// wayUsage explains each way in which the steps of a load may run.
 var wayUsage = map[string]string{"inline": "the steps are inline", "chain": "the steps are inline, and one chain"}
 
 // newPlan makes the verb that says how large a stack must be.

@@ -18,9 +18,9 @@ func newRedrive() *cobra.Command {
 		Short: short,
 		Long: short + `.
 
-Items that are done stay as they are, and the steps behind the map are not done again: the output of its step is made
-anew. With --definition the job is moved to another definition of its workflow first, in which the agent, the action, the
-retry and the timeout of the items may be others, and not their list, their input or their undo. Of the filters of list,
+Items that are done stay as they are. The output of the step with the map is made anew, and the steps behind it are not
+done again. With --definition the job is moved to another definition of its workflow first: the agent, the action, the
+retry and the timeout of the items may differ there; their list, their input and their undo may not. Of the filters of list,
 --definition is called --from here. makegood get ID says how many items have failed, and why.
 
 ` + grantedIn(makegood.VerbRedrive) + manyHelp,
@@ -30,15 +30,10 @@ retry and the timeout of the items may be others, and not their list, their inpu
   makegood redrive - --stack shop-prod --rate 20/s < ids`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asks := askedOf(api.Request{Verb: makegood.VerbRedrive, Reason: reason, Definition: definition})
-			asks.ofJob = string(makegood.VerbRedrive) // Its state alone does not say whether an item has failed.
+			asks.ofJob = string(makegood.VerbRedrive) // The state of the job does not say whether an item has failed.
 			return o.do(cmd, args, asks)
 		},
 	}
-	// Here --definition says where the job is to go; --from finds those that have one.
-	o.filter.renamed = map[string]string{"definition": "from"}
-	o.flags(cmd)
-	o.askedBy(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.VerbRedrive))
-	cmd.Flags().StringVar(&definition, "definition", "", "move it to this `definition` first: current, or a hash")
+	o.moving(cmd, makegood.VerbRedrive, &reason, &definition)
 	return cmd
 }

@@ -48,7 +48,7 @@ would become of each step. Of the filters of list, --definition is called --from
 				r.Input = value
 			}
 			asks := askedOf(r)
-			asks.ofJob = string(makegood.VerbResubmit) // The direction in which it goes on is none of its state.
+			asks.ofJob = string(makegood.VerbResubmit) // The state of the job does not say in which direction it goes on.
 			if r.Definition != "" || r.Input != nil {
 				asks.plan = func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error) {
 					r := r
@@ -59,15 +59,19 @@ would become of each step. Of the filters of list, --definition is called --from
 			return o.do(cmd, args, asks)
 		},
 	}
-	// Here --definition says where the job is to go; --from finds those that have one.
+	o.moving(cmd, makegood.VerbResubmit, &reason, &definition)
+	cmd.Flags().StringVar(&input, "input", "", "give it another input first: `JSON`, @FILE, or - for standard input")
+	return cmd
+}
+
+// moving adds the flags of a verb that may move jobs to another definition, which --definition names; the filter for
+// the definition that they have is called --from there.
+func (o *manyOptions) moving(cmd *cobra.Command, verb makegood.Verb, reason, definition *string) {
 	o.filter.renamed = map[string]string{"definition": "from"}
 	o.flags(cmd)
 	o.askedBy(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.VerbResubmit))
-	flags.StringVar(&definition, "definition", "", "move it to this `definition` first: current, or a hash")
-	flags.StringVar(&input, "input", "", "give it another input first: `JSON`, @FILE, or - for standard input")
-	return cmd
+	cmd.Flags().StringVar(reason, "reason", "", "`why`; "+reasonKept(verb))
+	cmd.Flags().StringVar(definition, "definition", "", "move it to this `definition` first: current, or a hash")
 }
 
 // readInput reads the input that a flag names.

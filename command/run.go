@@ -147,7 +147,7 @@ func (o runOptions) prepare(stdin io.Reader, workflows []string, agents []agent.
 	return compiled, inputs, nil
 }
 
-// readTogether reads the files of a workflow and of those of its child jobs. wrong: a file was read, and is wrong.
+// readTogether reads the files of a workflow and of its child workflows. wrong has the mistakes in files it has read.
 func readTogether(names []string, agents []agent.Handler) (all []*workflowfile.Compiled, wrong, err error) {
 	for _, name := range names {
 		source, err := os.ReadFile(name)

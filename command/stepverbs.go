@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -98,8 +99,8 @@ func (o *saying) readCompletion(stdin io.Reader) (string, error) {
 
 // says is what a verb does to a step, by its address or by its token.
 type says struct {
-	byAddress func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error)
-	byToken   func(cmd *cobra.Command, c api.Completion) (api.Standing, error)
+	byAddress func(ctx context.Context, c *client.Client, job string) (makegood.Job, error)
+	byToken   func(ctx context.Context, c api.Completion) (api.Standing, error)
 }
 
 // do sends it, and prints the step's state then.
@@ -114,7 +115,7 @@ func (o *saying) do(cmd *cobra.Command, args []string, s says) error {
 	if err != nil {
 		return err
 	}
-	job, err := s.byAddress(cmd, c, args[0])
+	job, err := s.byAddress(cmd.Context(), c, args[0])
 	if err != nil {
 		return failed(cmd, err)
 	}
@@ -130,7 +131,7 @@ func (o *saying) doByToken(cmd *cobra.Command, s says) error {
 	if err != nil {
 		return err
 	}
-	stands, err := s.byToken(cmd, c.Completion(token))
+	stands, err := s.byToken(cmd.Context(), c.Completion(token))
 	if err != nil {
 		return failed(cmd, err)
 	}
@@ -172,12 +173,10 @@ needs neither JOB nor STEP.` + sayingStatus,
 				return exit(codeUsage, err)
 			}
 			return o.do(cmd, args, says{
-				func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error) {
-					return c.Complete(cmd.Context(), job, o.at, value)
+				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) {
+					return c.Complete(ctx, job, o.at, value)
 				},
-				func(cmd *cobra.Command, c api.Completion) (api.Standing, error) {
-					return c.Complete(cmd.Context(), value)
-				},
+				func(ctx context.Context, c api.Completion) (api.Standing, error) { return c.Complete(ctx, value) },
 			})
 		},
 	}
@@ -210,12 +209,10 @@ unknown, and so it is undone when the job is, unless --not-applied.` + sayingSta
 				return exit(codeUsage, errors.New("fail needs a --reason"))
 			}
 			return o.do(cmd, args, says{
-				func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error) {
-					return c.Fail(cmd.Context(), job, o.at, why)
+				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) {
+					return c.Fail(ctx, job, o.at, why)
 				},
-				func(cmd *cobra.Command, c api.Completion) (api.Standing, error) {
-					return c.Fail(cmd.Context(), why)
-				},
+				func(ctx context.Context, c api.Completion) (api.Standing, error) { return c.Fail(ctx, why) },
 			})
 		},
 	}
@@ -247,12 +244,10 @@ to wait. Its deadline is never moved back.` + sayingStatus,
 				return exit(codeUsage, err)
 			}
 			return o.do(cmd, args, says{
-				func(cmd *cobra.Command, c *client.Client, job string) (makegood.Job, error) {
-					return c.Heartbeat(cmd.Context(), job, o.at, deadline)
+				func(ctx context.Context, c *client.Client, job string) (makegood.Job, error) {
+					return c.Heartbeat(ctx, job, o.at, deadline)
 				},
-				func(cmd *cobra.Command, c api.Completion) (api.Standing, error) {
-					return c.Heartbeat(cmd.Context(), deadline)
-				},
+				func(ctx context.Context, c api.Completion) (api.Standing, error) { return c.Heartbeat(ctx, deadline) },
 			})
 		},
 	}

@@ -67,8 +67,8 @@ func (t tree) spent() (sum makegood.Spent, known bool) {
 // readTree reads a job, and then the child of each of its steps: a read a job, also on a stack, where a list of the ids
 // that begin so would read the whole table.
 //
-// The jobs that do the items of a map are not read: there may be a thousand. One at the top of the tree has its steps
-// shown.
+// The jobs that do the items of a map are not read, since there may be a thousand, unless such a job is at the top of
+// the tree.
 func readTree(ctx context.Context, jobs api.Reader, id string, top bool) (tree, error) {
 	t := tree{ID: id, Children: []tree{}}
 	job, err := jobs.Look(ctx, id)
@@ -79,7 +79,7 @@ func readTree(ctx context.Context, jobs api.Reader, id string, top bool) (tree, 
 	if !top && isOfMap(job) {
 		return t, nil
 	}
-	var counted makegood.Job // It is read once a step of the job has a map.
+	var counted makegood.Job // The job with its counts, read at its first step with a map.
 	for i, s := range job.Steps {
 		if s.Child == "" {
 			continue

@@ -28,7 +28,7 @@ probably a mistake: that is a warning, and the file is right all the same. With 
 Of the agents that are linked into this command, and http, it knows the names and the actions;
 of those that run elsewhere, and --outside names, only the names. With --addr, or MAKEGOOD_ADDR, the agents of the engine
 there are known, too, by their names.
-Whether the workflows of child jobs are there is said by makegood dev, which knows them all.
+It does not say whether the workflow of a child job is missing: makegood dev does, which reads all files.
 A file of the name - is standard input.
 
 Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API at --addr cannot be reached.`,
@@ -199,7 +199,7 @@ func warn(w io.Writer, c *workflowfile.Compiled) {
 	}
 }
 
-// warnAbsent warns of steps that are done by workflows which are not among the files.
+// warnAbsent warns of each step with a child workflow that is in none of the files.
 func warnAbsent(w io.Writer, files []workflowfile.File) {
 	var all []*workflowfile.Compiled
 	for _, f := range files {

@@ -229,7 +229,7 @@ func newVerb(verb makegood.Verb) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asks := askedOf(api.Request{Verb: verb, Reason: reason})
 			if verb == makegood.VerbUndo || verb == makegood.VerbRedo {
-				asks.ofJob = string(verb) // Whether there is anything to undo is none of its state.
+				asks.ofJob = string(verb) // The state of the job does not say whether there is a step to undo.
 			}
 			return o.do(cmd, args, asks)
 		},

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/graph"
 	"github.com/makegood-dev/makegood/internal/plain"
@@ -64,19 +63,16 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 	return ended(last)
 }
 
-// definitions returns a function that reads the workflow of a job, anew only for another definition; it returns nil
-// if the workflow cannot be read, and the job is shown without.
+// definitions returns a function that reads the workflow of a job, each definition once; it returns nil if the workflow
+// cannot be read, and the job is shown without.
 func definitions(ctx context.Context, c *client.Client) func(makegood.Job) *makegood.Workflow {
-	var last api.Definition
+	read := readOnce(c.Definition)
 	return func(job makegood.Job) *makegood.Workflow {
-		if last.Definition != job.Definition {
-			read, err := c.Definition(ctx, job.Definition)
-			if err != nil {
-				return nil
-			}
-			last = read
+		definition, err := read(ctx, job.Definition)
+		if err != nil {
+			return nil
 		}
-		return &last.Workflow
+		return &definition.Workflow
 	}
 }
 

@@ -182,9 +182,7 @@ func TestACopyHasTheChildrenOfItsJobs(t *testing.T) {
 		if j := waitFor(t, eng, "o"); j.ProcessState != makegood.JobProcessed {
 			t.Errorf("in the copy the job is %s: %s", j.ProcessState, j.Reason)
 		}
-		if _, err := eng.Request(t.Context(), "o", api.Request{Verb: makegood.VerbUndo}); err != nil {
-			t.Fatal(err)
-		}
+		ask(t, eng, "o", makegood.VerbUndo)
 		j := waitFor(t, eng, "o")
 		if child := childOf(t, eng, "o"); j.ProcessState != makegood.JobUndone || child.ProcessState != makegood.JobUndone {
 			t.Errorf("in the copy got %s, and the child %s", j.ProcessState, child.ProcessState)
@@ -219,9 +217,7 @@ steps:
 	if fmt.Sprint(states) != "map[bill:Processed first:Processed pay:Undone]" {
 		t.Errorf("got %v after %s", states, s.did())
 	}
-	if _, err := eng.Request(t.Context(), "m", api.Request{Verb: makegood.VerbCancel}); err != nil {
-		t.Fatal(err)
-	}
+	ask(t, eng, "m", makegood.VerbCancel)
 	j := waitFor(t, eng, "m")
 	for _, child := range children(t, eng, "m~") {
 		if j.ProcessState != makegood.JobCancelled || child.ProcessState == makegood.JobProcessed || !child.ProcessState.Finished() {
@@ -251,9 +247,7 @@ func TestAParentOfManyChildren(t *testing.T) {
 	if j := waitFor(t, eng, "w"); j.ProcessState != makegood.JobProcessed || strings.Count(s.did(), "label") != n {
 		t.Fatalf("got %s after %d labels: %s", j.ProcessState, strings.Count(s.did(), "label"), j.Reason)
 	}
-	if _, err := eng.Request(t.Context(), "w", api.Request{Verb: makegood.VerbUndo}); err != nil {
-		t.Fatal(err)
-	}
+	ask(t, eng, "w", makegood.VerbUndo)
 	j := waitFor(t, eng, "w")
 	all := children(t, eng, "w~")
 	undone := slices.DeleteFunc(slices.Clone(all), func(c makegood.Job) bool { return c.ProcessState != makegood.JobUndone })
@@ -280,9 +274,7 @@ func TestACancelReachesManyChildren(t *testing.T) {
 	for range 10 {
 		<-began
 	}
-	if _, err := eng.Request(t.Context(), "w", api.Request{Verb: makegood.VerbCancel}); err != nil {
-		t.Fatal(err)
-	}
+	ask(t, eng, "w", makegood.VerbCancel)
 	close(goOn)
 	j := waitFor(t, eng, "w")
 	for _, child := range children(t, eng, "w~") {

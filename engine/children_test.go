@@ -179,9 +179,7 @@ func TestACancelReachesTheJobThatDoesAStep(t *testing.T) {
 	eng := openOrders(t, s)
 	submitOrder(t, eng)
 	<-began
-	if _, err := eng.Request(t.Context(), "o", api.Request{Verb: makegood.VerbCancel}); err != nil {
-		t.Fatal(err)
-	}
+	ask(t, eng, "o", makegood.VerbCancel)
 	close(goOn)
 	j := waitFor(t, eng, "o")
 	child := childOf(t, eng, "o")

@@ -63,33 +63,30 @@ func (s *stock) agent() agent.Handler {
 
 func openMap(t *testing.T, s *stock, fields string) *engine.Engine {
 	t.Helper()
-	files := fstest.MapFS{"order.yaml": {Data: []byte(`
-name: order
-steps:
-  - name: reserve
-    map: {over: "${ [range(.input.n)] }"` + fields + `}
-    agent: stock
-    with: {item: "${ .item }", index: "${ .index }", order: "${ .job.id }"}
-    undo: {action: release}
-  - {name: count, agent: stock, action: count, with: "${ .steps.reserve.output }", undo: none}
-`)}}
 	undo := func(context.Context, json.RawMessage, *json.RawMessage) error { return nil }
 	same := func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }
 	count := agent.New("count", agent.Do("count", same), agent.Do("reserve", same).Undo("release", undo), agent.Undo("free", undo))
-	files["order.yaml"].Data = []byte(strings.Replace(string(files["order.yaml"].Data), "agent: stock, action: count", "agent: count, action: count", 1))
+	files := fstest.MapFS{"order.yaml": {Data: []byte(mapOrder(fields, "stock", "action: release"))}}
 	return openWith(t, &shop{}, files, s.agent(), count)
 }
 
 func runMap(t *testing.T, eng *engine.Engine, n int) makegood.Job {
 	t.Helper()
-	if _, err := eng.Submit(t.Context(), makegood.Submission{ID: "o-1", Workflow: "order", Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n))}); err != nil {
-		t.Fatal(err)
-	}
-	j, err := eng.Wait(t.Context(), "o-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
+	return submitAndWait(t, eng, "o-1", fmt.Sprintf(`{"n":%d}`, n))
+}
+
+// mapOrder is the workflow order, whose map has further fields. agent does an item, and undo says how it is undone.
+func mapOrder(fields, agent, undo string) string {
+	return `
+name: order
+steps:
+  - name: reserve
+    map: {over: "${ [range(.input.n)] }"` + fields + `}
+    agent: ` + agent + `
+    with: {item: "${ .item }", index: "${ .index }", order: "${ .job.id }"}
+    undo: {` + undo + `}
+  - {name: count, agent: count, with: "${ .steps.reserve.output }", undo: none}
+`
 }
 
 func TestAStepIsDoneOnceForEachItem(t *testing.T) {
@@ -131,12 +128,9 @@ func TestFailedItemsAreToleratedAndRedriven(t *testing.T) {
 	s.mu.Lock()
 	bad = false
 	s.mu.Unlock()
-	if _, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive}); err != nil {
-		t.Fatal(err)
-	}
-	j, err := eng.Wait(t.Context(), "o-1")
-	if err != nil || j.ProcessState != makegood.JobProcessed {
-		t.Fatal(j.ProcessState, j.Reason, err)
+	ask(t, eng, "o-1", makegood.VerbRedrive)
+	if j = waitFor(t, eng, "o-1"); j.ProcessState != makegood.JobProcessed {
+		t.Fatal(j.ProcessState, j.Reason)
 	}
 	if err := json.Unmarshal(j.Steps[0].Output, &out); err != nil || slices.Contains(out, nil) {
 		t.Errorf("not all outputs are there: %v", err)
@@ -158,7 +152,6 @@ func TestAMapWithTooManyFailuresIsUndone(t *testing.T) {
 	if j.ProcessState != makegood.JobUndone || s.undone != len(s.keys)-4 {
 		t.Errorf("%s: %s; %d of %d undone", j.ProcessState, j.Reason, s.undone, len(s.keys))
 	}
-	t.Log(j.Reason)
 }
 
 // A list of more than 256 KB is a large payload by itself, and JSON lines are one that a person writes.
@@ -208,14 +201,8 @@ func TestARedriveOf312Of10000ItemsKeepsTheirKeys(t *testing.T) {
 	s.mu.Lock()
 	bad = false
 	s.mu.Unlock()
-	if _, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive}); err != nil {
-		t.Fatal(err)
-	}
-	j, err := eng.Wait(t.Context(), "o-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := outputs(j); m.Failed != 0 {
+	ask(t, eng, "o-1", makegood.VerbRedrive)
+	if m := outputs(waitFor(t, eng, "o-1")); m.Failed != 0 {
 		t.Errorf("%d items have failed still", m.Failed)
 	}
 	again := map[int]int{}
@@ -225,11 +212,11 @@ func TestARedriveOf312Of10000ItemsKeepsTheirKeys(t *testing.T) {
 	if len(again) != 2 || again[1] != n-312 || again[2] != 312 {
 		t.Errorf("keys by how often they were called: %v, want %d once and 312 twice", again, n-312)
 	}
-	_, err = eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive})
+	_, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive})
 	if err == nil || !strings.Contains(err.Error(), "has a failed item") {
-		t.Errorf("redriven again: %v, want that nothing has failed", err)
+		t.Errorf("redriven again: %v, want that no item has failed", err)
 	}
-	if j, err = eng.Get(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.JobProcessed {
+	if j, err := eng.Get(t.Context(), "o-1"); err != nil || j.ProcessState != makegood.JobProcessed {
 		t.Errorf("then it is %s (%v), want it as it was", j.ProcessState, err)
 	}
 }
@@ -290,43 +277,35 @@ func TestFailedItemsAreRedrivenByACorrectedDefinition(t *testing.T) {
 	if j := runMap(t, eng, 230); j.ProcessState != makegood.JobProcessed {
 		t.Fatalf("%s: %s", j.ProcessState, j.Reason)
 	}
-	define := func(text string) {
-		if _, err := eng.Define(t.Context(), "order.yaml", []byte(text)); err != nil {
+	redriveBy := func(undo string) error {
+		if _, err := eng.Define(t.Context(), "order.yaml", []byte(mapOrder(", tolerate: {items: 9}", "count", undo))); err != nil {
 			t.Fatal(err)
 		}
-	}
-	redrive := func() error {
 		_, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive, Definition: api.CurrentDefinition})
 		return err
 	}
-	file := func(agent, undo string) string {
-		return `
-name: order
-steps:
-  - name: reserve
-    map: {over: "${ [range(.input.n)] }", tolerate: {items: 9}}
-    agent: ` + agent + `
-    action: reserve
-    with: {item: "${ .item }", index: "${ .index }", order: "${ .job.id }"}
-    undo: {action: ` + undo + `}
-  - {name: count, agent: count, with: "${ .steps.reserve.output }", undo: none}
-`
+	for _, undo := range []string{"action: free", "action: release"} { // another action, and another agent
+		if err := redriveBy(undo); err == nil || !strings.Contains(err.Error(), "the definition has another") {
+			t.Errorf("items that are done are undone by %s: %v, want it refused", undo, err)
+		}
 	}
-	define(file("count", "free"))
-	if err := redrive(); err == nil || !strings.Contains(err.Error(), "reserve is done, and the definition has another") {
-		t.Errorf("with another undo of the items that are done: %v, want it refused", err)
-	}
-	define(file("count", "release"))
-	if err := redrive(); err == nil || !strings.Contains(err.Error(), "another") {
-		t.Errorf("with another agent of the undo: %v, want it refused", err)
-	}
-	define(strings.Replace(file("count", "release"), "{action: release}", "{agent: stock, action: release}", 1))
-	if err := redrive(); err != nil {
+	if err := redriveBy("agent: stock, action: release"); err != nil {
 		t.Fatal(err)
 	}
 	j, err := eng.Wait(t.Context(), "o-1")
 	var out []json.RawMessage
 	if err != nil || json.Unmarshal(j.Steps[0].Output, &out) != nil || len(out) != 230 || string(out[7]) != `{"index":7,"item":7,"order":"o-1"}` || string(out[8]) != `"o-1-8-8"` {
 		t.Errorf("%s (%s), %v: outputs 7 and 8 are %s and %s", j.ProcessState, j.Reason, err, out[7], out[8])
+	}
+}
+
+// A map without items has no effect that could stand: its undo is done.
+func TestAMapWithoutItemsIsUndone(t *testing.T) {
+	eng := openMap(t, &stock{}, "")
+	runMap(t, eng, 0)
+	ask(t, eng, "o-1", makegood.VerbUndo)
+	j := waitFor(t, eng, "o-1")
+	if j.ProcessState != makegood.JobUndone || strings.Contains(j.Reason, "reserve") || j.Steps[0].Items == nil || j.Steps[0].Items.All != 0 {
+		t.Errorf("%s: %s", j.ProcessState, j.Reason)
 	}
 }

@@ -67,9 +67,7 @@ func (o working) complete() (working, error) {
 	o.Concurrency = cmp.Or(o.Concurrency, limits.DefaultAgentConcurrency)
 	o.Grace = cmp.Or(o.Grace, limits.DefaultGrace)
 	o.Instance = cmp.Or(o.Instance, "go-"+rand.Text())
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Secrets == nil {
 		o.Secrets = secret.Environment(os.LookupEnv)
 	}

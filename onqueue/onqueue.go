@@ -56,9 +56,7 @@ type Options struct {
 func (o Options) complete() (Options, error) {
 	o.Concurrency = cmp.Or(o.Concurrency, limits.DefaultAgentConcurrency)
 	o.Grace = cmp.Or(o.Grace, limits.DefaultGrace)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if err := agentrun.CheckRun(o.Concurrency, o.Grace); err != nil {
 		return o, fmt.Errorf("%w: %w", agent.ErrOptions, err)
 	}

@@ -22,19 +22,23 @@ func Check(handlers []agent.Handler) error {
 			wrong = append(wrong, fmt.Errorf("the agent at %d is nil", i))
 			continue
 		}
-		name := h.Name()
-		err := limits.AgentName.Check(name)
-		switch {
-		case err != nil:
-			wrong = append(wrong, err)
-		case name == makegood.HTTPAgent || !domain.GetsTasks(name):
-			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
-		case seen[name]:
-			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))
-		}
-		seen[name] = true
+		wrong = append(wrong, checkName(h.Name(), seen))
 	}
 	return errors.Join(wrong...)
+}
+
+// checkName refuses a name with which an agent could never get a task, and adds it to those that were seen.
+func checkName(name string, seen map[string]bool) error {
+	err := limits.AgentName.Check(name)
+	switch {
+	case err != nil:
+	case name == makegood.HTTPAgent || !domain.GetsTasks(name):
+		err = fmt.Errorf("%q is built in; give yours another name", name)
+	case seen[name]:
+		err = fmt.Errorf("the agent %q is given twice", name)
+	}
+	seen[name] = true
+	return err
 }
 
 // CheckRun refuses the concurrency and the grace time of a run that limits.MaxAgentConcurrency or limits.MaxGrace
@@ -60,16 +64,7 @@ func CheckOutside(names []string, here []agent.Handler) error {
 		}
 	}
 	for _, name := range names {
-		err := limits.AgentName.Check(name)
-		switch {
-		case err != nil:
-			wrong = append(wrong, err)
-		case name == makegood.HTTPAgent:
-			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
-		case seen[name]:
-			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))
-		}
-		seen[name] = true
+		wrong = append(wrong, checkName(name, seen))
 	}
 	return errors.Join(wrong...)
 }

@@ -76,7 +76,7 @@ type Run struct {
 
 	mu   sync.Mutex
 	jobs map[string]*tracked
-	// nested: jobs do steps of those of the file. below are these, at any depth.
+	// nested: child jobs do steps of the jobs of the file. below has these children, at any depth.
 	nested bool
 	below  map[string]*tracked
 	// checked: all lines are right, so there are no jobs besides those in jobs.
@@ -91,7 +91,7 @@ type Run struct {
 // tracked is the state of a job of the file.
 type tracked struct {
 	rev int64
-	// own is the state that was saved, and state the one that counts: see Run.end.
+	// own is the state of the job as saved, and state the one that the run counts (Run.end).
 	own, state        makegood.ProcessState
 	ownReason, reason string
 	work              work

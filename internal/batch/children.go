@@ -14,9 +14,9 @@ import (
 
 // work is the open work of a job.
 type work struct {
-	// children are the jobs that do it; a step that an agent does has the id of a job that there is not.
+	// children are the ids of the jobs that do steps under way. No job has the id for a step that an agent does.
 	children []string
-	// beside: something of it is due at a time, or waits.
+	// beside: another step is due at a time, or waits.
 	beside bool
 }
 
@@ -61,7 +61,7 @@ func (r *Run) end(t *tracked) (makegood.ProcessState, string) {
 	return makegood.JobError, why
 }
 
-// rootOf is the job at the top of the tree in which a job stands; of a job without a parent, the job itself.
+// rootOf returns the id of the job at the top of a job's tree; a job without a parent is its own top.
 func rootOf(id string) string {
 	for {
 		child, is := domain.ChildOf(id)
@@ -72,7 +72,7 @@ func rootOf(id string) string {
 	}
 }
 
-// trackedBelow is a job below one of the file. The caller holds mu.
+// trackedBelow returns the entry of a job below one of the file. The caller holds mu.
 func (r *Run) trackedBelow(id string) *tracked {
 	if r.below[id] == nil {
 		r.below[id] = &tracked{}
@@ -80,7 +80,7 @@ func (r *Run) trackedBelow(id string) *tracked {
 	return r.below[id]
 }
 
-// seeBelow sees the jobs below a job that an earlier run has left.
+// seeBelow tracks the jobs below a job that an earlier run has left under way.
 func (r *Run) seeBelow(ctx context.Context, e *embedded.Engine, j job.Job) error {
 	for _, id := range workOf(j).children {
 		child, err := e.Job(ctx, id)

@@ -13,22 +13,37 @@ import (
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
-// withItems adds the counts of items to the steps with a map of a job that was shown without an error.
-func (r *Reader) withItems(ctx context.Context, j job.Job, v makegood.Job, err error) (makegood.Job, error) {
-	if err != nil || !slices.ContainsFunc(v.Steps, func(s makegood.JobStep) bool { return s.Child != "" }) {
+// counting returns show with counts of items added to the steps with a map.
+func (r *Reader) counting(show shows) shows {
+	return func(ctx context.Context, j job.Job, held map[string]job.Claim, from view.Source) (makegood.Job, error) {
+		v, err := show(ctx, j, held, from)
+		if err == nil {
+			err = r.countItems(ctx, j, v.Steps)
+		}
 		return v, err
 	}
+}
+
+// countItems counts the items of steps of a job. There are no counts where its definition cannot be read.
+func (r *Reader) countItems(ctx context.Context, j job.Job, steps []makegood.JobStep) (err error) {
+	if !slices.ContainsFunc(steps, func(s makegood.JobStep) bool { return s.Child != "" }) {
+		return nil
+	}
+	compiled, unread := r.definition(ctx, j.Definition)
+	if unread != nil {
+		return nil
+	}
 	counter := view.CountItems(r.loadAny, time.Now())
-	itemOf := r.itemOf(ctx, j)
-	for i := range v.Steps {
-		s := &v.Steps[i]
-		if agent := itemOf(s.Name); s.Child != "" && agent != "" {
-			if s.Items, err = counter.Items(ctx, s.Child, agent); err != nil {
-				return v, err
-			}
+	for _, s := range compiled.Workflow.Steps {
+		i := slices.IndexFunc(steps, func(of makegood.JobStep) bool { return of.Name == s.Name })
+		if s.Map == nil || i < 0 || steps[i].Child == "" {
+			continue
+		}
+		if steps[i].Items, err = counter.Items(ctx, steps[i].Child, domain.ItemOf(s).Agent); err != nil {
+			return err
 		}
 	}
-	return v, nil
+	return nil
 }
 
 // loadAny reads a job, also one that a newer release wrote.
@@ -38,29 +53,4 @@ func (r *Reader) loadAny(ctx context.Context, id string) (job.Job, error) {
 		err = nil
 	}
 	return j, err
-}
-
-// itemOf returns the agent of the items of each step with a map; empty: the step has no map, or the definition of the
-// job cannot be read.
-func (r *Reader) itemOf(ctx context.Context, j job.Job) func(step string) string {
-	none := func(string) string { return "" }
-	ref, part := domain.MapRefOf(j.Definition)
-	if !part {
-		ref.Definition = j.Definition
-	}
-	definition, err := r.Definition(ctx, ref.Definition)
-	if err != nil || part && domain.PartSize(ref.Items) == 1 {
-		return none
-	}
-	return func(step string) string {
-		if part {
-			step = ref.Step
-		}
-		for _, s := range definition.Workflow.Steps {
-			if s.Name == step && s.Map != nil {
-				return domain.ItemOf(s).Agent
-			}
-		}
-		return ""
-	}
 }

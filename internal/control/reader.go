@@ -74,32 +74,25 @@ func NewReader(r Reading) *Reader { return &Reader{reading: r} }
 
 // Get implements api.Reader. A job that a newer release wrote is shown as far as it is known.
 func (r *Reader) Get(ctx context.Context, id string) (makegood.Job, error) {
-	return r.read(ctx, id, r.withPayloads(ctx))
-}
-
-func (r *Reader) withPayloads(ctx context.Context) func(job.Job, map[string]job.Claim) (makegood.Job, error) {
-	return func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
-		v, err := view.WithPayloads(ctx, j, held, r.reading.Store)
-		return r.withItems(ctx, j, v, err)
-	}
+	return r.read(ctx, id, r.counting(view.WithPayloads))
 }
 
 // Look implements api.Reader.
 func (r *Reader) Look(ctx context.Context, id string) (makegood.Job, error) {
-	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+	return r.read(ctx, id, func(_ context.Context, j job.Job, held map[string]job.Claim, _ view.Source) (makegood.Job, error) {
 		return view.Of(j, held), nil
 	})
 }
 
 // Outline reads a job with its history, and with the payloads that are small (view.Outlined).
 func (r *Reader) Outline(ctx context.Context, id string) (makegood.Job, error) {
-	return r.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
-		v, err := view.Outlined(ctx, j, held, r.reading.Store)
-		return r.withItems(ctx, j, v, err)
-	})
+	return r.read(ctx, id, r.counting(view.Outlined))
 }
 
-func (r *Reader) read(ctx context.Context, id string, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (makegood.Job, error) {
+// shows shows a job with the claims on its attempts, as view.WithPayloads does.
+type shows = func(ctx context.Context, j job.Job, held map[string]job.Claim, from view.Source) (makegood.Job, error)
+
+func (r *Reader) read(ctx context.Context, id string, show shows) (makegood.Job, error) {
 	j, err := r.load(ctx, id)
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
@@ -108,12 +101,12 @@ func (r *Reader) read(ctx context.Context, id string, show func(job.Job, map[str
 }
 
 // shown shows a job that was read.
-func (r *Reader) shown(ctx context.Context, j job.Job, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (makegood.Job, error) {
+func (r *Reader) shown(ctx context.Context, j job.Job, show shows) (makegood.Job, error) {
 	held, err := r.reading.Held(ctx, j)
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("get job %s: %w", j.ID, inWords(err))
 	}
-	v, err := show(j, held)
+	v, err := show(ctx, j, held, r.reading.Store)
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("get job %s: %w", j.ID, inWords(err))
 	}
@@ -217,14 +210,13 @@ func (r *Reader) Workflows(ctx context.Context) ([]api.Workflow, error) {
 // HashPattern is the form of the hash of a definition, and of the name of the definition of a part of a map.
 var HashPattern = regexp.MustCompile(`^[0-9a-f]{32}(~` + limits.StepName.Pattern() + `~[0-9]{1,6})?$`)
 
-// Definition reads a definition by its hash, current or not, or that of a part of a map, by the name that the part has.
-// Errors: api.ErrNoDefinition, api.ErrNewer.
+// Definition reads a definition by its hash, current or not. The definition of a part of a map is read by the name that
+// its job has. Errors: api.ErrNoDefinition, api.ErrNewer.
 func (r *Reader) Definition(ctx context.Context, hash string) (api.Definition, error) {
 	if !HashPattern.MatchString(hash) {
 		return api.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, api.ErrNoDefinition)
 	}
-	stored := func(hash string) ([]byte, error) { return r.reading.Store.Definition(ctx, hash) }
-	compiled, err := workflowfile.LoadBy(hash, stored, workflowfile.Load)
+	compiled, err := r.definition(ctx, hash)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, workflowfile.ErrNoMap) {
 		err = api.ErrNoDefinition
 	}
@@ -236,6 +228,12 @@ func (r *Reader) Definition(ctx context.Context, hash string) (api.Definition, e
 		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, inWords(err))
 	}
 	return shown, nil
+}
+
+// definition compiles a definition, or that of a part of a map.
+func (r *Reader) definition(ctx context.Context, hash string) (*workflowfile.Compiled, error) {
+	stored := func(hash string) ([]byte, error) { return r.reading.Store.Definition(ctx, hash) }
+	return workflowfile.LoadBy(hash, stored, workflowfile.Load)
 }
 
 // Audit checks all jobs, and returns its findings page by page, as its caller reads them. An error ends it.
@@ -279,14 +277,14 @@ func (r *Reader) Wait(ctx context.Context, id string) (makegood.Job, error) {
 			return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
 		}
 		if atEnd(j) {
-			return r.shown(ctx, j, r.withPayloads(ctx))
+			return r.shown(ctx, j, r.counting(view.WithPayloads))
 		}
 		if pause, err = nextLook(ctx, id, w.wake, pause); err != nil {
 			return makegood.Job{}, err
 		}
 		// A save that is told late may be of an end before the look, from which the job has been resubmitted since.
 		if ended := w.ended.Load(); ended != nil && ended.Rev > j.Rev {
-			return r.shown(ctx, *ended, r.withPayloads(ctx))
+			return r.shown(ctx, *ended, r.counting(view.WithPayloads))
 		}
 	}
 }

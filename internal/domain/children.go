@@ -55,8 +55,7 @@ func ChildOf(id string) (c Child, ok bool) {
 // IsChild reports whether an id is that of a child.
 func IsChild(id string) bool { return strings.Contains(id, ChildMark) }
 
-// Nesting is how many jobs stand above the one of an id.
-// Parts of a map are of the job that has the map.
+// Nesting is the number of jobs above the job of an id. A part of a map is no further level.
 func Nesting(id string) (above int) {
 	for c, ok := ChildOf(id); ok; c, ok = ChildOf(c.Parent) {
 		if !strings.HasPrefix(c.Step, partStep) {

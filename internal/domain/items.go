@@ -8,7 +8,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// ItemsText says how many items a step with a map has, how fast they end, and how long the rest takes.
+// ItemsText shows the counts of a map's items, the rate at which they end, and the time that the rest takes.
 func ItemsText(items makegood.Items) string {
 	var counts []string
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func ItemsText(items makegood.Items) string {
 	return text
 }
 
-// rateText says a rate a second, a minute or an hour, whichever has no small fraction.
+// rateText shows a rate by the second, the minute or the hour: the first of them that makes it 1 or more.
 func rateText(perSecond float64) string {
 	switch {
 	case perSecond >= 1:

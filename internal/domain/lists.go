@@ -61,7 +61,7 @@ var verbs = map[makegood.Verb]Verb{
 	makegood.VerbReschedule: {Label: "Reschedule", Says: "Move the start of a job that has not begun", Flag: "--at 2026-01-31T09:00:00Z"},
 	makegood.VerbEdit:       {Label: "Edit timeout", Says: "Give a job another timeout", Flag: "--timeout 2h"},
 	makegood.VerbRedo:       {Label: "Undo and begin again", Says: "Undo what was done, and then begin again in a new round", Turns: true},
-	makegood.VerbRedrive:    {Label: "Redrive", Says: "Do the items of its maps again that have failed, under their keys"},
+	makegood.VerbRedrive:    {Label: "Redrive", Says: "Do the failed items of its maps again, under their keys"},
 	makegood.VerbForward:    {Label: "Go forward again", Says: "Go forward again, where nothing was undone yet"},
 	AskWake:                 {Label: "Wake", AtOnce: true},
 	AskSettleDone:           {Label: "Settle as done"},

@@ -67,7 +67,7 @@ func (e *Engine) knows(_ context.Context, workflow string) error {
 	return err
 }
 
-// mayFire says why a schedule cannot make jobs of a workflow.
+// mayFire returns the reason why a schedule can make no job of a workflow; nil: it can.
 func (e *Engine) mayFire(ctx context.Context, workflow string) error {
 	if err := e.knows(ctx, workflow); err != nil {
 		return err

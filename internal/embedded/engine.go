@@ -9,6 +9,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,9 +214,7 @@ func (c Config) withDefaults() Config {
 	if c.Secrets == nil {
 		c.Secrets = secret.Environment(os.LookupEnv)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if _, is := c.Logger.Handler().(*quiet.Handler); !is {
 		c.Logger = slog.New(quiet.New(watch.LogLines(c.Logger.Handler()), time.Now))
 	}
@@ -227,15 +226,9 @@ func (c Config) withDefaults() Config {
 		c.OpenStore = openSQLite
 	}
 	c.Tick = max(c.Tick, tick)
-	if c.EventWorkers == 0 {
-		c.EventWorkers = defaultEventWorkers
-	}
-	if c.Visibility == 0 {
-		c.Visibility = localqueue.DefaultVisibility
-	}
-	if c.TaskVisibility == 0 {
-		c.TaskVisibility = limits.MaxTimeout
-	}
+	c.EventWorkers = cmp.Or(c.EventWorkers, defaultEventWorkers)
+	c.Visibility = cmp.Or(c.Visibility, localqueue.DefaultVisibility)
+	c.TaskVisibility = cmp.Or(c.TaskVisibility, limits.MaxTimeout)
 	return c
 }
 

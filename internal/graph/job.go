@@ -59,7 +59,7 @@ func OfJob(w makegood.Workflow, job makegood.Job) ([]Node, []Edge) {
 	}
 	for i, s := range w.Steps {
 		step := steps[s.Name]
-		nodes[i].State, nodes[i].Word = stateOf(step)
+		nodes[i].State, nodes[i].Word = StateOf(step)
 		nodes[i].Sub = subOf(s, step)
 	}
 	var back []Edge
@@ -73,8 +73,8 @@ func OfJob(w makegood.Workflow, job makegood.Job) ([]Node, []Edge) {
 	return nodes, append(edges, back...)
 }
 
-// stateOf returns the look of a job's step: that of its undo, once the undo has begun.
-func stateOf(s makegood.JobStep) (State, string) {
+// StateOf returns the look of a job's step, and its meaning: those of its undo, once the undo has begun.
+func StateOf(s makegood.JobStep) (State, string) {
 	if s.Undo != nil {
 		switch s.Undo.State {
 		case makegood.StepDispatched, makegood.StepClaimed, makegood.StepBackoff:
@@ -112,7 +112,7 @@ func stateOf(s makegood.JobStep) (State, string) {
 
 // subOf summarizes the step's course in a few words, after its agent.
 func subOf(s makegood.Step, step makegood.JobStep) string {
-	state, word := stateOf(step)
+	state, word := StateOf(step)
 	who := s.Agent
 	if who == makegood.AgentWorkflow {
 		who = s.Action // There is no room for both.

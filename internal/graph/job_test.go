@@ -108,9 +108,9 @@ charge to reserve: 5
 func TestEveryStateOfAStepHasALook(t *testing.T) {
 	var steps, undos []string
 	for _, s := range domain.StepStates() {
-		state, _ := stateOf(makegood.JobStep{Activity: makegood.Activity{State: s}})
+		state, _ := StateOf(makegood.JobStep{Activity: makegood.Activity{State: s}})
 		steps = append(steps, fmt.Sprintf("%s %s", s, state.Class()))
-		state, _ = stateOf(makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone}, Undo: &makegood.Activity{State: s}})
+		state, _ = StateOf(makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone}, Undo: &makegood.Activity{State: s}})
 		undos = append(undos, fmt.Sprintf("%s %s", s, state.Class()))
 	}
 	if got, want := strings.Join(steps, ", "), "notStarted idle, dispatched pending, claimed processing, waiting waiting, backoff pending, done processed, skipped skipped, failed error, withdrawn cancelled, irreversible idle"; got != want {

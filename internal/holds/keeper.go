@@ -59,9 +59,7 @@ func New(c Config) *Keeper {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return &Keeper{config: c}
 }
 

@@ -122,9 +122,7 @@ type handlers struct {
 
 // New returns the handler of the API.
 func New(c Config) http.Handler {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}

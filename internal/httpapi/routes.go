@@ -17,20 +17,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
-// Submission is the body of a submission.
-type Submission struct {
-	Workflow string          `json:"workflow"`
-	ID       string          `json:"id,omitempty"`
-	Input    json.RawMessage `json:"input"`
-	StartAt  time.Time       `json:"startAt,omitzero"`
-	ReplyTo  string          `json:"replyTo,omitempty"`
-	// Tenant is the customer of the job, Labels say more about it.
-	Tenant string            `json:"tenant,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-	// Traceparent is the span under which the job is submitted; the header of that name, where it is left out.
-	Traceparent string `json:"traceparent,omitempty"`
-}
-
 // Asking is the body of a request for a verb. The same Request twice is one request.
 type Asking struct {
 	Reason  string `json:"reason,omitempty"`
@@ -180,7 +166,7 @@ func routes() []route {
 	job, none := makegood.Job{}, Problem{}
 	all := []route{
 		{
-			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: taking((*handlers).submit), body: Submission{}, limit: maxBody,
+			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: taking((*handlers).submit), body: makegood.Submission{}, limit: maxBody,
 			summary: "Submit a job. It is stored before this is answered. The same id with the same workflow and input is the same job (200); with other content it is refused (409, with both hashes). An id is made for a job that has none. The answer has no payloads.",
 			answers: posted(map[int]any{http.StatusCreated: job, http.StatusOK: job}),
 		},
@@ -257,7 +243,7 @@ func verbRoutes() (all []route) {
 			asks.summary += " definition: the hash of a definition that is known here, or current; steps done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.VerbRedrive:
 			asks.body, asks.handle = Redriving{}, taking((*handlers).redrive)
-			asks.summary += " definition: the hash of a definition that is known here, or current, with another agent, action, retry or timeout of the items."
+			asks.summary += " definition: the hash of a definition that is known here, or current; the agent, action, retry and timeout of the items may differ in it."
 		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, taking((*handlers).edit)
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
@@ -292,7 +278,7 @@ func verbSummary(verb makegood.Verb) string {
 }
 
 // submit stores a job.
-func (a *handlers) submit(r *http.Request, s Submission) (answer, error) {
+func (a *handlers) submit(r *http.Request, s makegood.Submission) (answer, error) {
 	if s.Input == nil && s.Workflow != "" {
 		return answer{}, bad("input is missing; null is an input")
 	}
@@ -300,7 +286,7 @@ func (a *handlers) submit(r *http.Request, s Submission) (answer, error) {
 		return answer{}, err
 	}
 	s.Traceparent = cmp.Or(s.Traceparent, r.Header.Get(telemetry.TraceparentHeader))
-	j, err := a.Jobs.Submit(r.Context(), makegood.Submission(s))
+	j, err := a.Jobs.Submit(r.Context(), s)
 	if err != nil {
 		return answer{}, err
 	}

@@ -22,7 +22,7 @@ type CloseAttempt struct {
 	Undo    bool
 	// Mark: the holder is told, at its next heartbeat, that the result is not wanted.
 	Mark bool
-	// Redrives is how often the child of the attempt was to do its failed items again.
+	// Redrives is the number of redrives that the child of the attempt was asked for.
 	Redrives int
 	// Asked is the cause of the event that asked for it.
 	Asked string

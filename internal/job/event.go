@@ -186,9 +186,9 @@ type Requested struct {
 	Input      *Payload
 	// Timeout is what a job that is edited gets: below zero: none.
 	Timeout makegood.Duration
-	// Redrives is set by the parent of a job that is redriven: how often that was asked for by then.
+	// Redrives is set by the parent of a job: the number of the redrive that it asks for, from 1.
 	Redrives int
-	// Never: the parent does not want that redrive any more, and the request for it may be on its way yet.
+	// Never: the parent withdraws that redrive, while the request for it may still be on its way.
 	Never bool
 }
 

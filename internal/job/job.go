@@ -107,7 +107,7 @@ type Job struct {
 	Gone int `json:"gone,omitempty"`
 	// Timeout is how long the job may go forward; zero: what its workflow says; below zero: as long as it takes.
 	Timeout makegood.Duration `json:"timeout,omitzero"`
-	// Redrives is how often the failed items of a job of a map were done again for its parent, all at once.
+	// Redrives is the number of the last redrive that a part of a map has had from its parent.
 	Redrives int `json:"redrives,omitempty"`
 	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
@@ -250,7 +250,7 @@ type Activity struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
 	Tries int `json:"tries,omitempty"`
-	// FailureCount is how many attempts failed; of a step with a map that is done, how many of its items have.
+	// FailureCount is how many attempts failed; of a step with a map that is done, how many items failed.
 	FailureCount int `json:"failureCount,omitempty"`
 	// FailingSince: when the first of those granted failed, moved on by the time without attempts (Retry.For).
 	FailingSince time.Time `json:"failingSince,omitzero"`
@@ -293,8 +293,8 @@ type Activity struct {
 	// WentTo is the step that its onError or its onAnswer went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
 	// Repeats counts the successes after which the step was not ready; RepeatTries those since repetitions were granted
-	// afresh. RepeatSince is when the first attempt since then was made. Of a step with a map, Repeats counts how often its
-	// child was to do its failed items again, and RepeatTries is 1 while the child is to be asked that once more.
+	// afresh. RepeatSince is when the first attempt since then was made. Of a step with a map, Repeats counts the redrives
+	// of its child, and RepeatTries is 1 while a further one is due.
 	Repeats     int       `json:"repeats,omitempty"`
 	RepeatTries int       `json:"repeatTries,omitempty"`
 	RepeatSince time.Time `json:"repeatSince,omitzero"`

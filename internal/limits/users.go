@@ -9,10 +9,10 @@ const (
 	PartItems = 100
 	// MaxBatchItems is how many items of a map one task does at most.
 	MaxBatchItems = 50
-	// MaxMapBytes is how many bytes the inputs of all items of a map may have together, as JSON: they are in memory once.
+	// MaxMapBytes is how many bytes the inputs of all items of a map may have together, as JSON: all are in memory at once.
 	MaxMapBytes = 32 << 20
-	// MapEvaluations is how many of the largest evaluations those of all items of a map may take together: some 1,000
-	// steps for each of 100,000 items, which are seconds in the Scheduler.
+	// MapEvaluations bounds the work of all evaluations of a map, in evaluations of the largest size: some 1,000 steps of
+	// jq for each of 100,000 items, which take seconds in the Scheduler.
 	MapEvaluations = 100
 	// MaxConcurrency is how many items of a map may be under way at once.
 	MaxConcurrency = 10_000

@@ -213,9 +213,6 @@ func AgentOf(w makegood.Workflow, step string, undo bool) string {
 	return agentOf(mustStep(w, step), undo)
 }
 
-// ActionOf returns the action of a step: of a step that a job of its own does, the name of its workflow.
-func ActionOf(w makegood.Workflow, step string) string { return mustStep(w, step).Action }
-
 // ClosingEnds returns the end that is set for an unwanted attempt, if its claim ends no later than that: as long from
 // now as it may be silent.
 func ClosingEnds(w makegood.Workflow, step string, undo bool, now time.Time) time.Time {

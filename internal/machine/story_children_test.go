@@ -62,7 +62,8 @@ func (s *story) begin(d job.Dispatch) string {
 	case n > 0:
 		verb = fmt.Sprintf("redrive (%d)", n)
 	}
-	return fmt.Sprintf("  -> %s job %s of workflow %s\n", verb, s.childOf(d.Step), machine.ActionOf(s.w, d.Step))
+	i := slices.IndexFunc(s.w.Steps, func(of makegood.Step) bool { return of.Name == d.Step })
+	return fmt.Sprintf("  -> %s job %s of workflow %s\n", verb, s.childOf(d.Step), s.w.Steps[i].Action)
 }
 
 // child says how the child of a step is.

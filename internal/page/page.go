@@ -105,9 +105,7 @@ type Page struct {
 
 // New returns the page. Close it before the server that it is mounted in is shut down.
 func New(c Config) *Page {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}

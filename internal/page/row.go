@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/graph"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -248,9 +249,9 @@ func pipsOf(steps []makegood.JobStep) pips {
 	counts := map[string]int{}
 	var order []string
 	for i, s := range steps {
-		shape, says := shapeOf(s)
+		state, says := graph.StateOf(s)
 		if i < maxPips {
-			p.Shapes = append(p.Shapes, pip{shape, i * pipWidth})
+			p.Shapes = append(p.Shapes, pip{state.Class(), i * pipWidth})
 		} else {
 			p.More++
 		}
@@ -263,37 +264,4 @@ func pipsOf(steps []makegood.JobStep) pips {
 	}
 	p.Says = strings.Join(order, ", ")
 	return p
-}
-
-// shapeOf returns the shape of a step, and its meaning. The state of its undo counts, if there is one.
-func shapeOf(s makegood.JobStep) (shape, says string) {
-	if s.Undo != nil {
-		switch s.Undo.State {
-		case makegood.StepDone:
-			return "undone", "undone"
-		case makegood.StepFailed:
-			return "error", "its undo failed"
-		case makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff:
-			return "undoing", "being undone"
-		default:
-		}
-	}
-	switch s.State {
-	case makegood.StepDone:
-		return "processed", "done"
-	case makegood.StepFailed:
-		return "error", "failed"
-	case makegood.StepWaiting:
-		return "waiting", "waiting"
-	case makegood.StepClaimed:
-		return "processing", "under way"
-	case makegood.StepDispatched, makegood.StepBackoff:
-		return "pending", "queued"
-	case makegood.StepSkipped:
-		return "skipped", "skipped"
-	case makegood.StepWithdrawn:
-		return "cancelled", "withdrawn"
-	default:
-		return "idle", "not reached"
-	}
 }

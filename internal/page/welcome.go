@@ -1,15 +1,12 @@
 package page
 
 import (
-	"bytes"
-	"context"
 	"html/template"
 	"net/http"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/graph"
 )
 
 // Tour is the first offer to a visitor without jobs.
@@ -67,29 +64,14 @@ func (p *Page) welcome(r *http.Request) (any, error) {
 	for _, w := range workflows {
 		if p.Tour == nil || w.Name == p.Tour.Workflow {
 			d.Drawn = w
-			d.Graph, err = p.drawn(ctx, w)
+			definition, err := p.definition(ctx, w.Definition)
+			if err == nil {
+				d.Graph, err = drawnWorkflow(definition.Workflow, "The workflow "+w.Name, "")
+			}
 			return d, err
 		}
 	}
 	return d, nil
-}
-
-// drawn draws a workflow.
-func (p *Page) drawn(ctx context.Context, w api.Workflow) (template.HTML, error) {
-	definition, err := p.definition(ctx, w.Definition)
-	if err != nil {
-		return "", err
-	}
-	nodes, edges := graph.OfWorkflow(definition.Workflow)
-	drawing, err := graph.Layout(nodes, edges...)
-	if err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	if err := graph.SVG(&b, drawing, graph.SVGOptions{Title: "The workflow " + w.Name}); err != nil {
-		return "", err
-	}
-	return template.HTML(b.String()), nil // graph.SVG escapes texts
 }
 
 // commandsFor are the commands to type without a tour.

@@ -20,7 +20,7 @@ func words() template.FuncMap {
 	}
 }
 
-// whose says for which job, and which step of it, a job works by its id; nil: it was submitted.
+// whose returns the job, and its step, that a job works for, as its id says; nil: the job was submitted.
 func whose(id string) *domain.Child {
 	if child, is := domain.ChildOf(id); is {
 		return &child

@@ -154,7 +154,7 @@ func (p *Page) workflow(r *http.Request) (any, error) {
 	if d.Versions, d.AsOf, err = p.versions(r.Context(), d); err != nil {
 		return nil, err
 	}
-	if d.Graph, err = drawnWorkflow(d.Workflow); err != nil {
+	if d.Graph, err = drawnWorkflow(d.Workflow, "The steps of "+d.Workflow.Name, "#step-"); err != nil {
 		return nil, err
 	}
 	if with := r.FormValue("with"); with != "" && with != wanted {
@@ -209,18 +209,20 @@ func (p *Page) versions(ctx context.Context, d workflowData) (all []version, asO
 	return all, asOf, nil
 }
 
-// drawnWorkflow draws the steps of a workflow, each a link to its row below.
-func drawnWorkflow(w makegood.Workflow) (template.HTML, error) {
+// drawnWorkflow draws the steps of a workflow. link begins the link of each step; empty: none has a link.
+func drawnWorkflow(w makegood.Workflow, title, link string) (template.HTML, error) {
 	nodes, edges := graph.OfWorkflow(w)
 	for i := range nodes {
-		nodes[i].Href = "#step-" + nodes[i].ID
+		if link != "" {
+			nodes[i].Href = link + nodes[i].ID
+		}
 	}
 	drawing, err := graph.Layout(nodes, edges...)
 	if err != nil {
 		return "", err
 	}
 	var svg bytes.Buffer
-	if err := graph.SVG(&svg, drawing, graph.SVGOptions{Title: "The steps of " + w.Name}); err != nil {
+	if err := graph.SVG(&svg, drawing, graph.SVGOptions{Title: title}); err != nil {
 		return "", err
 	}
 	return template.HTML(svg.String()), nil // graph.SVG escapes its texts.

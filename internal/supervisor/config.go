@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -65,30 +66,16 @@ func (c Config) complete() Config {
 	if c.Index == nil || c.Queue == nil || c.Events == "" {
 		panic("supervisor: the configuration must have Index, Queue and Events")
 	}
-	if c.Page == 0 {
-		c.Page = DefaultPage
-	}
-	if c.MaxPages == 0 {
-		c.MaxPages = DefaultMaxPages
-	}
-	if c.AtOnce == 0 {
-		c.AtOnce = 1
-	}
-	if c.Depth == 0 {
-		c.Depth = DefaultDepth
-	}
+	c.Page = cmp.Or(c.Page, DefaultPage)
+	c.MaxPages = cmp.Or(c.MaxPages, DefaultMaxPages)
+	c.AtOnce = cmp.Or(c.AtOnce, 1)
+	c.Depth = cmp.Or(c.Depth, DefaultDepth)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Strays == nil {
-		c.Strays = c.Logger
-	}
-	if c.AuditPage == 0 {
-		c.AuditPage = DefaultAuditPage
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Strays = cmp.Or(c.Strays, c.Logger)
+	c.AuditPage = cmp.Or(c.AuditPage, DefaultAuditPage)
 	if c.Places == nil {
 		c.Places = &memory{}
 	}

@@ -15,6 +15,7 @@
 package timetable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,15 +85,11 @@ func New(c Config) *Timetable {
 	if c.Stored == nil {
 		c.Stored = func(context.Context, string, time.Time) {}
 	}
-	if c.Again == 0 {
-		c.Again = DefaultAgain
-	}
+	c.Again = cmp.Or(c.Again, DefaultAgain)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return &Timetable{config: c}
 }
 

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxCounted is how many jobs are read to count the items of the maps of a job, beside the one at the top of each.
-	// maxLooked is how many more are read for the reasons of failures in parts that have ended, and for items that jobs of
-	// their own do.
+	// maxCounted is how many jobs are read to count the items of the maps of a job, beside the one at the top of each map.
+	// maxLooked is how many more are read for the reasons of failures in parts that have ended, and for items that are done
+	// by jobs of their own.
 	maxCounted, maxLooked = 100, 100
 	// readsAtOnce is how many of them are read at the same time: on a stack each takes some milliseconds.
 	readsAtOnce = 10
@@ -36,7 +36,7 @@ type Counter struct {
 	counted, looked int
 }
 
-// CountItems returns a Counter for one job. load reads a job by its id.
+// CountItems returns a Counter for one job; its maps share the reads. load reads a job by its id.
 func CountItems(load func(ctx context.Context, id string) (job.Job, error), now time.Time) *Counter {
 	return &Counter{load: load, now: now, counted: maxCounted, looked: maxLooked}
 }
@@ -76,13 +76,14 @@ func (from *Counter) Items(ctx context.Context, child, agent string) (*makegood.
 	return &c.items, nil
 }
 
-// part is a step of a job of a map: a part, or an item that a job of its own does. from is the index of its first item.
+// part is a step of a job of a map: a part of the map, or an item that is done by a job of its own.
 type part struct {
+	// id is the job that does it; from is the index of its first item.
 	id          string
 	from, items int
 	// of is the job that has the step.
 	of, step string
-	// born: a job that is missing was there.
+	// born: its job was stored once.
 	born bool
 }
 
@@ -106,15 +107,14 @@ type itemCount struct {
 	*Counter
 	agent string
 	items makegood.Items
-	// failed are parts that are done and have failed items, jobs those that do an item each.
+	// failed are parts that are done and have failed items. jobs are the jobs that do one item each.
 	failed, jobs     []part
 	failures, stands groups
 	ends             []ends
 }
 
-// read reads the jobs of parts, and then of the parts that see returns of them, at most so many, and takes them from
-// most. It returns those that
-// it has not read.
+// read reads the jobs of parts, and then those of the parts that see returns for them. most is how many jobs it may
+// read, and is lowered by each. It returns the parts that it has not read.
 func (c *itemCount) read(ctx context.Context, parts []part, most *int, see func(job.Job, part) []part, missing func(part, error)) (rest []part, err error) {
 	for len(parts) > 0 && *most > 0 {
 		n := min(len(parts), *most)
@@ -149,7 +149,7 @@ func (c *itemCount) loadAll(ctx context.Context, parts []part) ([]job.Job, []err
 	return found, errs
 }
 
-// job counts the items of a job of the map, and returns its parts that have to be read for that.
+// job counts the items of a job of the map, and returns the parts whose jobs have to be read for that.
 func (c *itemCount) job(j job.Job, p part) (open []part) {
 	n := p.items
 	if ref, mapped := domain.MapRefOf(j.Definition); mapped {
@@ -180,7 +180,7 @@ func (c *itemCount) job(j job.Job, p part) (open []part) {
 	return open
 }
 
-// wholePart counts the items of a part whose job need not be read for that.
+// wholePart counts the items of a part, if it can without its job, and reports whether it did.
 func (c *itemCount) wholePart(j job.Job, step *job.StepState, p part) bool {
 	a := &step.Forward
 	switch {
@@ -240,7 +240,7 @@ func (c *itemCount) anItem(j job.Job, step *job.StepState, p part) {
 		c.underWay(a, p)
 	case a.State == job.Failed && j.ProcessState == makegood.JobError:
 		c.before(a, p)
-	case a.State == job.Failed, a.State == job.Skipped && a.Error != nil && j.Settled(*a) == nil:
+	case a.State == job.Failed, passedBy(j, a):
 		c.items.Failed += left
 		c.failures.add(groupOf(a, p))
 		c.ends = append(c.ends, ends{a.FinishedAt, a.FinishedAt, p.items})
@@ -250,6 +250,11 @@ func (c *itemCount) anItem(j job.Job, step *job.StepState, p part) {
 	default:
 		c.items.NotBegun += left
 	}
+}
+
+// passedBy reports whether an item has failed, and is tolerated.
+func passedBy(j job.Job, a *job.Activity) bool {
+	return a.State == job.Skipped && a.Error != nil && j.Settled(*a) == nil
 }
 
 func pending(s job.ActivityState) bool {
@@ -304,7 +309,7 @@ func standing(j job.Job) string {
 	}
 }
 
-// reasons notes why items of a part that is done have failed, and returns its parts that have such.
+// reasons notes why items of a part that is done have failed, and returns its own parts with failed items.
 func (c *itemCount) reasons(j job.Job, p part) (further []part) {
 	ref, _ := domain.MapRefOf(j.Definition)
 	size := domain.PartSize(ref.Items)
@@ -315,7 +320,7 @@ func (c *itemCount) reasons(j job.Job, p part) (further []part) {
 		case size > 1 && a.State == job.Done && a.FailureCount > 0:
 			of.id = domain.ChildID(j.ID, j.Birth, of.step, a.Attempt)
 			further = append(further, of)
-		case size == 1 && a.State == job.Skipped && a.Error != nil && j.Settled(*a) == nil:
+		case size == 1 && passedBy(j, a):
 			c.failures.add(groupOf(a, of))
 		}
 	}
@@ -325,7 +330,7 @@ func (c *itemCount) reasons(j job.Job, p part) (further []part) {
 // groups are items by their reasons.
 type groups map[string]makegood.ItemGroup
 
-// numbers in reasons are the same: "no stock of 17", "no stock of 18".
+// numbers do not make a reason another one: "no stock of 17", "no stock of 18".
 var numbers = regexp.MustCompile(`[0-9]+`)
 
 func (g groups) add(one makegood.ItemGroup) {
@@ -351,7 +356,7 @@ func (g groups) largest() []makegood.ItemGroup {
 	return all[:min(len(all), maxItemGroups)]
 }
 
-// ends are items that ended from a time to another.
+// ends are items that ended between two times.
 type ends struct {
 	from, to time.Time
 	items    int
@@ -369,8 +374,8 @@ func (e ends) within(since time.Time) float64 {
 	}
 }
 
-// rated says how fast the items end: over the last minute, or longer, until some have ended in that time. Where none is
-// under way the rest waits, so no time is left to tell.
+// rated sets the rate at which items end, over the last minute, or over a longer time in which a few have ended. Where
+// no item is under way, it sets none.
 func (c *itemCount) rated(top job.Job) {
 	const first, few = time.Minute, 10
 	left := c.items.NotBegun + c.items.UnderWay + c.items.Uncounted

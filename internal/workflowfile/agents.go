@@ -92,10 +92,12 @@ func (c *Compiled) CheckQueues(agents []string) error {
 }
 
 // Agents names the agents of a workflow, each once, in the order of its steps.
-func (c *Compiled) Agents() []string {
-	var names []string
+func (c *Compiled) Agents() []string { return c.each(asked) }
+
+// each returns the names that of returns of the steps, each once, in the order of the steps.
+func (c *Compiled) each(of func(makegood.Step) []string) (names []string) {
 	for _, s := range c.Workflow.Steps {
-		for _, name := range asked(s) {
+		for _, name := range of(s) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}

@@ -235,16 +235,7 @@ func (c *Compiled) CheckAsked(registered []string) error {
 }
 
 // Asked lists the names that a workflow asks, each once, in the order of its steps.
-func (c *Compiled) Asked() (names []string) {
-	for _, s := range c.Workflow.Steps {
-		for _, name := range askedBy(s) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
+func (c *Compiled) Asked() []string { return c.each(askedBy) }
 
 // askedBy lists the names that a step asks, and its undo.
 func askedBy(s makegood.Step) (names []string) {

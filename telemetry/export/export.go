@@ -4,6 +4,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,12 +47,8 @@ type Export struct {
 // Open reads the environment. Without any variable there are no spans, and metrics are there for Prometheus alone. An
 // error names the variable that asks for an unsupported feature. Open makes no request to a collector.
 func Open(ctx context.Context, o Options) (*Export, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.Service == "" {
-		o.Service = "makegood"
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Service = cmp.Or(o.Service, "makegood")
 	service, err := otlp.Describe(ctx, attribute.String("service.name", o.Service))
 	if err != nil {
 		return nil, err

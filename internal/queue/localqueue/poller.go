@@ -57,9 +57,7 @@ func (p Poller) Run(ctx context.Context) error {
 	if p.Concurrency < 1 {
 		return fmt.Errorf("poll %s: concurrency %d, want at least 1", p.Queue, p.Concurrency)
 	}
-	if p.Logger == nil {
-		p.Logger = slog.Default()
-	}
+	p.Logger = cmp.Or(p.Logger, slog.Default())
 	var running sync.WaitGroup
 	defer running.Wait()
 	var invocations crew.Crew

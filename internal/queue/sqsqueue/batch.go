@@ -28,6 +28,15 @@ type answer struct {
 	failed []types.BatchResultErrorEntry
 }
 
+// answerOf returns the answer with these entries; id returns the id of one that was taken.
+func answerOf[T any](failed []types.BatchResultErrorEntry, taken []T, id func(T) *string) answer {
+	a := answer{failed: failed}
+	for _, entry := range taken {
+		a.taken = append(a.taken, aws.ToString(id(entry)))
+	}
+	return a
+}
+
 // entryError is what SQS says of an entry of a batch that it did not take.
 type entryError struct {
 	code, message string

@@ -122,11 +122,7 @@ func (q *Queues) Delete(ctx context.Context, name string, receipts ...string) er
 		if err != nil {
 			return answer{}, known(err)
 		}
-		said := answer{failed: out.Failed}
-		for _, taken := range out.Successful {
-			said.taken = append(said.taken, aws.ToString(taken.Id))
-		}
-		return said, nil
+		return answerOf(out.Failed, out.Successful, func(e types.DeleteMessageBatchResultEntry) *string { return e.Id }), nil
 	})
 }
 
@@ -148,11 +144,7 @@ func (q *Queues) Return(ctx context.Context, name string, after time.Duration, r
 		if err != nil {
 			return answer{}, known(err)
 		}
-		said := answer{failed: out.Failed}
-		for _, taken := range out.Successful {
-			said.taken = append(said.taken, aws.ToString(taken.Id))
-		}
-		return said, nil
+		return answerOf(out.Failed, out.Successful, func(e types.ChangeMessageVisibilityBatchResultEntry) *string { return e.Id }), nil
 	})
 }
 

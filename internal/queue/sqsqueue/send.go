@@ -93,11 +93,7 @@ func (q *Queues) sendBatch(ctx context.Context, url string, messages []queue.Mes
 	if err != nil {
 		return answer{}, known(err)
 	}
-	said := answer{failed: out.Failed}
-	for _, taken := range out.Successful {
-		said.taken = append(said.taken, aws.ToString(taken.Id))
-	}
-	return said, nil
+	return answerOf(out.Failed, out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }), nil
 }
 
 // maxShareBytes is how many bytes the attribute of a message's share has at most.

@@ -110,22 +110,15 @@ func expirySeconds(t time.Time) int64 {
 // parts returns the keys of all items of a job but the hot one, and when they expire.
 func (s *Store) parts(ctx context.Context, job string) ([]item, error) {
 	var all []item
-	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
-		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
+	for it, err := range s.itemsOf(ctx, "LoadParts", &dynamodb.QueryInput{
 		KeyConditionExpression: aws.String("PK = :job"), ProjectionExpression: aws.String("PK, SK, ExpiresAt"),
 		ExpressionAttributeValues: item{":job": text(jobPrefix + job)},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, s.options)
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		s.consumed("LoadParts", page.ConsumedCapacity)
-		hasRead(ctx, page.Items...)
-		for _, it := range page.Items {
-			if asText(it[attrSK]) != sortJob {
-				all = append(all, it)
-			}
+		if asText(it[attrSK]) != sortJob {
+			all = append(all, it)
 		}
 	}
 	return all, nil

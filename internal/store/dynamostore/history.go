@@ -18,17 +18,12 @@ import (
 // HistoryPages reads the pages of a job's history; see store.Histories.
 func (s *Store) HistoryPages(ctx context.Context, id string) (map[string][]byte, error) {
 	found := map[string][]byte{}
-	pages := dynamodb.NewQueryPaginator(s.config.Client, s.pagesQuery(id, "begins_with(SK, :from)", item{":from": text(job.HistoryPrefix)}))
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, s.options)
+	query := partsQuery(id, "begins_with(SK, :from)", item{":from": text(job.HistoryPrefix)})
+	for it, err := range s.itemsOf(ctx, "HistoryPages", query) {
 		if err != nil {
 			return nil, fmt.Errorf("pages of the history of job %s: %w", id, err)
 		}
-		s.consumed("HistoryPages", page.ConsumedCapacity)
-		hasRead(ctx, page.Items...)
-		for _, it := range page.Items {
-			found[asText(it[attrSK])] = asBytes(it[attrData])
-		}
+		found[asText(it[attrSK])] = asBytes(it[attrData])
 	}
 	return found, nil
 }
@@ -56,35 +51,25 @@ func (s *Store) DropPages(ctx context.Context, id string, after, before int) err
 
 // notDropped returns the keys of the pages between two entries after the last dropped page, the last first.
 func (s *Store) notDropped(ctx context.Context, id string, after, before int) (keys []item, err error) {
-	query := s.pagesQuery(id, "SK BETWEEN :from AND :to", item{":from": text(job.HistoryFrom(after + 1)), ":to": text(job.HistoryFrom(before))})
+	query := partsQuery(id, "SK BETWEEN :from AND :to", item{":from": text(job.HistoryFrom(after + 1)), ":to": text(job.HistoryFrom(before))})
 	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(dropPage)
-	pages := dynamodb.NewQueryPaginator(s.config.Client, query)
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, s.options)
-		if err != nil {
+	for it, err := range s.itemsOf(ctx, "HistoryPages", query) {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		s.consumed("HistoryPages", page.ConsumedCapacity)
-		hasRead(ctx, page.Items...)
-		for _, it := range page.Items {
-			switch {
-			case s.dropped(it):
-				return keys, nil
-			case job.Falls(asText(it[attrSK]), after, before):
-				keys = append(keys, keyItem(asText(it[attrPK]), asText(it[attrSK])))
-			}
+		case s.dropped(it):
+			return keys, nil
+		case job.Falls(asText(it[attrSK]), after, before):
+			keys = append(keys, keyItem(asText(it[attrPK]), asText(it[attrSK])))
 		}
 	}
 	return keys, nil
 }
 
-// pagesQuery reads those pages of a job's history that meet a condition on their keys.
-func (s *Store) pagesQuery(id, condition string, values item) *dynamodb.QueryInput {
+// partsQuery finds the parts of a job with keys that meet a condition.
+func partsQuery(id, condition string, values item) *dynamodb.QueryInput {
 	values[":job"] = text(jobPrefix + id)
-	return &dynamodb.QueryInput{
-		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
-		KeyConditionExpression: aws.String("PK = :job AND " + condition), ExpressionAttributeValues: values,
-	}
+	return &dynamodb.QueryInput{KeyConditionExpression: aws.String("PK = :job AND " + condition), ExpressionAttributeValues: values}
 }
 
 // dropped reports whether a part is a page that was dropped, and that DynamoDB has not deleted yet. Any other part of a

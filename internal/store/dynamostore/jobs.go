@@ -6,6 +6,7 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -184,23 +185,36 @@ func (s *Store) fillDetails(ctx context.Context, id string, stored *jobformat.St
 // details reads all details of a job, those that it does not refer to any more, too.
 func (s *Store) details(ctx context.Context, job string) (map[string][]byte, error) {
 	bodies := map[string][]byte{}
-	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
-		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
-		KeyConditionExpression:    aws.String("PK = :job AND begins_with(SK, :detail)"),
-		ExpressionAttributeValues: item{":job": text(jobPrefix + job), ":detail": text(detailPrefix)},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, s.options)
+	query := partsQuery(job, "begins_with(SK, :detail)", item{":detail": text(detailPrefix)})
+	for it, err := range s.itemsOf(ctx, "LoadDetails", query) {
 		if err != nil {
 			return nil, fmt.Errorf("read details: %w", err)
 		}
-		s.consumed("LoadDetails", page.ConsumedCapacity)
-		hasRead(ctx, page.Items...)
-		for _, it := range page.Items {
-			bodies[asText(it[attrSK])] = asBytes(it[attrData])
-		}
+		bodies[asText(it[attrSK])] = asBytes(it[attrData])
 	}
 	return bodies, nil
+}
+
+// itemsOf reads the items that a query finds in the table, as they are now. An error ends it. op names the reads where
+// they are counted.
+func (s *Store) itemsOf(ctx context.Context, op string, query *dynamodb.QueryInput) iter.Seq2[item, error] {
+	query.TableName, query.ConsistentRead, query.ReturnConsumedCapacity = &s.config.Table, aws.Bool(true), s.returnConsumed()
+	return func(yield func(item, error) bool) {
+		for pages := dynamodb.NewQueryPaginator(s.config.Client, query); pages.HasMorePages(); {
+			page, err := pages.NextPage(ctx, s.options)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			s.consumed(op, page.ConsumedCapacity)
+			hasRead(ctx, page.Items...)
+			for _, it := range page.Items {
+				if !yield(it, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Save stores a changed job; see store.Jobs.

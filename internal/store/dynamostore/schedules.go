@@ -105,23 +105,17 @@ func (s *Store) RemoveSchedule(ctx context.Context, name string, rev int64) erro
 // ListSchedules returns all schedules; see store.Schedules.
 func (s *Store) ListSchedules(ctx context.Context) ([]store.Scheduled, error) {
 	var all []store.Scheduled
-	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
-		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
+	for it, err := range s.itemsOf(ctx, "ListSchedules", &dynamodb.QueryInput{
 		KeyConditionExpression: aws.String("PK = :schedules"), ExpressionAttributeValues: item{":schedules": text(schedulesPK)},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, s.options)
+	}) {
 		if err != nil {
 			return nil, fmt.Errorf("list schedules: %w", err)
 		}
-		s.consumed("ListSchedules", page.ConsumedCapacity)
-		for _, it := range page.Items {
-			schedule, err := readSchedule(it)
-			if errors.Is(err, store.ErrDamaged) {
-				schedule.Problem = err.Error()
-			}
-			all = append(all, schedule)
+		schedule, err := readSchedule(it)
+		if errors.Is(err, store.ErrDamaged) {
+			schedule.Problem = err.Error()
 		}
+		all = append(all, schedule)
 	}
 	return all, nil
 }

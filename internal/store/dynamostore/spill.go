@@ -23,8 +23,8 @@ const (
 	// its place, and so does each one that finds maxChained from then on.
 	maxDetails = 16
 	maxChained = 4
-	// manyUnderWay is how many activities under way are worth a detail that they leave soon: one for each few of them would
-	// cost more than it spares.
+	// manyUnderWay is how many activities must be under way before a detail is written for them. They leave it soon, so a
+	// detail for a few of them costs more than it spares.
 	manyUnderWay = 24
 	// maxDetailBytes bounds the size of one detail, well below the 400 KB of an item.
 	maxDetailBytes = 128 << 10

@@ -28,6 +28,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,16 +133,12 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	steps := options.CacheSteps
-	if steps == 0 {
-		steps = defaultCacheSteps
-	}
+	steps = cmp.Or(steps, defaultCacheSteps)
 	s := &Store{
 		cache: newCache(max(0, steps)), writing: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages, beginTries: beginTries,
 		logger: options.Logger, closing: make(chan struct{}), lost: make(chan struct{}),
 	}
-	if s.logger == nil {
-		s.logger = slog.Default()
-	}
+	s.logger = cmp.Or(s.logger, slog.Default())
 	path := options.Path
 	if path == "" {
 		dir, err := os.MkdirTemp("", "makegood-")

@@ -13,19 +13,13 @@ import (
 
 // auditRules hold a store that is a store.Auditor, and one that is a store.Places; they skip any other.
 func auditRules() []rule {
-	audits := []rule{
+	audits := onlyOf[store.Auditor]([]rule{
 		{"an audit holds every job, in pages of any size", auditInPages},
 		{"an audit finds an unfinished job that has lost its key, until it has one again", auditFindsLost},
 		{"an audit finds nothing wrong with jobs as they are saved", auditFindsNothing},
 		{"an audit finds a job that was damaged and has no key", auditFindsDamaged},
 		{"an audit comes by every schedule that is in the index", auditSchedules},
-	}
-	for i, r := range audits {
-		audits[i].test = func(w *world) {
-			also[store.Auditor](w)
-			r.test(w)
-		}
-	}
+	})
 	return append(audits, rule{"a place is kept by whoever saw the last one", placeKept})
 }
 

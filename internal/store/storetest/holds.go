@@ -14,10 +14,10 @@ import (
 
 // holdRules hold a store that is a store.Holds; they skip any other. All tests of a table share its one item.
 func holdRules() []rule {
-	rules := []struct {
-		name string
-		test func(w *world, s store.Holds)
-	}{
+	restore := func(w *world, s store.Holds) {
+		w.Cleanup(func() { w.changeHolds(s, func(others job.Holds) job.Holds { return others }) })
+	}
+	return rulesOf(restore, []portRule[store.Holds]{
 		{"what is held is read as it was put, and counts its writes", holdsPut},
 		{"only one of two writes of a revision of what is held wins", holdsConflict},
 		{"of many who pause something at once none is lost", holdsRace},
@@ -26,16 +26,7 @@ func holdRules() []rule {
 		{"the jobs that a hold keeps still are found, oldest first", heldFound},
 		{"a job that goes on, or is parked, is not found by what held it", heldGone},
 		{"a job that is held is listed as paused, on whatever page", heldListed},
-	}
-	var all []rule
-	for _, r := range rules {
-		all = append(all, rule{r.name, func(w *world) {
-			s := also[store.Holds](w)
-			w.Cleanup(func() { w.changeHolds(s, func(others job.Holds) job.Holds { return others }) })
-			r.test(w, s)
-		}})
-	}
-	return all
+	})
 }
 
 // hold returns one of this test.

@@ -11,23 +11,13 @@ import (
 
 // leaseRules hold a store that is a store.Leases; they skip any other.
 func leaseRules() []rule {
-	rules := []struct {
-		name string
-		test func(w *world, l store.Leases)
-	}{
+	return rulesOf(nil, []portRule[store.Leases]{
 		{"a lease has one holder until it runs out", leaseRunsOut},
 		{"a holder extends its lease", leaseExtended},
 		{"a lease that reaches further ahead than any may holds nobody off", leaseTooLong},
 		{"a lease that is given up is free, and only its holder gives it up", leaseReleased},
 		{"of many who want a lease exactly one gets it", leaseRace},
-	}
-	var all []rule
-	for _, r := range rules {
-		all = append(all, rule{r.name, func(w *world) {
-			r.test(w, also[store.Leases](w))
-		}})
-	}
-	return all
+	})
 }
 
 func (w *world) lease(l store.Leases, holder string, now, until time.Duration) error {

@@ -22,14 +22,7 @@ func listRules() []rule {
 		{"a job that was parked is listed in Error", listParked},
 		{"a list of paused jobs holds those, in whatever state, and no others", listPaused},
 	}
-	rules = append(rules, filterRules()...)
-	for i, r := range rules {
-		rules[i].test = func(w *world) {
-			also[store.Lister](w)
-			r.test(w)
-		}
-	}
-	return rules
+	return onlyOf[store.Lister](append(rules, filterRules()...))
 }
 
 func listInPages(w *world) {

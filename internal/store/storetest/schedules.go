@@ -15,10 +15,8 @@ import (
 
 // scheduleRules hold a store that is a store.Schedules; they skip any other.
 func scheduleRules() []rule {
-	rules := []struct {
-		name string
-		test func(w *world, s store.Schedules)
-	}{
+	tidy := func(w *world, s store.Schedules) { w.Cleanup(func() { w.tidySchedules(s) }) }
+	rules := rulesOf(tidy, []portRule[store.Schedules]{
 		{"a schedule is read as it was put, and counts its writes", schedulePut},
 		{"only one of two writes of a revision of a schedule wins", scheduleConflict},
 		{"of many who make a schedule exactly one does", scheduleRace},
@@ -27,16 +25,8 @@ func scheduleRules() []rule {
 		{"what a later release stored of a schedule is kept", scheduleKept},
 		{"a schedule that a later release must decide about is left", scheduleNewer},
 		{"a schedule is due at its key, and one without is not", scheduleDue},
-	}
-	var all []rule
-	for _, r := range rules {
-		all = append(all, rule{r.name, func(w *world) {
-			s := also[store.Schedules](w)
-			w.Cleanup(func() { w.tidySchedules(s) })
-			r.test(w, s)
-		}})
-	}
-	return append(all, rule{"what begins at its key is found like all else", beginningsDue})
+	})
+	return append(rules, rule{"what begins at its key is found like all else", beginningsDue})
 }
 
 // tidySchedules removes the schedules of the test. No test relies on it.

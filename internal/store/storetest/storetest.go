@@ -101,6 +101,37 @@ func also[S any](w *world) S {
 	return s
 }
 
+// portRule is a rule of a store that is an S.
+type portRule[S any] struct {
+	name string
+	test func(w *world, s S)
+}
+
+// rulesOf skip a store that is no S. begin, if set, prepares each test.
+func rulesOf[S any](begin func(w *world, s S), rules []portRule[S]) (all []rule) {
+	for _, r := range rules {
+		all = append(all, rule{r.name, func(w *world) {
+			s := also[S](w)
+			if begin != nil {
+				begin(w, s)
+			}
+			r.test(w, s)
+		}})
+	}
+	return all
+}
+
+// onlyOf skips the rules where the store is no S.
+func onlyOf[S any](rules []rule) (all []rule) {
+	for _, r := range rules {
+		all = append(all, rule{r.name, func(w *world) {
+			also[S](w)
+			r.test(w)
+		}})
+	}
+	return all
+}
+
 func random(below int64) int64 {
 	n, err := rand.Int(rand.Reader, big.NewInt(below))
 	if err != nil {
