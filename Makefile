@@ -75,7 +75,7 @@ e2e: ## Deploy with sam to MiniStack, and send orders through the functions ther
 	@go run ./lab/e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./lab/e2e/sam
 	@go test -tags kits -count=1 -v -timeout 15m -run 'Orders|Night' ./lab/e2e/kits
 	@go run ./examples/repair -orders 500
-	@SHOP=http://127.0.0.1:4798 go run ./lab/e2e/aws -deploy sh -c 'lab/localstack/deploy.sh && $(localstack-test)'
+	@SHOP=http://127.0.0.1:4798 go run ./lab/e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
 	@$(MAKE) --no-print-directory browser
 
 page-million: ## Time each view of the page in a file with a million jobs, which is made once, in .build/
@@ -145,12 +145,12 @@ openapi: ## Write the OpenAPI document of the HTTP API, dist/openapi.json
 release: ## Make the archives, checksums and bills of materials of the commit that is checked out, in dist/; TARGETS=linux/arm64
 	@go run ./lab/release $(if $(TARGETS),-targets $(TARGETS))
 
-localstack := docker compose --file lab/localstack/compose.yaml
+localstack := docker compose --file localstack/compose.yaml
 
 localstack-up: ## Start LocalStack 4.14.0 in Docker, and deploy the stack to it; needs Docker and Python
 	@docker compose version >/dev/null 2>&1 || { echo "localstack-up: NOT RUN: it needs Docker with compose (docs/localstack.md)" >&2; exit 1; }
 	@$(localstack) up --detach --wait
-	@AWS_ENDPOINT_URL=http://127.0.0.1:4566 SHOP=http://host.docker.internal:4790 lab/localstack/deploy.sh
+	@AWS_ENDPOINT_URL=http://127.0.0.1:4566 SHOP=http://host.docker.internal:4790 localstack/deploy.sh
 
 localstack-test: ## Run the tests of lab/e2e/localstack on what answers at AWS_ENDPOINT_URL, LocalStack by default
 	@AWS_ENDPOINT_URL=$${AWS_ENDPOINT_URL:-http://127.0.0.1:4566} $(localstack-test)

@@ -36,10 +36,10 @@ func TestTheTableKeepsTheLaws(t *testing.T) {
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/", "functions/", "onlambda", "command", "lab/", "client/dynamotx", "client/doors", "agent/dynamofence"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/testkit/", "functions/", "onlambda", "command", "lab/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
 // noLibraries are the folders of mains, examples and tests, the shop that these ask, the importer and the laboratory: no product package imports these.
-var noLibraries = []string{"cmd", "functions", "examples", "workflows", "importer", "internal/sample/services", "lab"}
+var noLibraries = []string{"cmd", "functions", "examples", "workflows", "importer", "internal/sample/services", "lab", "localstack"}
 
 // isLibrary reports whether "*" stands for a folder: nobody may import a main, an example, a test or the shop without a row that names it.
 func isLibrary(dir string) bool {

@@ -220,7 +220,7 @@ var arrows = []arrow{
 	{"internal/testkit/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"lab/testkit/lambdahost", []string{"internal/pause", "internal/testkit/functionurl"}, []string{lambdaEvents, awsSDK}},
 	// What CloudFormation makes of the template, and what IAM makes of a request: they read a file, and know nothing of ours.
-	{"lab/testkit/stackfile", []string{"lab/localstack"}, []string{"go.yaml.in/yaml/v3"}},
+	{"lab/testkit/stackfile", []string{"localstack"}, []string{"go.yaml.in/yaml/v3"}},
 	{"lab/testkit/iam", []string{"lab/testkit/stackfile"}, []string{awsSDK}},
 	{"internal/testkit/standin", nil, []string{awsSDK, smithy}},
 	{"lab/testkit/localdoors", []string{"client", "client/doors", "internal/testkit/functionurl"}, []string{awsSDK}},
@@ -291,8 +291,8 @@ var arrows = []arrow{
 	// on them: it stands where the tests of lab/e2e stand.
 	{"lab/e2e/events", []string{"*", "lab/testkit/*", "workflows/order", "internal/sample/services"}, []string{lambdaEvents, awsSDK}},
 	// The template for stand-ins that know no loops.
-	{"lab/localstack", nil, []string{"go.yaml.in/yaml/v3"}},
-	{"lab/localstack/*", []string{"lab/localstack"}, nil},
+	{"localstack", nil, []string{"go.yaml.in/yaml/v3"}},
+	{"localstack/*", []string{"localstack"}, nil},
 	{"lab/e2e", []string{"*", "lab/testkit/*", "workflows", "workflows/order", "internal/sample/services", "lab/e2e/*"}, []string{lambda, awsSDK, smithy}},
 	// Drives the page: the driver is no business of anybody else.
 	{"lab/e2e/browser", []string{".", "agent", "api", "client", "engine", "lab/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},

@@ -56,7 +56,7 @@ type excused struct {
 
 // isPublic reports whether users import a package.
 func isPublic(folder string) bool {
-	for _, inner := range []string{"internal/", "lab/", "importer/", "examples", "cmd/", "functions/", "workflows", "kits/"} {
+	for _, inner := range []string{"internal/", "lab/", "importer/", "examples", "cmd/", "functions/", "localstack", "workflows", "kits/"} {
 		if strings.HasPrefix(folder+"/", strings.TrimSuffix(inner, "/")+"/") {
 			return false
 		}

@@ -70,7 +70,7 @@ func open(t *testing.T) *world {
 	}
 	described, err := cloudformation.NewFromConfig(w.aws).DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String(stackName)})
 	if err != nil || len(described.Stacks) != 1 {
-		t.Fatalf("describe the stack %s, which lab/localstack/deploy.sh deploys: %+v, %v", stackName, described, err)
+		t.Fatalf("describe the stack %s, which localstack/deploy.sh deploys: %+v, %v", stackName, described, err)
 	}
 	w.outputs = map[string]string{}
 	for _, output := range described.Stacks[0].Outputs {

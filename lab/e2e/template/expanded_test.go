@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/makegood-dev/makegood/lab/localstack"
 	"github.com/makegood-dev/makegood/lab/testkit/stackfile"
+	"github.com/makegood-dev/makegood/localstack"
 )
 
 // expand returns what AWS's SAM transform makes of a template.

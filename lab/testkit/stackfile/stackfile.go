@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/makegood-dev/makegood/lab/localstack"
+	"github.com/makegood-dev/makegood/localstack"
 )
 
 // File is a template with its loops written out. References are written as Fn::Sub would take them: ${Table.Arn},

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/makegood-dev/makegood/lab/localstack"
+	"github.com/makegood-dev/makegood/localstack"
 )
 
 func main() {

@@ -70,7 +70,7 @@ func plain(t *testing.T, template []byte) string {
 }
 
 func TestNoLoopIsLeftInTheTemplate(t *testing.T) {
-	template, err := os.ReadFile("../../template.yaml")
+	template, err := os.ReadFile("../template.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

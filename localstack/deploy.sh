@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds template.yaml, its loops written out, and deploys it as the stack makegood-local to what answers at
 # AWS_ENDPOINT_URL: LocalStack, MiniStack or another stand-in. SHOP is where the functions will find the services of the sample order; the tests
-# of lab/e2e/localstack serve them there.
+# of this folder serve them there.
 set -eu
 
 : "${AWS_ENDPOINT_URL:?must say where a stand-in for AWS answers; without it this would go to your account}"
@@ -9,7 +9,7 @@ SHOP="${SHOP:-http://127.0.0.1:4790}"
 export AWS_ACCESS_KEY_ID="${AWS_ACCESS_KEY_ID:-test}" AWS_SECRET_ACCESS_KEY="${AWS_SECRET_ACCESS_KEY:-test}"
 export AWS_REGION="${AWS_REGION:-eu-west-1}" SAM_CLI_TELEMETRY=0
 export AWS_DEFAULT_REGION="$AWS_REGION"
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 
 # The one in PATH, or else the pinned one.
 if ! command -v sam >/dev/null; then
@@ -33,7 +33,7 @@ quietly() {
 }
 
 mkdir -p .build
-go run ./lab/localstack/unroll <template.yaml >.build/unrolled.yaml
+go run ./localstack/unroll <template.yaml >.build/unrolled.yaml
 quietly sam build --template .build/unrolled.yaml --base-dir . --config-file "$PWD/samconfig.toml" --build-dir .build/localstack --parameter-overrides "$@"
 quietly sam deploy --template .build/localstack/template.yaml --config-file "$PWD/samconfig.toml" --stack-name makegood-local \
 	--resolve-s3 --no-confirm-changeset --no-fail-on-empty-changeset --no-progressbar \
