@@ -3,9 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// size is one of the figures, with the growth over half a run that is none: a part of its mean, and a room that it has
+// size is one of the figures, with the growth over half a run that is none: a part of its median, and a room that it has
 // anyway.
 type size struct {
 	name string
@@ -34,25 +35,29 @@ func flat(all []figures) error {
 	}
 	var grown []error
 	for _, s := range sizes() {
-		mean, rise := slope(half, s.of)
-		if may := s.part*mean + s.room; rise > may {
-			grown = append(grown, fmt.Errorf("%s rose by %.0f over the last %d periods, about %.0f; it may by %.0f", s.name, rise, len(half), mean, may))
+		median, rise := slope(half, s.of)
+		if may := s.part*median + s.room; rise > may {
+			grown = append(grown, fmt.Errorf("%s rose by %.0f over the last %d periods, about %.0f; it may by %.0f", s.name, rise, len(half), median, may))
 		}
 	}
 	return errors.Join(grown...)
 }
 
-// slope returns the mean of figures, and the rise of the line through them from the first to the last.
-func slope(all []figures, of func(figures) float64) (mean, rise float64) {
-	n := float64(len(all))
-	for _, f := range all {
-		mean += of(f) / n
-	}
-	var above, below float64
+// slope returns the median of figures, and the rise from the first to the last of the line through them: its slope is
+// the median of those between any two figures, so that one minute in which the disk stood still is no growth.
+func slope(all []figures, of func(figures) float64) (median, rise float64) {
+	var values, slopes []float64
 	for i, f := range all {
-		x := float64(i) - (n-1)/2
-		above += x * (of(f) - mean)
-		below += x * x
+		values = append(values, of(f))
+		for n, before := range values[:i] {
+			slopes = append(slopes, (values[i]-before)/float64(i-n))
+		}
 	}
-	return mean, above / below * (n - 1)
+	return middle(values), middle(slopes) * float64(len(all)-1)
+}
+
+// middle is the median.
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }

@@ -33,6 +33,14 @@ func TestASizeThatRisesIsFound(t *testing.T) {
 			t.Errorf("%q: got %v", want, err)
 		}
 	}
+	// In one minute the disk stood still.
+	if err := flat(hour(func(n int, f *figures) {
+		if n == 53 {
+			f.queued, f.goroutines, f.heap = 4483, 5144, 43<<20
+		}
+	})); err != nil {
+		t.Error(err)
+	}
 	// What rises in the first half alone has found its size.
 	if err := flat(hour(func(n int, f *figures) { f.heap += int64(min(n, 29)) << 20 })); err != nil {
 		t.Error(err)
