@@ -203,7 +203,7 @@ have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
 
 import-survey: ## Try makegood-import on definitions of others, and write docs/import-table.md; needs npm and pip
-	@go run ./importer/internal/asl/survey -dir .build/definitions > .build/import-table.md && mv .build/import-table.md docs/import-table.md
+	@mkdir -p .build && go run ./importer/internal/asl/survey -dir .build/definitions > .build/import-table.md && mv .build/import-table.md docs/import-table.md
 
 import-reference: ## Write down what the machines of the importer do in moto's interpreter; needs Python
 	@test -x .build/moto/bin/python || { python3 -m venv .build/moto && .build/moto/bin/pip install --quiet "moto[stepfunctions]==5.2.5" jsonata-python==0.6.0; }

@@ -157,6 +157,17 @@ func TestARunEndsWhereAnItemOfAMapStandsInError(t *testing.T) {
 	}
 }
 
+// Jobs that were undone for the same reason are told as one group, also where their children failed.
+func TestARunGroupsReasonsOfChildren(t *testing.T) {
+	child, _ := bought(t, shop(t, nil))
+	each := write(t, "each.yaml", "name: each\nsteps: [{name: pay, agent: workflow, action: buy, map: {over: '${ .input.cards }'}, with: {card: '${ .item }'}}]\n")
+	input := write(t, "input.jsonl", `{"id":"job-1","cards":["refused"]}`+"\n"+`{"id":"job-2","cards":["refused"]}`+"\n")
+	code, stdout, stderr := command(t, "", "run", each, child, "--input", input)
+	if code != codeOtherwise || strings.Count(stdout, "failed: its job") != 1 || !strings.Contains(stdout, "  Undone          2\n         2  step pay failed: its job ID~pay") {
+		t.Errorf("got %d, %s%s", code, stdout, stderr)
+	}
+}
+
 // Further files are the workflows of child jobs. One that is missing is said before a line is submitted.
 func TestRunTakesTheWorkflowsOfChildren(t *testing.T) {
 	child, input := bought(t, shop(t, nil), `{"id":"job-1","card":"good"}`, `{"id":"job-2","card":"refused"}`)

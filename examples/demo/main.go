@@ -1,12 +1,14 @@
-// Command demo shows what Makegood promises. It opens a shop whose services fail, hang, hang up and
-// answer twice, sends 300 orders through it with `makegood run`, kills that with SIGKILL twice on the
-// way, and then compares the shop's ledger with the states in which the orders ended. It exits 0 only
-// if every order is finished, undone, or in Error with a reason, and nobody was charged for nothing.
+// Command demo shows what Makegood promises. It opens a shop with services that fail, hang, hang up and
+// answer twice, sends 300 orders through it with `makegood run`, which reserves each line of an order by itself, kills
+// that with SIGKILL twice on the way, and then compares the shop's ledger with the states in which the orders ended. It
+// exits 0 only if every order is finished, undone, or in Error with a reason, and no undone order was charged.
 package main
 
 import (
 	"bytes"
 	"context"
+	_ "embed" // for order.yaml
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,6 +23,11 @@ import (
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 
+// orderYAML is the workflow file.
+//
+//go:embed order.yaml
+var orderYAML []byte
+
 // killsAt are the shares of the orders that have ended when the engine is killed.
 var killsAt = []float64{0.25, 0.6}
 
@@ -29,7 +36,7 @@ const readyWithin = 10 * time.Second
 
 func main() {
 	seed := flag.Uint64("seed", 7, "the same `number` gives the same faults")
-	orders := flag.String("orders", filepath.Join("examples", "orders", "orders.jsonl"), "`file` of orders, one JSON object a line with id, customer and total")
+	orders := flag.String("orders", filepath.Join("examples", "orders", "orders.jsonl"), "`file` of orders, one JSON object a line with id, customer, total and lines")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Runs the demo: orders, services with faults, the engine killed twice.\n\nExample: go run ./examples/demo -seed 3\n\n")
 		flag.PrintDefaults()
@@ -53,6 +60,7 @@ type stage struct {
 	workflow string
 	input    string
 	data     string
+	lines    map[string]int // how many lines each order has, by its id
 }
 
 func run(ctx context.Context, seed uint64, input string) (good bool, err error) {
@@ -73,13 +81,12 @@ func run(ctx context.Context, seed uint64, input string) (good bool, err error) 
 		return false, err
 	}
 	defer closeShop()
-	total, err := s.write()
-	if err != nil {
+	if err := s.write(); err != nil {
 		return false, err
 	}
-	fmt.Printf("The shop is open at %s, with faults. %d orders, please.\n", s.shop, total)
+	fmt.Printf("The shop is open at %s, with faults. %d orders, please.\n", s.shop, len(s.lines))
 	began := time.Now()
-	kills, err := s.runAll(ctx, total)
+	kills, err := s.runAll(ctx, len(s.lines))
 	if err != nil {
 		return false, err
 	}
@@ -107,15 +114,25 @@ func (s *stage) openShop(ctx context.Context, seed uint64) (shut func(), err err
 	return shut, err
 }
 
-// write puts the workflow, with the shop's address in it, into a file, and counts the orders.
-func (s *stage) write() (total int, err error) {
-	s.workflow = filepath.Join(s.dir, "order.yaml")
-	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(s.shop))
-	lines, err := os.ReadFile(s.input)
+// write puts the workflow, with the shop's address in it, into a file, and counts the lines of the orders.
+func (s *stage) write() error {
+	text, err := os.ReadFile(s.input)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return bytes.Count(lines, []byte("\n")), os.WriteFile(s.workflow, yaml, 0o644)
+	s.lines = map[string]int{}
+	for orders := json.NewDecoder(bytes.NewReader(text)); orders.More(); {
+		var o struct {
+			ID    string
+			Lines []any
+		}
+		if err := orders.Decode(&o); err != nil {
+			return fmt.Errorf("read order %d of %s: %w", len(s.lines)+1, s.input, err)
+		}
+		s.lines[o.ID] = len(o.Lines)
+	}
+	s.workflow = filepath.Join(s.dir, "order.yaml")
+	return os.WriteFile(s.workflow, bytes.ReplaceAll(orderYAML, []byte(order.DefaultShop), []byte(s.shop)), 0o644)
 }
 
 // runAll runs the orders, kills the engine on the way, and lets the last run come to its end.
@@ -167,7 +184,7 @@ func (s *stage) runUntil(ctx context.Context, ended int) (killed bool, err error
 			if s.endedSoFar(ctx) <= ended {
 				continue
 			}
-			// SIGKILL: no handler runs, nothing is tidied up.
+			// SIGKILL: no handler runs, and the engine tidies up no file.
 			killErr := cmd.Process.Kill()
 			<-done
 			return killErr == nil, nil
@@ -175,7 +192,7 @@ func (s *stage) runUntil(ctx context.Context, ended int) (killed bool, err error
 	}
 }
 
-// endedOtherwise: some job did not end Processed, which is what this shop is for.
+// endedOtherwise reports whether some job did not end Processed: in this shop that is no failure.
 func endedOtherwise(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() == 2

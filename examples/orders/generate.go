@@ -27,6 +27,13 @@ type order struct {
 	Customer string  `json:"customer"`
 	Date     string  `json:"date"`
 	Total    float64 `json:"total"`
+	Lines    []line  `json:"lines"`
+}
+
+// line is an article of an order.
+type line struct {
+	Sku    string `json:"sku"`
+	Pieces int    `json:"pieces"`
 }
 
 func main() {
@@ -47,31 +54,31 @@ func run(args []string, stdout io.Writer) error {
 	if *n < 1 || *n > maxOrders {
 		return fmt.Errorf("-n %d: want 1 to %d", *n, maxOrders)
 	}
-	lines, err := write(generate(*n, *seed))
+	text, err := write(generate(*n, *seed))
 	if err != nil {
 		return err
 	}
 	if *file == "" {
-		_, err = stdout.Write(lines)
+		_, err = stdout.Write(text)
 		return err
 	}
-	return os.WriteFile(*file, lines, 0o644)
+	return os.WriteFile(*file, text, 0o644)
 }
 
 func write(orders []order) ([]byte, error) {
-	var lines bytes.Buffer
-	encoder := json.NewEncoder(&lines)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	for _, o := range orders {
 		if err := encoder.Encode(o); err != nil {
 			return nil, fmt.Errorf("write order %s: %w", o.ID, err)
 		}
 	}
-	return lines.Bytes(), nil
+	return text.Bytes(), nil
 }
 
 // generate returns n orders, in the order of their ids and days.
 func generate(n int, seed uint64) []order {
-	random := rand.New(rand.NewPCG(seed, 0))
+	random, articles := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
 	regulars := make([]string, 0, n)
 	orders := make([]order, 0, n)
 	id := 700000
@@ -86,7 +93,7 @@ func generate(n int, seed uint64) []order {
 		customer := pickCustomer(random, regulars)
 		regulars = append(regulars, customer)
 		orders = append(orders, order{
-			ID: strconv.Itoa(id), Customer: customer, Date: day.Format(time.DateOnly), Total: total(random),
+			ID: strconv.Itoa(id), Customer: customer, Date: day.Format(time.DateOnly), Total: total(random), Lines: lines(articles),
 		})
 	}
 	return orders
@@ -128,4 +135,16 @@ func total(random *rand.Rand) float64 {
 		spread = 1.8
 	}
 	return math.Round(28000*math.Exp(spread*random.NormFloat64())) / 100
+}
+
+// maxLines is how many lines an order has at most.
+const maxLines = 3
+
+// lines are one to maxLines articles, of a few hundred that the shop has.
+func lines(random *rand.Rand) []line {
+	all := make([]line, 1+random.IntN(maxLines))
+	for i := range all {
+		all[i] = line{Sku: fmt.Sprintf("sku-%03d", 1+random.IntN(400)), Pieces: 1 + random.IntN(3)}
+	}
+	return all
 }

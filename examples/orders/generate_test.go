@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"testing"
@@ -29,10 +30,10 @@ func TestTheCommittedFileIsWhatTheGeneratorGives(t *testing.T) {
 }
 
 func TestTheSeedDecidesTheOrders(t *testing.T) {
-	if one, again := generate(50, 7), generate(50, 7); !slices.Equal(one, again) {
+	if one, again := generate(50, 7), generate(50, 7); !reflect.DeepEqual(one, again) {
 		t.Errorf("seed 7 gives %v and then %v", one[0], again[0])
 	}
-	if one, other := generate(50, 7), generate(50, 8); slices.Equal(one, other) {
+	if one, other := generate(50, 7), generate(50, 8); reflect.DeepEqual(one, other) {
 		t.Error("seeds 7 and 8 give the same orders")
 	}
 }
@@ -40,7 +41,7 @@ func TestTheSeedDecidesTheOrders(t *testing.T) {
 func TestOrdersHaveTheShapeOfAShops(t *testing.T) {
 	orders := generate(5000, 3)
 	six, five := regexp.MustCompile(`^[0-9]{6}$`), regexp.MustCompile(`^[0-9]{5}$`)
-	customers := map[string]int{}
+	customers, sizes := map[string]int{}, map[int]int{}
 	var totals []float64
 	for i, o := range orders {
 		day, err := time.Parse(time.DateOnly, o.Date)
@@ -54,6 +55,7 @@ func TestOrdersHaveTheShapeOfAShops(t *testing.T) {
 			t.Errorf("order %s of %s stands behind %s of %s", o.ID, o.Date, orders[i-1].ID, orders[i-1].Date)
 		}
 		customers[o.Customer]++
+		sizes[len(o.Lines)]++
 		totals = append(totals, o.Total)
 	}
 	slices.Sort(totals)
@@ -64,6 +66,9 @@ func TestOrdersHaveTheShapeOfAShops(t *testing.T) {
 		if got := totals[len(totals)*q.perMille/1000]; got < q.from || got > q.to {
 			t.Errorf("total at %d per mille: got %.2f, want %.0f to %.0f", q.perMille, got, q.from, q.to)
 		}
+	}
+	if len(sizes) != maxLines || sizes[0] != 0 {
+		t.Errorf("orders by their number of lines: got %v, want some of each from 1 to %d", sizes, maxLines)
 	}
 	if len(customers) < 1500 || len(customers) > 3500 {
 		t.Errorf("customers: got %d of 5000 orders, want some who come back", len(customers))

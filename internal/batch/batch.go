@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -357,6 +359,9 @@ func (r *Run) summary(took time.Duration) Summary {
 // shortestID is how long an id must be to be looked for in a reason: a shorter one may stand in any word.
 const shortestID = 4
 
+// ofChild is what differs between the children of a step, in the id of each: the attempt and the birth of its parent.
+var ofChild = regexp.MustCompile(domain.ChildMark + `\d+` + domain.ChildMark + `[0-9a-f]+`)
+
 // reasons groups the jobs that were turned round by why.
 func (r *Run) reasons() []Reason {
 	groups := map[Reason]int{}
@@ -368,7 +373,7 @@ func (r *Run) reasons() []Reason {
 		if len(id) >= shortestID {
 			reason = strings.ReplaceAll(reason, id, "ID")
 		}
-		groups[Reason{State: t.state, Reason: reason}]++
+		groups[Reason{State: t.state, Reason: ofChild.ReplaceAllString(reason, "")}]++
 	}
 	all := make([]Reason, 0, len(groups))
 	for group, jobs := range groups {

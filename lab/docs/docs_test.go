@@ -32,7 +32,7 @@ func blocks(text, language string) []string {
 }
 
 func TestTheWorkflowsInTheDocsAreWorkflows(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/workflow-file.md", "docs/expressions.md", "docs/schedules.md", "docs/two-services.md", "docs/inline.md", "docs/children.md"} {
+	for _, file := range []string{"README.md", "docs/workflow-file.md", "docs/expressions.md", "docs/schedules.md", "docs/two-services.md", "docs/inline.md", "docs/children.md", "docs/maps.md"} {
 		found := blocks(read(t, file), "yaml")
 		if len(found) == 0 {
 			t.Errorf("%s shows no workflow", file)
@@ -42,6 +42,12 @@ func TestTheWorkflowsInTheDocsAreWorkflows(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		}
+	}
+}
+
+func TestTheMapOfTheDocsIsTheOneOfTheExample(t *testing.T) {
+	if shown, is := blocks(read(t, "docs/maps.md"), "yaml")[0], read(t, "examples/lines/order.yaml"); shown != is {
+		t.Errorf("docs/maps.md shows\n%s\nand examples/lines has\n%s", shown, is)
 	}
 }
 

@@ -24,10 +24,14 @@ var YAML []byte
 // DefaultShop is where the services of examples/shop are, unless configured otherwise.
 const DefaultShop = "http://127.0.0.1:4790"
 
-// Line is what the agents are told of an order.
+// Line is what the agents are told of an order, or of one of its lines.
 type Line struct {
 	Order  string  `json:"order"`
 	Amount float64 `json:"amount"`
+	// Line is its number in the order, from 0, where each line is reserved by itself.
+	Line   int    `json:"line,omitempty"`
+	Sku    string `json:"sku,omitempty"`
+	Pieces int    `json:"pieces,omitempty"`
 }
 
 // Done is what they answer.

@@ -12,6 +12,7 @@ import (
 type call struct {
 	action     Action
 	order      string
+	line       int // of the order, from 0: each may be reserved by itself
 	amount     Amount
 	key        string
 	attempt    int
@@ -33,20 +34,22 @@ type books struct {
 
 	mu         sync.Mutex
 	ledger     Ledger
-	answers    map[string]answer  // by key
-	standing   map[string]Effect  // by key: forward effects that were not undone
-	tombstones map[string]bool    // forward keys that were undone
-	tries      map[attempted]int  // which try an attempt was
-	nextTry    map[orderActed]int // how many attempts were seen
+	answers    map[string]answer // by key
+	standing   map[string]Effect // by key: forward effects that were not undone
+	tombstones map[string]bool   // forward keys that were undone
+	tries      map[attempted]int // which try an attempt was
+	nextTry    map[acted]int     // how many attempts were seen
 }
 
-type orderActed struct {
+// acted is an action for a line of an order. A caller that knows no lines acts for line 0.
+type acted struct {
 	order  string
+	line   int
 	action Action
 }
 
 type attempted struct {
-	orderActed
+	acted
 	key     string
 	attempt int
 }
@@ -63,7 +66,7 @@ func (b *books) reset() {
 	defer b.mu.Unlock()
 	b.ledger = newLedger()
 	b.answers, b.standing, b.tombstones = map[string]answer{}, map[string]Effect{}, map[string]bool{}
-	b.tries, b.nextTry = map[attempted]int{}, map[orderActed]int{}
+	b.tries, b.nextTry = map[attempted]int{}, map[acted]int{}
 }
 
 func (b *books) snapshot() Ledger {
@@ -84,16 +87,24 @@ func (b *books) arrive(c call) Fault {
 
 	// The number of an attempt does not serve as the number of the try: an undo's attempts go on
 	// where the step's ended, and an attempt that a crash cut off never came here.
-	id := attempted{orderActed{c.order, c.action}, c.key, c.attempt}
+	id := attempted{acted{c.order, c.line, c.action}, c.key, c.attempt}
 	if b.tries[id] == 0 {
-		b.nextTry[id.orderActed]++
-		b.tries[id] = b.nextTry[id.orderActed]
+		b.nextTry[id.acted]++
+		b.tries[id] = b.nextTry[id.acted]
 	}
-	fault := b.script.Fault(c.order, c.action, b.tries[id])
+	fault := b.script.Fault(c.drawn(), c.action, b.tries[id])
 	if fault != NoFault {
 		b.ledger.Totals.Faults[fault]++
 	}
 	return fault
+}
+
+// drawn is the id by which the script draws the faults of a call: each line of an order meets its own.
+func (c call) drawn() string {
+	if c.line == 0 {
+		return c.order
+	}
+	return fmt.Sprintf("%s/%d", c.order, c.line)
 }
 
 // apply does what the call asks for, unless it was done, undone or is refused.
@@ -133,12 +144,12 @@ func (b *books) once(c call) answer {
 
 // do makes the effect, unless the script refuses it.
 func (b *books) do(c call, amount Amount) answer {
-	if no, refused := b.script.refusal(c.order, c.action); refused {
+	if no, refused := b.script.refusal(c.order, c.line, c.action); refused {
 		b.ledger.refuse(c.order, c.action)
 		return problem(no.status, no.reason)
 	}
 	e := Effect{
-		Order: c.order, Action: c.action, Key: c.key, Attempt: c.attempt, Amount: amount,
+		Order: c.order, Line: c.line, Action: c.action, Key: c.key, Attempt: c.attempt, Amount: amount,
 		At: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	b.ledger.add(e)

@@ -73,7 +73,7 @@ func (c caller) must(status int, body string, err error) (int, string) {
 }
 
 func (c caller) ask(ctx context.Context, q call) (int, string, error) {
-	body, err := json.Marshal(map[string]any{"order": q.order, "amount": q.amount, "sku": "not read"})
+	body, err := json.Marshal(map[string]any{"order": q.order, "line": q.line, "amount": q.amount, "sku": "not read"})
 	if err != nil {
 		return 0, "", err
 	}

@@ -51,7 +51,7 @@ func TestCheckFindsEveryKindOfViolation(t *testing.T) {
 		{"reserve charge !ship", makegood.JobError, "no refund was refused"},
 		{"reserve charge ship !refund", makegood.JobError, "1 shipments net, want 0"},
 		{"reserve !refund", makegood.JobError, "0 charges net, want the 1"},
-		{"reserve reserve charge !refund", makegood.JobError, "2 reservations net, want 0 or 1"},
+		{"reserve reserve charge !refund", makegood.JobError, "2 reservations net, want 0 to 1"},
 		{"reserve", makegood.JobProcessing, "the job has not ended"},
 		{"reserve", makegood.JobUndoing, "the job has not ended"},
 	} {
@@ -61,6 +61,32 @@ func TestCheckFindsEveryKindOfViolation(t *testing.T) {
 			t.Errorf("%q, %s: got %q, want nothing", row.story, row.state, got)
 		case row.want != "" && !strings.Contains(strings.Join(got, "\n"), row.want):
 			t.Errorf("%q, %s: got %q, want %q", row.story, row.state, got, row.want)
+		}
+	}
+}
+
+// An order of two lines has a reservation of each, and no second one of either.
+func TestCheckLooksAtEachLine(t *testing.T) {
+	for _, row := range []struct {
+		lines []int // that are reserved
+		state makegood.ProcessState
+		want  string
+	}{
+		{[]int{0, 1}, makegood.JobProcessed, "[]"},
+		{[]int{0}, makegood.JobProcessed, "[order 7 (Processed): 1 reservations net, want 2]"},
+		{[]int{0, 0}, makegood.JobProcessed, "[order 7 (Processed): reserve stood 2 times]"},
+		{[]int{1}, makegood.JobError, "[]"},
+		{[]int{0, 1, 2}, makegood.JobError, "[order 7 (Error): 3 reservations net, want 0 to 2]"},
+	} {
+		l := ledgerOf("7", map[makegood.ProcessState]string{
+			makegood.JobProcessed: "charge ship", makegood.JobError: "charge !ship !refund",
+		}[row.state])
+		for _, line := range row.lines {
+			l.add(Effect{Order: "7", Line: line, Action: Reserve})
+		}
+		got := CheckLines(l, map[string]makegood.ProcessState{"7": row.state}, map[string]int{"7": 2})
+		if fmt.Sprint(got) != row.want {
+			t.Errorf("lines %v, %s: got %q, want %s", row.lines, row.state, got, row.want)
 		}
 	}
 }

@@ -40,6 +40,7 @@ func (a *Amount) UnmarshalJSON(text []byte) error {
 // Effect is an effect of the shop. An effect made twice is there twice.
 type Effect struct {
 	Order   string    `json:"order"`
+	Line    int       `json:"line,omitempty"`
 	Action  Action    `json:"action"`
 	Key     string    `json:"key"`
 	Attempt int       `json:"attempt"`

@@ -186,11 +186,12 @@ type refusal struct {
 	reason string
 }
 
-// refusal reports whether the shop refuses an action for good.
-func (s Script) refusal(order string, action Action) (refusal, bool) {
+// refusal reports whether the shop refuses an action for good. Of an order that is out of stock it lacks the first
+// line, and has the others.
+func (s Script) refusal(order string, line int, action Action) (refusal, bool) {
 	f := s.fate(order)
 	switch {
-	case f == outOfStock && action == Reserve:
+	case f == outOfStock && action == Reserve && line == 0:
 		return refusal{http.StatusUnprocessableEntity, "out of stock"}, true
 	case f == declined && action == Charge:
 		return refusal{http.StatusPaymentRequired, "card declined"}, true

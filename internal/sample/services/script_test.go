@@ -117,7 +117,7 @@ func TestAnOrderIsRefusedWhereItsFateSays(t *testing.T) {
 	for n := range manyOrders {
 		order, refused := orderID(n), ""
 		for _, action := range Actions() {
-			if no, is := s.refusal(order, action); is {
+			if no, is := s.refusal(order, 0, action); is {
 				refused += fmt.Sprintf("%s %d ", action, no.status)
 			}
 		}

@@ -186,19 +186,22 @@ func readCall(r *http.Request, action Action) (call, error) {
 	}
 	var body struct {
 		Order  string `json:"order"`
+		Line   int    `json:"line"`
 		Amount Amount `json:"amount"`
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
 		return call{}, fmt.Errorf("read the request: %w", err)
 	}
 	c := call{
-		action: action, order: body.Order, amount: body.Amount,
+		action: action, order: body.Order, line: body.Line, amount: body.Amount,
 		key: r.Header.Get("Idempotency-Key"), forwardKey: r.Header.Get("Makegood-Forward-Key"),
 	}
 	c.attempt, err = strconv.Atoi(r.Header.Get("Makegood-Attempt"))
 	switch {
 	case c.order == "" || len(c.order) > maxKey:
 		return call{}, fmt.Errorf("order: want an id of 1 to %d bytes", maxKey)
+	case c.line < 0:
+		return call{}, errors.New("line: want at least 0")
 	case c.amount < 0:
 		return call{}, errors.New("amount: want at least 0")
 	case c.key == "" || len(c.key) > maxKey:

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/makegood-dev/makegood"
 )
 
 func TestMain(m *testing.M) {
@@ -102,6 +104,36 @@ func TestWhatWasUndoneIsNotUndoneAgainUnderAnotherKey(t *testing.T) {
 	c.want(Refund, 1)
 }
 
+// The lines of an order are reserved each by itself: each meets faults of its own, and has its own effect. Of an order
+// that is out of stock the first line is refused.
+func TestEachLineIsReservedByItself(t *testing.T) {
+	script := Script{Profile: FaultsNasty, Seed: 1}
+	n := 0
+	for script.fate(orderID(n)) != outOfStock {
+		n++
+	}
+	order, met := orderID(n), map[string]bool{}
+	script.Plan = func(id string, _ Action, try int) Fault {
+		met[fmt.Sprint(id, " ", try)] = true
+		return NoFault
+	}
+	c := openShop(t, Options{Script: script})
+	for line, want := range []int{http.StatusUnprocessableEntity, 200, 200} {
+		q := call{action: Reserve, order: order, line: line, key: fmt.Sprint(line), attempt: 1}
+		if status, body := c.must(c.ask(t.Context(), q)); status != want {
+			t.Errorf("line %d: got %d %s, want %d", line, status, body, want)
+		}
+	}
+	l := c.shop.Ledger()
+	if len(met) != 3 || !met[order+" 1"] || !met[order+"/2 1"] || l.Orders[order].Reserved != 2 || l.Effects[1].Line != 2 {
+		t.Errorf("faults were drawn for %v, and the ledger has %+v", met, l.Effects)
+	}
+	ends := map[string]makegood.ProcessState{order: makegood.JobUndone}
+	if found := Check(l, ends); len(found) != 1 {
+		t.Errorf("undone with two lines reserved: got %q, want this alone", found)
+	}
+}
+
 // An undo's attempts go on counting where the step's ended; its first one is still its first try.
 func TestTriesAreCountedByWhatTheShopHasSeen(t *testing.T) {
 	c := openShop(t, Options{Script: onlyOnce(Refund, Fails)})
@@ -139,6 +171,7 @@ func TestARequestThatSaysTooLittleIsRefused(t *testing.T) {
 	good := call{action: Refund, order: "1", key: "k/undo", attempt: 1, forwardKey: "k"}
 	for name, spoil := range map[string]func(*call){
 		"order: want":                func(q *call) { q.order = "" },
+		"line: want":                 func(q *call) { q.line = -1 },
 		"amount: want":               func(q *call) { q.amount = -1 },
 		"Idempotency-Key: want":      func(q *call) { q.key = "" },
 		"Idempotency-Key: want 1 to": func(q *call) { q.key = strings.Repeat("k", maxKey+1) },

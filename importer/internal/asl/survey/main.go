@@ -218,8 +218,14 @@ func remarks(r asl.Report) string {
 	return strings.Join(lines, "\n")
 }
 
+// aMap begins the remark on a Map that is not taken over. The reason follows.
+const aMap = "a Map: "
+
 // brief is the beginning of a remark, up to what it advises.
 func brief(text string) string {
+	if why, is := strings.CutPrefix(text, aMap); is {
+		return aMap + brief(why)
+	}
 	text, _, _ = strings.Cut(text, ": ")
 	if runes := []rune(text); len(runes) > 90 {
 		text = string(runes[:90]) + "..."
