@@ -47,7 +47,7 @@ func follow(t *testing.T, args ...string) (next func(has string) string, code <-
 	}()
 	return func(has string) string {
 		t.Helper()
-		for late := time.After(time.Minute); ; {
+		for late := time.After(2 * time.Minute); ; {
 			select {
 			case line, more := <-lines:
 				if strings.Contains(line, has) {

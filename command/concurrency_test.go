@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,13 +63,23 @@ func TestAConcurrencyThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-// Eight jobs ask one service at once, and it sees three requests at a time.
+// Eight jobs ask one service at once, and it sees three requests at a time. No request is answered before three have
+// come, and then a fourth would have time to come.
 func TestDevKeepsToItsConcurrency(t *testing.T) {
 	var now, most atomic.Int64
+	three := make(chan struct{})
+	full := sync.OnceFunc(func() { close(three) })
 	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		n := now.Add(1)
 		defer now.Add(-1)
 		for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+		}
+		if n >= 3 {
+			full()
+		}
+		select {
+		case <-three:
+		case <-time.After(2 * time.Minute):
 		}
 		time.Sleep(50 * time.Millisecond)
 	}))

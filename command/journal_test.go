@@ -43,7 +43,7 @@ func TestKilledWithAJournalItAsksTheOthersAlone(t *testing.T) {
 	c := newCrowd(t, 0, jobs)
 	path := filepath.Join(t.TempDir(), "monday")
 	args := []string{"resubmit", "-", "--request", "monday", "--journal", path, "--json"}
-	command, out := c.start(t, brokenIDs(jobs), append(args, "--rate", "200/s")...)
+	command, out := c.start(t, brokenIDs(jobs), append(args, "--rate", "40/s")...)
 	for range read {
 		_, err := out.ReadString('\n')
 		must(t, err)
@@ -58,8 +58,10 @@ func TestKilledWithAJournalItAsksTheOthersAlone(t *testing.T) {
 	asked := c.requests()
 	code, stdout, stderr := askWith(t, strings.Join(brokenIDs(jobs), "\n"), append(args, "--addr", c.url)...)
 	got := readSaid(t, stdout)
-	if again := c.requests() - asked; again != jobs-before || len(got.outcomes) != again || !strings.Contains(stderr, fmt.Sprintf("%d of 200 jobs answered before", before)) {
-		t.Errorf("asked %d again, and said %d lines, %q; want the %d that had not answered", again, len(got.outcomes), stderr, jobs-before)
+	// Requests of the killed process may come to the server among those of the next.
+	again, left := c.requests()-asked, jobs-before
+	if len(got.outcomes) != left || again < left || again > left+atOnce || !strings.Contains(stderr, fmt.Sprintf("%d of 200 jobs answered before", before)) {
+		t.Errorf("asked %d again, and said %d lines, %q; want the %d that had not answered", again, len(got.outcomes), stderr, left)
 	}
 	s := got.summary
 	if all, same := c.most(); code != 0 || all != jobs || same != 1 || s.Jobs != jobs || s.Before != before || s.Granted+s.Duplicate != jobs || s.Duplicate > atOnce {
@@ -74,7 +76,7 @@ func TestStoppedWithAJournalTheFilterGoesOn(t *testing.T) {
 	c := newCrowd(t, jobs, 0)
 	path := filepath.Join(t.TempDir(), "monday")
 	args := []string{"cancel", "--workflow", "approvals", "--state", "Pending", "--yes", "--request", "monday", "--journal", path}
-	command, out := c.start(t, nil, append(args, "--json", "--rate", "100/s")...)
+	command, out := c.start(t, nil, append(args, "--json", "--rate", "20/s")...)
 	for range 20 {
 		_, err := out.ReadString('\n')
 		must(t, err)

@@ -65,7 +65,7 @@ func TestAListSaysHowFarAnAttemptIs(t *testing.T) {
 	})
 	var code int
 	var stdout, stderr string
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(stdout, "REPORTED") && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(stdout, "REPORTED") && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		code, stdout, stderr = ask(t, "list", "--addr", server.URL)
 	}
 	if code != 0 || !strings.Contains(stdout, `  render {"page":3}`) {

@@ -131,7 +131,7 @@ func (c *crowd) until(t *testing.T, workflow string, n int, is func(makegood.Pro
 	t.Helper()
 	for i := range n {
 		id := fmt.Sprintf("%s-%d", workflow, i)
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 			j, err := c.engine.Job(t.Context(), id)
 			must(t, err)
 			if is(j.ProcessState) {
@@ -313,7 +313,7 @@ func TestCutOffTheSameCommandGoesOnAndDoesNothingTwice(t *testing.T) {
 	const jobs, before = 120, 30
 	c := newCrowd(t, 0, jobs)
 	ids := brokenIDs(jobs)
-	command, out := c.start(t, ids, "resubmit", "-", "--request", "monday", "--rate", "200/s", "--json")
+	command, out := c.start(t, ids, "resubmit", "-", "--request", "monday", "--rate", "40/s", "--json")
 	for range before {
 		_, err := out.ReadString('\n')
 		must(t, err)
@@ -336,7 +336,7 @@ func TestCutOffTheSameCommandGoesOnAndDoesNothingTwice(t *testing.T) {
 func TestASignalStopsItAndItSaysHowFarItCame(t *testing.T) {
 	const jobs = 120
 	c := newCrowd(t, jobs, 0)
-	command, out := c.start(t, nil, "pause", "--workflow", "approvals", "--yes", "--rate", "100/s", "--json")
+	command, out := c.start(t, nil, "pause", "--workflow", "approvals", "--yes", "--rate", "20/s", "--json")
 	for range 20 {
 		_, err := out.ReadString('\n')
 		must(t, err)

@@ -89,7 +89,7 @@ func TestThePageOnRepair(t *testing.T) {
 	}
 	define(workflows[2])
 	submit("parcel", "parcel-4")
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		_, out, _ := ask(t, "get", "parcel-4", "--addr", url)
 		if strings.Contains(out, "ship     claimed") {
 			break

@@ -79,7 +79,7 @@ func TestASubmissionThatWasKilledGoesOn(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"workflow":"approvals","input":{"n":%d}}`, i))
 	}
 	path := fileOf(t, "today.jsonl", lines...)
-	command := exec.CommandContext(t.Context(), os.Args[0], "submit", "--input", path, "--rate", "200/s", "--json", "--addr", c.url)
+	command := exec.CommandContext(t.Context(), os.Args[0], "submit", "--input", path, "--rate", "40/s", "--json", "--addr", c.url)
 	command.Env = append(os.Environ(), asCommand+"=1")
 	out, err := command.StdoutPipe()
 	must(t, err)

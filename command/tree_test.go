@@ -32,7 +32,7 @@ func orderWithin(t *testing.T) (url, child string) {
 	url = runs(t, engine)
 	_, _, err = engine.SubmitCurrent(t.Context(), "order", scheduler.Submission{ID: "o-1", Input: json.RawMessage("{}")})
 	must(t, err)
-	for end := time.Now().Add(time.Minute); child == "" && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); child == "" && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		_, stdout, _ := ask(t, "get", "o-1", "--tree", "--json", "--addr", url)
 		var all tree
 		must(t, json.Unmarshal([]byte(stdout), &all))

@@ -93,7 +93,7 @@ func TestWatchDrawsALiveJobOnATerminal(t *testing.T) {
 	root := newRoot("makegood", nil, nil)
 	root.SetArgs([]string{"watch", "a", "--addr", url})
 	root.SetOut(screen)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ended := make(chan int, 1)
 	go func() { ended <- execute(ctx, root, io.Discard) }()

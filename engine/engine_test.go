@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/engine/folder"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/testkit/leaks"
 )
 
 const letter = `
@@ -78,7 +79,7 @@ func (r *running) close(t *testing.T) {
 // Several engines run in one process, each on a folder of its own, and leave no goroutine behind. What one has kept,
 // the next one on its folder has.
 func TestSeveralEnginesLiveSideBySideAndLeaveNothing(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	dirs := []string{t.TempDir(), t.TempDir()}
 	var all sync.WaitGroup
 	for i, dir := range dirs {
@@ -123,7 +124,7 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 		}
 	}
 	// That somebody was told of the Error is noted, and moves its key a day ahead: the last that is written.
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		bad, err := eng.Look(t.Context(), "bad")
 		if err != nil || time.Now().After(until) {
 			t.Fatalf("got %+v, %v, want its key a day ahead", bad, err)
@@ -342,7 +343,7 @@ func TestWhoIsToBeToldIsTold(t *testing.T) {
 				if n.Job != "l" || n.Workflow != "letter" {
 					t.Errorf("got %+v", n)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("nobody was told of the Error")
 			}
 		}
@@ -372,7 +373,7 @@ func TestPeopleAreAlerted(t *testing.T) {
 				t.Errorf("got %s, want %q in it", text, want)
 			}
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("nobody was told of the Error")
 	}
 }

@@ -85,7 +85,7 @@ func (t *tally) add(j job.Job) {
 	}
 }
 
-// report prints what happened, and reports whether everything was made good.
+// report prints the counts of the run, and reports whether everything was made good.
 func (s *stage) report(ctx context.Context, script services.Script, kills int, took time.Duration) (bool, error) {
 	t, err := s.count(ctx)
 	if err != nil {

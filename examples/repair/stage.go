@@ -20,7 +20,7 @@ import (
 
 const (
 	// readyWithin is how long the shop and the engine may take to open.
-	readyWithin = 20 * time.Second
+	readyWithin = 2 * time.Minute
 	// lookEvery is how often it is looked whether all jobs are where they should be.
 	lookEvery = 200 * time.Millisecond
 	// doneWithin is how long that may take.

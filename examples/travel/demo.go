@@ -25,7 +25,7 @@ const (
 	// firstCents is the price of the first trip; each further trip costs a cent more.
 	firstCents = 10000
 	// opens is how long an office may take to open, and away how long it is away after its kill.
-	opens, away = 20 * time.Second, time.Second
+	opens, away = 2 * time.Minute, time.Second
 	// patience is how long all trips may take, beside the outage.
 	patience = 10 * time.Minute
 )

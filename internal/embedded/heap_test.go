@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -111,7 +112,7 @@ func heap() int {
 
 // A job that has ended leaves nothing in memory: in a whole run not even its id would have room in what may be more.
 func TestAJobThatHasEndedTakesNoMemory(t *testing.T) {
-	const most = 300 << 10
+	const most, alarms = 300 << 10, 2 * 100
 	few, many := 1000, 11_000
 	if testing.Short() {
 		many = 4000
@@ -121,8 +122,12 @@ func TestAJobThatHasEndedTakesNoMemory(t *testing.T) {
 	before := heap()
 	c.run(many)
 	after := heap()
+	// The last jobs have been saved, and the engine may still be about to rest. A leak stays.
+	for until := time.Now().Add(2 * time.Minute); (after-before > most || c.engine.Alarms() > alarms) && time.Now().Before(until); after = heap() {
+		time.Sleep(100 * time.Millisecond)
+	}
 	t.Logf("%d KB after %d jobs, %d KB after %d", before>>10, few, after>>10, many)
-	if n := c.engine.Alarms(); n > 2*100 {
+	if n := c.engine.Alarms(); n > alarms {
 		t.Errorf("the alarm is set to %d times, want at most one each 10 ms for two ticks", n)
 	}
 	if more := after - before; more > most {

@@ -194,26 +194,28 @@ func TestAWorkflowIsPaused(t *testing.T) {
 
 // An agent outside is paused: who asks for tasks is given none, and those that it has are replied to as ever.
 func TestAnAgentOutsideIsPaused(t *testing.T) {
-	w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
-	compiled := w.define(ferryYAML)
-	w.submit(compiled, "f-1", `{}`)
-	loading := w.take("h-1")
-	w.pause(makegood.HoldAgent, "harbour")
-	w.submit(compiled, "f-2", `{}`)
-	if kind := w.replies("f-1", loading); kind != machine.Applied {
-		t.Errorf("a reply while it is paused: %s, want it applied", kind)
-	}
-	tasks, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 10, Wait: 10 * time.Millisecond})
-	if err != nil || len(tasks) != 0 {
-		t.Errorf("got %v, %v, want no task", tasks, err)
-	}
-	if n := w.standing(makegood.HoldAgent, "harbour"); n != 2 {
-		t.Errorf("%d jobs stand still, want 2", n)
-	}
-	w.resume(makegood.HoldAgent, "harbour")
-	if sailing := w.take("h-1"); sailing.said.Step != "sail" {
-		t.Errorf("got %+v, want the task of the job that is older", sailing)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
+		compiled := w.define(ferryYAML)
+		w.submit(compiled, "f-1", `{}`)
+		loading := w.take("h-1")
+		w.pause(makegood.HoldAgent, "harbour")
+		w.submit(compiled, "f-2", `{}`)
+		if kind := w.replies("f-1", loading); kind != machine.Applied {
+			t.Errorf("a reply while it is paused: %s, want it applied", kind)
+		}
+		tasks, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 10, Wait: 10 * time.Millisecond})
+		if err != nil || len(tasks) != 0 {
+			t.Errorf("got %v, %v, want no task", tasks, err)
+		}
+		if n := w.standing(makegood.HoldAgent, "harbour"); n != 2 {
+			t.Errorf("%d jobs stand still, want 2", n)
+		}
+		w.resume(makegood.HoldAgent, "harbour")
+		if sailing := w.take("h-1"); sailing.said.Step != "sail" {
+			t.Errorf("got %+v, want the task of the job that is older", sailing)
+		}
+	})
 }
 
 // A task that is in the queue of an agent outside when it is paused is let go, and its job is held.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -171,20 +172,34 @@ func TestAsManyInlineStepsAsThereMayBe(t *testing.T) {
 				for i := range 3 {
 					synctest.Wait()
 					m.take()
-					before := runtime.NumGoroutine()
+					before := goroutines()
 					w.submit(c, fmt.Sprint("j", i), `{}`)
 					w.ends(fmt.Sprint("j", i), makegood.JobProcessed)
 					synctest.Wait()
 					if got := m.take(); got["Claim"] != 0 {
 						t.Errorf("job %d: got %d claims, want none: places were not given back", i, got["Claim"])
 					}
-					if after := runtime.NumGoroutine(); after > before+5 {
+					if after := goroutines(); after > before+5 {
 						t.Errorf("job %d: got %d goroutines, and %d before", i, after, before)
 					}
 				}
 			})
 		})
 	}
+}
+
+// goroutines is how many there are in the bubble of the one that calls. Those of earlier tests are not among them.
+func goroutines() int {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	bubble := regexp.MustCompile(`synctest bubble \d+`).Find(stacks) // The first stack is that of the one that calls.
+	n := 0
+	for head := range strings.Lines(string(stacks)) {
+		if strings.HasPrefix(head, "goroutine ") && strings.Contains(head, string(bubble)+"]") {
+			n++
+		}
+	}
+	return n
 }
 
 // A pause of an agent holds the next inline attempts up, and what runs runs on.

@@ -65,79 +65,83 @@ func (w *world) replies(id string, task taken) machine.Kind {
 // The engine ends and starts again while an agent outside works: the attempt is not interrupted, its heartbeat moves what
 // the new engine reads, and its reply is taken. What was never taken is sent again.
 func TestARestartDoesNotInterruptAnAgentOutside(t *testing.T) {
-	c := embedded.Config{Dir: t.TempDir(), Outside: []embedded.Outside{{Name: "harbour"}}}
-	w := open(t, c)
-	compiled := w.define(ferryYAML)
-	w.submit(compiled, "f-1", `{}`)
-	loading := w.take("h-1")
-	w.stop()
+	synctest.Test(t, func(t *testing.T) {
+		c := embedded.Config{Dir: t.TempDir(), Outside: []embedded.Outside{{Name: "harbour"}}}
+		w := open(t, c)
+		compiled := w.define(ferryYAML)
+		w.submit(compiled, "f-1", `{}`)
+		loading := w.take("h-1")
+		w.stop()
 
-	w = open(t, c)
-	w.until("f-1", func(j job.Job) bool { return j.Incarnation == 2 })
-	stands, err := w.engine.Door().Heartbeat(t.Context(), "f-1", job.Reply{
-		Step: "load", Attempt: loading.said.Attempt, Token: loading.said.Token, LockedBy: loading.Claim.LockedBy,
-	}, nil)
-	if err != nil || stands.Held != agentdoor.Mine || stands.CompleteBy.Before(loading.Claim.CompleteBy) {
-		t.Errorf("a heartbeat to the next engine: got %+v, %v, want %s, and no less time than %s", stands, err, agentdoor.Mine, loading.Claim.CompleteBy)
-	}
-	if kind := w.replies("f-1", loading); kind != machine.Applied {
-		t.Errorf("a reply to the next engine: %s, want it applied", kind)
-	}
-	w.stop()
+		w = open(t, c)
+		w.until("f-1", func(j job.Job) bool { return j.Incarnation == 2 })
+		stands, err := w.engine.Door().Heartbeat(t.Context(), "f-1", job.Reply{
+			Step: "load", Attempt: loading.said.Attempt, Token: loading.said.Token, LockedBy: loading.Claim.LockedBy,
+		}, nil)
+		if err != nil || stands.Held != agentdoor.Mine || stands.CompleteBy.Before(loading.Claim.CompleteBy) {
+			t.Errorf("a heartbeat to the next engine: got %+v, %v, want %s, and no less time than %s", stands, err, agentdoor.Mine, loading.Claim.CompleteBy)
+		}
+		if kind := w.replies("f-1", loading); kind != machine.Applied {
+			t.Errorf("a reply to the next engine: %s, want it applied", kind)
+		}
+		w.stop()
 
-	w = open(t, c)
-	sailing := w.take("h-1")
-	if sailing.said.Step != "sail" {
-		t.Fatalf("got the task of %s, want that of sail", sailing.said.Step)
-	}
-	if kind := w.replies("f-1", sailing); kind != machine.Applied {
-		t.Errorf("the reply to the last task: %s, want it applied", kind)
-	}
-	done := w.ends("f-1", makegood.JobProcessed)
-	load := done.Steps[0].Forward
-	if load.Attempt != 1 || load.Interruptions != 0 || load.FailureCount != 0 || load.Unknown {
-		t.Errorf("got %+v, want one attempt, and nothing cut off", load)
-	}
+		w = open(t, c)
+		sailing := w.take("h-1")
+		if sailing.said.Step != "sail" {
+			t.Fatalf("got the task of %s, want that of sail", sailing.said.Step)
+		}
+		if kind := w.replies("f-1", sailing); kind != machine.Applied {
+			t.Errorf("the reply to the last task: %s, want it applied", kind)
+		}
+		done := w.ends("f-1", makegood.JobProcessed)
+		load := done.Steps[0].Forward
+		if load.Attempt != 1 || load.Interruptions != 0 || load.FailureCount != 0 || load.Unknown {
+			t.Errorf("got %+v, want one attempt, and nothing cut off", load)
+		}
+	})
 }
 
 // Nobody claims a step that is not exclusive, and still an engine that starts knows which of its tasks it gave to another process:
 // the undo is handed out when the attempt that runs there has replied, and not beside it. A second restart changes nothing.
 func TestARestartDoesNotTakeASharedAttemptOutsideForDead(t *testing.T) {
-	c := embedded.Config{Dir: t.TempDir(), Outside: []embedded.Outside{{Name: "harbour"}}}
-	w := open(t, c)
-	compiled := w.define(`
+	synctest.Test(t, func(t *testing.T) {
+		c := embedded.Config{Dir: t.TempDir(), Outside: []embedded.Outside{{Name: "harbour"}}}
+		w := open(t, c)
+		compiled := w.define(`
 name: ferry
 steps:
   - {name: load, agent: harbour, exclusive: false, timeout: 30m, undo: {action: unload}}
   - {name: sail, agent: harbour, exclusive: false}
 `)
-	w.submit(compiled, "f-1", `{}`)
-	loading := w.take("h-1")
-	w.stop()
+		w.submit(compiled, "f-1", `{}`)
+		loading := w.take("h-1")
+		w.stop()
 
-	for run := 2; run <= 3; run++ {
-		w = open(t, c)
-		w.until("f-1", func(j job.Job) bool { return j.Incarnation == run })
-		if run == 2 {
-			w.request("f-1", makegood.VerbCancel)
+		for run := 2; run <= 3; run++ {
+			w = open(t, c)
+			w.until("f-1", func(j job.Job) bool { return j.Incarnation == run })
+			if run == 2 {
+				w.request("f-1", makegood.VerbCancel)
+			}
+			load := stepOf(t, w.stored("f-1", func(j job.Job) bool { return j.ProcessState == makegood.JobUndoing }), "load")
+			if load.Forward.State != job.Dispatched || load.Undo.State != job.NotStarted {
+				t.Fatalf("in run %d, while an agent outside works on attempt 1: got it %s and its undo %s, want it out, and nothing undone", run, load.Forward.State, load.Undo.State)
+			}
+			if run == 2 {
+				w.stop()
+			}
 		}
-		load := stepOf(t, w.stored("f-1", func(j job.Job) bool { return j.ProcessState == makegood.JobUndoing }), "load")
-		if load.Forward.State != job.Dispatched || load.Undo.State != job.NotStarted {
-			t.Fatalf("in run %d, while an agent outside works on attempt 1: got it %s and its undo %s, want it out, and nothing undone", run, load.Forward.State, load.Undo.State)
+		if kind := w.replies("f-1", loading); kind != machine.Applied {
+			t.Errorf("the reply of the attempt that went on: %s, want it applied", kind)
 		}
-		if run == 2 {
-			w.stop()
+		undoing := w.take("h-1")
+		if undoing.said.Attempt != 2 || undoing.Claim.LockedBy != "" {
+			t.Errorf("got attempt %d, held by %q, want the undo as attempt 2, held by nobody", undoing.said.Attempt, undoing.Claim.LockedBy)
 		}
-	}
-	if kind := w.replies("f-1", loading); kind != machine.Applied {
-		t.Errorf("the reply of the attempt that went on: %s, want it applied", kind)
-	}
-	undoing := w.take("h-1")
-	if undoing.said.Attempt != 2 || undoing.Claim.LockedBy != "" {
-		t.Errorf("got attempt %d, held by %q, want the undo as attempt 2, held by nobody", undoing.said.Attempt, undoing.Claim.LockedBy)
-	}
-	w.replies("f-1", undoing)
-	w.ends("f-1", makegood.JobCancelled)
+		w.replies("f-1", undoing)
+		w.ends("f-1", makegood.JobCancelled)
+	})
 }
 
 // An agent outside that fell silent, and whose attempt was closed for that, reads and writes no payloads, and an upload that began
@@ -179,19 +183,21 @@ func TestWhoFellSilentOutsideReadsAndWritesNoPayload(t *testing.T) {
 
 // While an engine ends, nobody waits for tasks any more.
 func TestAnEngineThatEndsLetsNobodyWaitForTasks(t *testing.T) {
-	w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
-	waits := make(chan error, 1)
-	go func() {
-		_, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 1, Wait: limits.MaxTaskWait})
-		waits <- err
-	}()
-	w.stop()
-	select {
-	case err := <-waits:
-		if err == nil {
-			t.Error("got no error, want to hear that the engine ends")
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
+		waits := make(chan error, 1)
+		go func() {
+			_, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 1, Wait: limits.MaxTaskWait})
+			waits <- err
+		}()
+		w.stop()
+		select {
+		case err := <-waits:
+			if err == nil {
+				t.Error("got no error, want to hear that the engine ends")
+			}
+		case <-time.After(limits.MaxTaskWait / 2):
+			t.Error("still waiting")
 		}
-	case <-time.After(limits.MaxTaskWait / 2):
-		t.Error("still waiting")
-	}
+	})
 }

@@ -36,7 +36,7 @@ func TestAllUnfinishedJobsAreTakenUpAtStart(t *testing.T) {
 	w.stop()
 
 	w = open(t, embedded.Config{Dir: dir, Agents: r.agents("a")})
-	w.patience = 2 * time.Minute
+	w.patience = 5 * time.Minute
 	for _, id := range ids(jobs) {
 		w.ends(id, makegood.JobProcessed)
 	}

@@ -48,7 +48,7 @@ type world struct {
 // open opens an engine and lets it run until the test ends, or stop is called.
 func open(t testing.TB, c embedded.Config) *world {
 	t.Helper()
-	w := &world{t: t, patience: 20 * time.Second, jobs: map[string]job.Job{}, parked: map[string]int{}, more: make(chan struct{}, 1)}
+	w := &world{t: t, patience: usualPatience(), jobs: map[string]job.Job{}, parked: map[string]int{}, more: make(chan struct{}, 1)}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}

@@ -126,7 +126,7 @@ func (n *newcomer) follow(commands []shown) {
 // looked at until it has it.
 func (n *newcomer) wants(c shown) {
 	n.t.Helper()
-	const patience = 30 * time.Second
+	const patience = 2 * time.Minute
 	got, want := "", masked(c.prints)
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		got = masked(n.typed(c.command))

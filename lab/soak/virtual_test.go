@@ -178,6 +178,7 @@ func (s *soaked) hour(n int, began time.Time) (int, held) {
 		s.cancel(n)
 		s.approve(n - int(20*time.Minute/every))
 	}
+	synctest.Wait() // How many goroutines are at work is chance.
 	f, err := measure(began, s.dir)
 	if err != nil {
 		s.t.Fatal(err)

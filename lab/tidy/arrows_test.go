@@ -202,6 +202,8 @@ var arrows = []arrow{
 	// The page docs/proof.md, and wrong versions of the others for the tests of the two above.
 	{"internal/testkit/proof", nil, nil},
 	{"internal/testkit/seed", nil, []string{rapid}},
+	{"internal/testkit/address", nil, nil},
+	{"internal/testkit/leaks", nil, []string{"go.uber.org/goleak"}},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"lab/oracle", []string{".", "internal/job"}, nil},
 	// The shipped store, queue and Supervisor at a scale that no machine here has; an engine for a day, or an hour.

@@ -14,7 +14,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing/fstest"
 	"time"
@@ -24,11 +26,12 @@ import (
 	"github.com/makegood-dev/makegood/engine"
 )
 
-// options are those of a run. works: this is the process that works, and is killed.
+// options are those of a run. works: this is the process that works. halts: it stands still at nine tenths of the
+// items, so that it is never done before it is killed, however long that takes.
 type options struct {
 	items, concurrency int
 	dir                string
-	works              bool
+	works, halts       bool
 }
 
 func main() {
@@ -37,6 +40,7 @@ func main() {
 	flag.IntVar(&o.concurrency, "concurrency", 1000, "so many at once")
 	flag.StringVar(&o.dir, "data", "", "keep the engine's folder here; empty: a temporary one")
 	flag.BoolVar(&o.works, "works", false, "be the process that works")
+	flag.BoolVar(&o.halts, "halts", false, "stand still at nine tenths of the items")
 	flag.Parse()
 	err := run(context.Background(), os.Stdout, os.Args[0], o)
 	if err != nil {
@@ -57,7 +61,7 @@ func run(ctx context.Context, out io.Writer, program string, o options) (err err
 	}
 	began := time.Now()
 	args := []string{"-works", "-data", o.dir, "-items", fmt.Sprint(o.items), "-concurrency", fmt.Sprint(o.concurrency)}
-	first := exec.CommandContext(ctx, program, args...)
+	first := exec.CommandContext(ctx, program, append(slices.Clone(args), "-halts")...)
 	first.Stderr = os.Stderr
 	if err := first.Start(); err != nil {
 		return err
@@ -108,7 +112,12 @@ func work(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	var begun atomic.Int64
 	stock := agent.New("stock", agent.Do("reserve", func(ctx context.Context, item int) (int, error) {
+		if begun.Add(1) > int64(o.items*9/10) && o.halts {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}
 		_, err := file.WriteString(agent.TaskOf(ctx).Key + "\n")
 		return item, err
 	}))

@@ -12,10 +12,13 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// asks makes a request, and returns the status; 0 where there was no answer.
-func asks(t *testing.T, url, key, forwardKey, what string) int {
+// answerWithin is how long an answer that must come is waited for, and hangsFor how long one that must not.
+const answerWithin, hangsFor = 2 * time.Minute, 100 * time.Millisecond
+
+// asks makes a request, and returns the status; 0 where there was no answer within that time.
+func asks(t *testing.T, within time.Duration, url, key, forwardKey, what string) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"trip":"t","what":"`+what+`"}`))
 	if err != nil {
@@ -62,7 +65,7 @@ func TestAServiceHonoursKeys(t *testing.T) {
 		{"/cancel", "n/undo", "", "Ritz", 400},
 		{"/book", "n", "", "Ritz", 410},
 	} {
-		if got := asks(t, url+c.path, c.key, c.forwardKey, c.what); got != c.want {
+		if got := asks(t, answerWithin, url+c.path, c.key, c.forwardKey, c.what); got != c.want {
 			t.Errorf("%s under %q: got %d, want %d", c.path, c.key, got, c.want)
 		}
 	}
@@ -81,7 +84,11 @@ func TestOutagesBeginAndEnd(t *testing.T) {
 		if err := a.Break("hotels", o); err != nil {
 			t.Fatal(err)
 		}
-		if got := asks(t, url+"/book", "k-"+string(o), "", "Ritz"); got != want {
+		within := answerWithin
+		if o == Hangs {
+			within = hangsFor
+		}
+		if got := asks(t, within, url+"/book", "k-"+string(o), "", "Ritz"); got != want {
 			t.Errorf("%q: got %d, want %d", o, got, want)
 		}
 	}

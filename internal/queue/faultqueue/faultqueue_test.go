@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/queue/queuetest"
+	"github.com/makegood-dev/makegood/internal/testkit/leaks"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
@@ -377,7 +378,7 @@ func TestADeadProcessReceivesNothing(t *testing.T) {
 
 // In real time, too, nothing of a wrapper is left behind, whether its process died or not.
 func TestNoGoroutineIsLeftBehind(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	for _, fault := range []Fault{None, CrashBefore, CrashAfter} {
 		q, _ := wrap(t, Options{Plan: func(c Call) Fault {
 			if c.Op == Send {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/testkit/leaks"
 )
 
 // polled is a queue with a poller on it, in a bubble.
@@ -327,7 +328,7 @@ func TestAPollerThatCannotWorkSaysSo(t *testing.T) {
 // The bubbles of the other tests would show a goroutine that is left behind; this one also shows that
 // none is left in real time, with messages delayed, in flight and waiting.
 func TestThePollerLeavesNoGoroutineBehind(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	q := open(t, Options{Queues: []Queue{{Name: "main", Visibility: 5 * time.Millisecond}}})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)

@@ -10,15 +10,14 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/testkit/leaks"
 )
 
 func TestMain(m *testing.M) {
 	// net/http's client logs every stray answer, and these tests send many.
 	log.SetOutput(io.Discard)
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 func TestAKeySeenBeforeGetsTheSameAnswerAndNoSecondEffect(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/store/storetest"
+	"github.com/makegood-dev/makegood/internal/testkit/leaks"
 )
 
 func TestTheContractHolds(t *testing.T) {
@@ -179,7 +180,7 @@ func TestATemporaryStoreLeavesNothingBehind(t *testing.T) {
 }
 
 func TestAClosedStoreRefusesEverything(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	s, _ := openFile(t)
 	j := create(t, s, 1)
 	check(t, s.Shut())
@@ -382,13 +383,16 @@ func TestAWriteWhoseContextEndsBeforeItsGroupBeginsIsNotMade(t *testing.T) {
 	}
 }
 
+// patience is how long a test waits until it has failed.
+const patience = 2 * time.Minute
+
 // waitFor waits until f holds.
 func waitFor(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !f() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited ten seconds for %s", what)
+			t.Fatalf("waited %s for %s", patience, what)
 		}
 		runtime.Gosched()
 	}

@@ -13,11 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/testkit/address"
 )
 
 const (
 	// startLimit is how long a stand-in may take until it answers.
-	startLimit = time.Minute
+	startLimit = 5 * time.Minute
 	// stopLimit is how long it may take to go when its standard input has ended.
 	stopLimit = 5 * time.Second
 )
@@ -91,7 +93,11 @@ func start(ctx context.Context, p product) (*server, error) {
 	if err := install(ctx, p); err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	addr, err := address.Free()
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -123,15 +129,6 @@ func start(ctx context.Context, p product) (*server, error) {
 		return nil, fmt.Errorf("%w; its log is %s", err, log.Name())
 	}
 	return s, nil
-}
-
-func freePort(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
 }
 
 // ready waits until the server answers a request, whatever it says.

@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/testkit/address"
 	"github.com/makegood-dev/makegood/internal/testkit/spansink"
 	"github.com/makegood-dev/makegood/telemetry/export"
 )
@@ -27,12 +28,11 @@ import (
 // free is an address that nobody listens on.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := address.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return addr
 }
 
 // start starts the collector before a sink, and returns where it listens.
@@ -64,9 +64,9 @@ func start(t *testing.T, to string) string {
 // within waits until something is so.
 func within(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("after 30 s it is not so that %s", what)
+			t.Fatalf("after two minutes it is not so that %s", what)
 		}
 	}
 }

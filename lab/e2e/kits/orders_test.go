@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/sample/services"
+	"github.com/makegood-dev/makegood/internal/testkit/address"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 
@@ -161,10 +161,9 @@ func reached(ctx context.Context, t *testing.T, c *client.Client, n int) {
 // freeAddr returns an address on which nobody listens, so that an engine can come back to it.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := address.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }

@@ -85,11 +85,11 @@ func TestAnEngineThatIsAwayCostsNoUpload(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			e := newEngine(t)
 			// What the agent reaches, in front of the engine.
-			front, err := net.Listen("tcp", "127.0.0.1:0")
+			at := freeAddr(t)
+			front, err := net.Listen("tcp", at)
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := front.Addr().String()
 			server := &http.Server{Handler: e.server.Config.Handler, ReadHeaderTimeout: time.Minute}
 			go func() { _ = server.Serve(front) }()
 			l.run(t, "MAKEGOOD_URL=http://"+at)
