@@ -13,7 +13,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million restart heap collector screenshots scale soak soak-real wide bench bench-since bench-peers bench-tables kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
+.PHONY: help build functions functions-init have-sam demo repair-demo ledger-demo travel-demo money-demo quick test lab whole test-aws cost e2e browser page-soak page-million restart heap collector screenshots scale soak soak-real wide bench bench-since bench-peers bench-tables kits upgrade-test openapi release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim sim-map planted mutants fuzz seek due race check check-short vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -216,6 +216,9 @@ modelcheck: ## Check every state of small jobs, and that planted bugs are found;
 sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON
 	@go test -c -o .build/sim.test ./lab/sim && .build/sim.test -test.run '^TestSimulate$$' -test.timeout 0 \
 		$(if $(SEED),-test.v -seed $(SEED) $(if $(TRACE),-trace),-seeds $(or $(SEEDS),10000) -from $(or $(FROM),1))
+
+sim-map: ## Simulate one map of ITEMS=100000 items under faults, with redrives; SEED for other faults; minutes of one core
+	@MAPITEMS=$(or $(ITEMS),100000) go test ./lab/sim -count=1 -v -timeout 2h -run ALargeMapEnds -args $(if $(SEED),-seed $(SEED))
 
 fuzz: ## Feed both handlers FUZZ=1000000 spoilt messages each (SEED=1); or TIME=30s for each decoder instead
 ifdef TIME

@@ -27,9 +27,11 @@ type golden struct {
 	unanswered string
 	// large: what the steps give is stored beside the job.
 	large bool
-	// cancel: the submitter cancels the job while its charge is under way.
-	cancel bool
-	want   makegood.ProcessState
+	// cancel: the submitter cancels the job while its charge is under way; still: once nothing else goes on.
+	cancel, still bool
+	// cancelBefore, if set, is the call before which the submitter cancels the job. What is struck comes after that.
+	cancelBefore blow
+	want         makegood.ProcessState
 	// seen, if set, notes what is played.
 	seen *layers.Seen
 }
@@ -163,8 +165,15 @@ func (b blow) String() string { return fmt.Sprintf("%s %d, %s", b.call, b.n, b.e
 // fell, and the calls between the last of them and the end.
 func suffering(t *testing.T, g golden, blows ...blow) (fell int, calls map[string]int) {
 	t.Helper()
+	v, fell := voyageOf(t, g, blows...)
+	return fell, v.callsAtEnd
+}
+
+// voyageOf is suffering, and returns the voyage.
+func voyageOf(t *testing.T, g golden, blows ...blow) (v *voyage, fell int) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		v := newVoyage(t, g)
+		v = newVoyage(t, g)
 		s := func(call string, n int) effect {
 			if fell == len(blows) || blows[fell].call != call || blows[fell].n != n {
 				return goesOn
@@ -178,12 +187,11 @@ func suffering(t *testing.T, g golden, blows ...blow) (fell int, calls map[strin
 			}
 		}
 		v.check(t)
-		calls = v.callsAtEnd
 	})
 	if t.Failed() {
-		t.Fatalf("that was: %v", blows)
+		t.Fatalf("that was: %v, cancelled before %v", blows, g.cancelBefore)
 	}
-	return fell, calls
+	return v, fell
 }
 
 // blowsOn returns a blow of each kind on each of these calls.
@@ -219,29 +227,49 @@ func TestTheJobEndsAsItShouldWhicheverCallFailsOrIsTheLast(t *testing.T) {
 	for name, g := range goldens() {
 		g.seen = &seen
 		t.Run(name, func(t *testing.T) {
-			// How events are folded is not the same every time, so the calls are counted more than once.
-			calls := map[string]int{}
-			for range 3 {
-				_, once := suffering(t, g)
-				for call, n := range once {
-					calls[call] = max(calls[call], n)
-				}
-			}
-			runs, fell := 0, 0
-			for _, b := range blowsOn(calls, kinds...) {
-				n, _ := suffering(t, g, b)
-				runs, fell = runs+1, fell+n
-			}
-			t.Logf("%d calls x %d effects = %d runs, in %d of which it came to that: %v", count(calls), len(kinds), runs, fell, calls)
-			if runs != count(calls)*len(kinds) || count(calls) < 15 || fell < runs*3/4 {
-				t.Errorf("got %d runs over %d calls, and %d blows fell; want a run for each call and effect, at least 15 calls, and most blows to fall",
-					runs, count(calls), fell)
-			}
+			strikeEach(t, g, kinds)
 		})
 	}
 	if !testing.Short() {
 		seen.Column(t, "crashes")
 	}
+}
+
+// strikeEach strikes every call of a job in each of these ways.
+func strikeEach(t *testing.T, g golden, kinds []effect) {
+	t.Helper()
+	calls := callsOf(t, g)
+	runs, fell := 0, 0
+	for _, b := range blowsOn(calls, kinds...) {
+		n, _ := suffering(t, g, b)
+		runs, fell = runs+1, fell+n
+	}
+	t.Logf("%d calls x %d effects = %d runs, in %d of which it came to that: %v", count(calls), len(kinds), runs, fell, calls)
+	if runs != count(calls)*len(kinds) || count(calls) < 15 || fell < runs*3/4 {
+		t.Errorf("got %d runs over %d calls, and %d blows fell; want a run for each call and effect, at least 15 calls, and most blows to fall",
+			runs, count(calls), fell)
+	}
+}
+
+// callsOf are the calls of a job until its end. How events are folded is not the same every time, so they are counted
+// more than once.
+func callsOf(t *testing.T, g golden) map[string]int {
+	t.Helper()
+	return most(func() map[string]int {
+		_, calls := suffering(t, g)
+		return calls
+	})
+}
+
+// most counts calls three times, and returns the most of each name.
+func most(once func() map[string]int) map[string]int {
+	calls := map[string]int{}
+	for range 3 {
+		for call, n := range once() {
+			calls[call] = max(calls[call], n)
+		}
+	}
+	return calls
 }
 
 // The same for all pairs of calls of the smallest job, the second of which may be struck while the

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
@@ -110,7 +111,11 @@ func allItems(ctx context.Context, m *moved, d job.Dispatch) (input itemsOf, n i
 		return itemsOf{Items: items}, len(items), nil
 	}
 	input = itemsOf{Job: m.job.ID, Key: fmt.Sprintf("map#%s#%d#%s#", d.Step, d.Attempt, m.job.Birth)}
-	for from := 0; from < len(items); from += limits.PartItems {
+	written, err := input.written(ctx, m.values.store, len(items))
+	if err != nil {
+		return input, 0, err
+	}
+	for from := written; from < len(items); from += limits.PartItems {
 		value, err := json.Marshal(itemsOf{Items: items[from:min(from+limits.PartItems, len(items))]})
 		if err == nil {
 			err = m.values.store.PutPayload(ctx, input.Job, input.key(from), value)
@@ -120,6 +125,23 @@ func allItems(ctx context.Context, m *moved, d job.Dispatch) (input itemsOf, n i
 		}
 	}
 	return input, len(items), nil
+}
+
+// written is how many of n items were written before, by a birth that did not come to its end: one of a thousand parts
+// may take longer than an invocation lasts. Parts are written in their order, so those that are there are the first ones.
+func (l itemsOf) written(ctx context.Context, from store.Payloads, n int) (items int, err error) {
+	missing := func(part int) bool {
+		_, absent := from.Payload(ctx, l.Job, l.key(part*limits.PartItems))
+		if absent != nil && !errors.Is(absent, store.ErrNotFound) {
+			err = absent
+		}
+		return absent != nil
+	}
+	if missing(0) { // as nearly always
+		return 0, err
+	}
+	parts := sort.Search((n-1)/limits.PartItems, func(i int) bool { return missing(i + 1) })
+	return min((parts+1)*limits.PartItems, n), err
 }
 
 // partOf is the input of a part: its place among the items of its parent, or, of one without parts, its items.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/pause"
 
@@ -20,9 +21,11 @@ func (l *life) given(batch events.SQSEvent) {
 	l.submitted, l.troubled, l.stood, l.passedOn = map[string]bool{}, false, false, map[string]bool{}
 	maps.DeleteFunc(l.rests, func(who string, _ bool) bool { return l.hanging[who] < pause.MaxHanging })
 	l.older = l.w.mixed && !l.newer()
-	for _, answered := range l.w.answered {
-		delete(answered, l)
+	for _, attempt := range l.told {
+		delete(l.w.answered[attempt], l.name)
 	}
+	l.told = nil
+	l.forget()
 	for _, record := range batch.Records {
 		in, err := l.w.reading.event(record.Body)
 		switch {
@@ -33,6 +36,21 @@ func (l *life) given(batch events.SQSEvent) {
 			l.batch[in.Job] = append(l.batch[in.Job], in.Event)
 		}
 	}
+}
+
+// manySeen is how many jobs a process has seen when it forgets some.
+const manySeen = 100
+
+// forget drops the parts of maps that have ended: a process sees a thousand of them, each as it was at another time.
+func (l *life) forget() {
+	if len(l.seen) <= manySeen {
+		return
+	}
+	maps.DeleteFunc(l.seen, func(id string, _ job.Job) bool {
+		_, child := domain.ChildOf(id)
+		j, _ := l.w.store.Stored(id)
+		return child && j.ProcessState.Finished()
+	})
 }
 
 // asked notes a request, for the story.

@@ -19,8 +19,12 @@ import (
 // is looked at.
 
 // maxLooks is how often an attempt is looked at, at most, between two saves that say when it is looked at next: once,
-// and again for each time that what was found could not be saved.
-const maxLooks = 25
+// and again for each time that what was found could not be saved. A part of a map looks at its items together, and one
+// look that fails is enough for that.
+const (
+	maxLooks       = 25
+	maxLooksOfPart = 10 * maxLooks
+)
 
 // directions are a step going forward, and its undo (true).
 func directions(s job.StepState) iter.Seq2[bool, job.Activity] {
@@ -140,12 +144,8 @@ func (w *world) mayOverrule(slot store.Slot, j job.Job, before store.ClaimItem) 
 }
 
 func (w *world) stepOf(job, step string) (makegood.Step, bool) {
-	for _, s := range w.workflowOf(job).Steps {
-		if s.Name == step {
-			return s, true
-		}
-	}
-	return makegood.Step{}, false
+	def := defOf(w.workflowOf(job), step)
+	return def, def.Agent != ""
 }
 
 // unwanted reports whether a job, as it is stored, does not want an attempt any more: it has ended, or goes the other way.
@@ -250,7 +250,7 @@ func (c change) closed() {
 	for _, s := range c.after.Steps {
 		for _, a := range directions(s) {
 			name := on(c.after.ID, s.Name, a.Attempt)
-			if asked, told := c.answered[name][c.writer]; told && asked == a.Cause && a.Closing && answered[a.Cause] {
+			if asked, told := c.answered[name][c.writer.name]; told && asked == a.Cause && a.Closing && answered[a.Cause] {
 				c.wrong("law 4: the closings of %s take more than one save: that of %s was answered", a.Cause, name)
 			}
 		}
@@ -259,7 +259,7 @@ func (c change) closed() {
 
 // told reports whether the writer was told how the closing of an attempt went.
 func (c change) told(attempt string) bool {
-	_, told := c.answered[attempt][c.writer]
+	_, told := c.answered[attempt][c.writer.name]
 	return told
 }
 
@@ -280,13 +280,13 @@ func (w *world) knows(l *life, slot store.Slot, attempt int) {
 	defer w.mu.Unlock()
 	name := on(slot.Job, slot.Step, attempt)
 	if w.answered[name] == nil {
-		w.answered[name] = map[*life]string{}
+		w.answered[name] = map[string]string{}
 	}
-	w.answered[name][l] = ""
+	w.answered[name][l.name], l.told = "", append(l.told, name)
 	s, _ := l.seen[slot.Job].Step(slot.Step)
 	for _, a := range directions(s) {
 		if a.Attempt == attempt {
-			w.answered[name][l] = a.Cause
+			w.answered[name][l.name] = a.Cause
 		}
 	}
 }
@@ -311,7 +311,7 @@ func (w *world) looks(l *life, slot store.Slot, attempt int) {
 		}
 		key := fmt.Sprintf("%s at %d", name, a.LookAt.UnixMilli())
 		w.looked[key]++
-		if w.looked[key] > maxLooks {
+		if n := w.looked[key]; n > maxLooksOfPart || n > maxLooks && len(j.Steps) < limits.PartItems {
 			w.violate(slot.Job, "law 10: %s is looked at %d times between two saves", name, w.looked[key])
 		}
 		early := time.Until(a.LookAt)

@@ -86,7 +86,7 @@ func (w *world) another(deleted *message, is wire.Incoming) bool {
 
 // replied: the reply of a claim that holds, to an attempt that is out, is not deleted unheeded.
 func (w *world) replied(j job.Job, r job.Reply) {
-	item := w.store.LatestOf(j.ID, r.Step)
+	item := w.store.latestOf(j, r.Step)
 	holds := item.Attempt == r.Attempt && item.LockedBy == r.LockedBy && item.Closed == ""
 	if r.LockedBy != "" && holds && outOf(j, r.Step) == r.Attempt && machine.Genuine(j, r) {
 		w.violate(j.ID, "I4: the reply of %s is deleted, and its claim holds", on(j.ID, r.Step, r.Attempt))
@@ -121,9 +121,9 @@ func (w *world) derived(j job.Job, cause string) {
 	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 		return
 	}
-	forwards := j.Desired == makegood.JobProcessed
+	forwards, of := j.Desired == makegood.JobProcessed, w.workflowOf(j.ID)
 	for _, s := range j.Steps {
-		if def, _ := w.stepOf(j.ID, s.Name); def.Agent == makegood.AgentWorkflow {
+		if defOf(of, s.Name).Agent == makegood.AgentWorkflow {
 			w.childBegun(j, s, cause)
 			continue
 		}

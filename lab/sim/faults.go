@@ -81,8 +81,9 @@ type faults struct {
 	perMille map[Kind]int
 	// without are single faults that are left out, by their names.
 	without map[string]bool
-	// over ends them all.
+	// over ends them all, once last has passed.
 	over bool
+	last time.Duration
 	// struck are the faults that happened, in their order; counts are how many of each kind.
 	struck []string
 	counts map[Kind]int
@@ -91,7 +92,7 @@ type faults struct {
 // newFaults rolls how bad the days of a seed are. Some kinds never strike in a seed, and some do often, so
 // that seeds differ from one another and not only from themselves.
 func newFaults(c chance, o Options, embedded bool) *faults {
-	f := &faults{chance: c, perMille: map[Kind]int{}, without: o.without, counts: map[Kind]int{}}
+	f := &faults{chance: c, perMille: map[Kind]int{}, without: o.without, counts: map[Kind]int{}, last: faultsLast * time.Duration(max(1, o.items/1000))}
 	r := c.of("rates")
 	for _, kind := range Kinds() {
 		rate := pick(r, 0, 0, 3, 10, 30, 80)
@@ -106,6 +107,9 @@ func newFaults(c chance, o Options, embedded bool) *faults {
 			if embedded {
 				rate = (rate + 1) / 2 // Everything dies at once.
 			}
+		}
+		if o.items > 0 { // A hundred items wait for the one with the most faults.
+			rate = (rate + 9) / 10
 		}
 		if o.Maps && kind == RemoteForGood {
 			rate = pick(r, 30, 100, 250) // Else too few items fail.

@@ -83,7 +83,7 @@ func (w *world) forge(r *rand.Rand) string {
 	j := pick(r, jobs...)
 	step := pick(r, j.Steps...)
 	reply := job.Reply{
-		Step: step.Name, Attempt: max(1, step.Attempt), LockedBy: w.store.LatestOf(j.ID, step.Name).LockedBy,
+		Step: step.Name, Attempt: max(1, step.Attempt), LockedBy: w.store.latestOf(j, step.Name).LockedBy,
 		Token: pick(r, "", "1.AAAAAAAAAAAAAAAAAAAAAA", machine.Token(j, step.Name, step.Attempt-1), machine.Token(j, step.Name+"x", step.Attempt)),
 	}
 	var event job.Event

@@ -221,11 +221,12 @@ func (c change) cutOff(was job.StepState, def makegood.Step) bool {
 }
 
 func defOf(w makegood.Workflow, step string) makegood.Step {
-	i := slices.IndexFunc(w.Steps, func(s makegood.Step) bool { return s.Name == step })
-	if i < 0 {
-		return makegood.Step{Name: step}
+	for i := range w.Steps { // By index: a step is large.
+		if w.Steps[i].Name == step {
+			return w.Steps[i]
+		}
 	}
-	return w.Steps[i]
+	return makegood.Step{Name: step}
 }
 
 // processed: of a job that is done stands what its steps did, and nothing else of them.

@@ -54,6 +54,8 @@ type life struct {
 	// stood: it has stood still within its batch, and the time of what it was about may be over.
 	stood     bool
 	submitted map[string]bool
+	// told are the attempts whose closings it was told of since its batch came.
+	told []string
 	// hanging counts the calls of each receiver that hang in it. rests are the receivers of which pause.MaxHanging hung at
 	// some time within its batch: it may have left them alone.
 	hanging map[string]int

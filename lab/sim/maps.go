@@ -53,9 +53,6 @@ func rollMap(r *rand.Rand, c, child *workflowfile.Compiled, items int) *workflow
 		if i == first && oneIn(r, 4) {
 			least = pick(r, 40, 99, 101, 110, 125)
 		}
-		if i == first && items > 0 {
-			least = items
-		}
 		s.Shared = false
 		if s.Undo != nil && s.Undo.With != nil { // The undo of an item gets the input of the item.
 			undo := *s.Undo
@@ -63,7 +60,7 @@ func rollMap(r *rand.Rand, c, child *workflowfile.Compiled, items int) *workflow
 		}
 		s.StartBy = max(s.StartBy, 30*makegood.Second)
 		s.With = pick(r, nil, json.RawMessage(`{"item":"${ .item }","n":"${ .input.n }"}`))
-		if least < 8 && oneIn(r, 3) {
+		if items == 0 && least < 8 && oneIn(r, 3) {
 			undo := s.Undo
 			s = makegood.Step{Name: s.Name, Agent: makegood.AgentWorkflow, Action: child.Workflow.Name, Needs: s.Needs, When: s.When, With: json.RawMessage(`"${ .input }"`)}
 			if undo == nil || undo.None {
@@ -83,7 +80,9 @@ func rollMap(r *rand.Rand, c, child *workflowfile.Compiled, items int) *workflow
 			s.Map.Batch = pick(r, 2, 3, 10)
 		}
 		if items > 0 {
+			s.When, s.Map.Over = "", fmt.Sprintf("${ [range(%d)] }", items)
 			s.Map.Concurrency, s.Map.Tolerate = 1000, makegood.Tolerance{Items: items}
+			w.Timeout, w.Expect = 0, 0
 		}
 		w.Steps[i] = s
 		for n := range w.Steps { // The output of a map is a list, or says where they are.
@@ -99,6 +98,16 @@ func rollMap(r *rand.Rand, c, child *workflowfile.Compiled, items int) *workflow
 		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))
 	}
 	return m
+}
+
+// largeMap is a job with a map of many items, whose failed items people have done again and again while things go wrong.
+func largeMap(w *workflowfile.Compiled, items int) order {
+	o := order{id: "j0", workflow: w, input: json.RawMessage(`{"n":0}`)}
+	every := faultsLast * time.Duration(max(1, items/1000)) / 16
+	for n := range time.Duration(15) {
+		o.requests = append(o.requests, request{at: (n + 1) * every, verb: makegood.VerbRedrive})
+	}
+	return o
 }
 
 // readsAll lets a step read the whole output of another, and not a field of it.

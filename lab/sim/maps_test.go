@@ -1,9 +1,12 @@
 package sim
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
@@ -66,7 +69,12 @@ func TestPlantedBugsOfMapsAreFound(t *testing.T) {
 		Bugs: bugsOfMaps(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
 		Args: []string{"-run", "^TestUntilTheFirstViolation$", ".", "-until-violation", "-maps"},
 	}.Run(t)
+	proof.Says(t, fmt.Sprintf("%d of %[1]d wrong versions of maps are found.", len(bugsOfMaps())))
 }
+
+// largeSeed has a world of functions in which processes die, messages are lost and doubled, and agents fail, each at a
+// rate of one in a hundred or so. One with a rate of one in ten for deaths takes ten times as long.
+const largeSeed = 550
 
 // One large map under faults; MAPITEMS says of how many items.
 func TestALargeMapEnds(t *testing.T) {
@@ -74,9 +82,20 @@ func TestALargeMapEnds(t *testing.T) {
 	if err != nil {
 		t.Skip("MAPITEMS=10000 plays a map of so many items")
 	}
-	r := run(t, Options{Seed: 7, Maps: true, jobs: 1, steps: 1, items: n})
+	began := time.Now()
+	o := Options{Seed: cmp.Or(*seed, largeSeed), Maps: true, jobs: 1, steps: 1, items: n}
+	o.off = map[Kind]bool{ClockSkewed: true, ClockJumped: true} // An hour that is lost so is one for a thousand items.
+	if *trace {
+		o.Trace = os.Stdout
+	}
+	r := run(t, o)
 	for _, v := range r.Violations {
 		t.Error(v)
 	}
-	t.Logf("%d events, ends %v, %d items in the largest map", r.Events, r.Ends, r.Items)
+	crashed := r.Faults[CrashBefore] + r.Faults[CrashAfter]
+	t.Logf("%d items, %s: %d events, %d deaths, %d messages lost and %d doubled, %d redrives with %d items tried again and %d not, ends %v, faults %v",
+		r.Items, time.Since(began).Round(time.Second), r.Events, crashed, r.Faults[Lost], r.Faults[Doubled], r.Redriven, r.Tried, r.Refused, r.Ends, r.Faults)
+	if r.Items != n || crashed == 0 || r.Faults[Lost] == 0 || r.Faults[Doubled] == 0 || r.Redriven == 0 || r.Tried == 0 {
+		t.Errorf("%d of %d items were done, want all, with deaths, lost and doubled messages, and a redrive", r.Items, n)
+	}
 }

@@ -163,7 +163,7 @@ func (w *world) request(s *scheduler.Scheduler, l *life, id string, e job.Reques
 // untilEnd lets the faults end, and then waits for the jobs, with an operator who sees to what waits for
 // one.
 func (w *world) untilEnd() {
-	time.Sleep(faultsLast)
+	time.Sleep(w.faults.last)
 	w.mu.Lock()
 	w.faults.over = true
 	w.note("world", "all is well from now on")
@@ -191,7 +191,7 @@ func (w *world) untilEnd() {
 		}
 		w.mu.Unlock()
 		if late || len(open) == 0 && len(waiting) == 0 {
-			if w.maps == nil || time.Since(w.start) > endsWithin/8 || redriven || !w.lastRedrive() {
+			if w.maps == nil || time.Since(w.start) > max(endsWithin/8, w.faults.last+time.Hour) || redriven || !w.lastRedrive() {
 				return
 			}
 			redriven = true

@@ -138,15 +138,12 @@ func (q *simQueue) deliver() {
 		q.wake(time.Until(q.stopped.to))
 		return
 	}
-	for {
+	for !q.function.busy() { // Whoever comes free looks again.
 		visible := q.visible()
 		if len(visible) == 0 {
 			return
 		}
 		e := q.function.free()
-		if e == nil {
-			return // Whoever comes free looks again.
-		}
 		batch := events.SQSEvent{}
 		for _, m := range visible {
 			m.receives++
@@ -166,13 +163,13 @@ func (q *simQueue) deliver() {
 func (q *simQueue) visible() []*message {
 	var visible []*message
 	submitted := map[string]bool{}
-	live := q.order[:0]
+	live, now := q.order[:0], time.Now()
 	for _, m := range q.order {
 		if m.gone {
 			continue
 		}
 		live = append(live, m)
-		if m.visibleAt.After(time.Now()) || len(visible) == limits.MaxBatch || submitted[m.workflow] {
+		if m.visibleAt.After(now) || len(visible) == limits.MaxBatch || submitted[m.workflow] {
 			continue
 		}
 		visible = append(visible, m)
@@ -220,11 +217,13 @@ type environment struct {
 	handle   queue.Handler
 }
 
-// free returns an environment, a warm one if there is; nil: all are busy. w.mu is held.
+// busy reports whether no environment is free. w.mu is held.
+func (f *function) busy() bool {
+	return f.running >= f.most || f.w.engine != nil && f.w.engine.dead
+}
+
+// free returns an environment, a warm one if there is. w.mu is held.
 func (f *function) free() *environment {
-	if f.running >= f.most || f.w.engine != nil && f.w.engine.dead {
-		return nil
-	}
 	f.running++
 	if n := len(f.idle); n > 0 {
 		e := f.idle[n-1]

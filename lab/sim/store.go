@@ -84,6 +84,17 @@ func (s *Store) losePower(r *rand.Rand) int {
 	return lost
 }
 
+// latestOf returns the item of the slot of a step: of whichever agent has the latest attempt.
+func (s *Store) latestOf(j job.Job, step string) (latest store.ClaimItem) {
+	for _, agent := range agents {
+		item := s.InSlot(store.Slot{Agent: agent, Job: j.ID, Birth: j.Birth, Step: step})
+		if item.Attempt > latest.Attempt || item.Attempt == latest.Attempt && item.LockedBy > latest.LockedBy {
+			latest = item
+		}
+	}
+	return latest
+}
+
 // Due is what store.Index says, as of Lag ago.
 func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
 	if shard > 0 {

@@ -113,8 +113,9 @@ func (w *world) untried(j job.Job, cause string) string {
 	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.JobError {
 		return ""
 	}
+	of := w.workflowOf(j.ID)
 	for _, s := range j.Steps {
-		if def, _ := w.stepOf(j.ID, s.Name); def.Agent == makegood.AgentWorkflow {
+		if defOf(of, s.Name).Agent == makegood.AgentWorkflow {
 			continue // There is no task to send.
 		}
 		a := activity(s, j.Desired != makegood.JobProcessed)

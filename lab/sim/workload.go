@@ -102,6 +102,9 @@ func newWorkload(c chance, o Options) workload {
 	for i := range jobs {
 		w.jobs = append(w.jobs, rollOrder(c, "j"+strconv.Itoa(i), w.workflows, o))
 	}
+	if o.items > 0 {
+		w.jobs = []order{largeMap(w.workflows[0], o.items)}
+	}
 	return w
 }
 

@@ -87,7 +87,7 @@ type Options struct {
 	unscheduled bool
 	without     map[string]bool
 	jobs, steps int
-	// items is how many items a map has at least; zero: as rolled.
+	// items is how many items a map has; zero: as rolled. For more of them the world is wider and faults last longer.
 	items          int
 	quietOperators bool
 }
@@ -176,12 +176,12 @@ type world struct {
 	// that finished steps.
 	sent map[string]int
 	// tried are the attempts whose tasks were to be sent, closings those whose end was asked for since the job said so,
-	// answered who was told how that went, nobodys those that were closed unclaimed, looked how often each was looked at
-	// since it was last said when, runOf the run of the embedded engine that opened each.
+	// answered which processes were told how that went, nobodys those that were closed unclaimed, looked how often each was
+	// looked at since it was last said when, runOf the run of the embedded engine that opened each.
 	tried    map[string]bool
 	never    map[string]bool // see neverTakes
 	closings map[string]bool
-	answered map[string]map[*life]string
+	answered map[string]map[string]string
 	nobodys  map[string]bool
 	looked   map[string]int
 	runOf    map[string]int
@@ -237,7 +237,7 @@ func Run(o Options) Result {
 		chance: c, layer: o.Seen, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
 		hash: 14695981039346656037, ledger: map[string]*account{}, unclaimed: map[string]map[string]int{}, accounts: map[string][]*account{}, bodies: map[string]body{}, barred: map[string]int{}, listed: map[string]bool{}, notDone: map[string]bool{}, definitions: map[string]makegood.Workflow{}, runs: map[string]int{}, inline: map[string]bool{}, succeeded: map[string]bool{}, chained: map[string]string{}, beganAt: map[string]time.Time{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
-		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
+		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[string]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
 	w.children = o.Children || o.Maps // A map is done by children.
@@ -258,7 +258,7 @@ func Run(o Options) Result {
 	w.rollPayloads()
 	w.rollSchedules(o)
 	w.hear(o, embedded)
-	w.build(embedded)
+	w.build(embedded, 2+o.items/2000)
 	w.people()
 	if embedded {
 		w.wg.Go(w.supervise)
@@ -343,7 +343,8 @@ func (w *world) violate(job, format string, args ...any) {
 	}
 }
 
-func (w *world) build(embedded bool) {
+// build publishes the workflows, and makes the queues, each with a function of at most so many environments.
+func (w *world) build(embedded bool, most int) {
 	for _, c := range w.load.workflows {
 		w.publish(c)
 	}
@@ -353,10 +354,10 @@ func (w *world) build(embedded bool) {
 	}
 	w.period = times.period
 	w.addQueue(quarantineQueue, 0, nil)
-	w.addQueue(eventsQueue, 30*time.Second, &function{most: 2, timeout: times.events, make: w.schedulerOf})
+	w.addQueue(eventsQueue, 30*time.Second, &function{most: most, timeout: times.events, make: w.schedulerOf})
 	w.queues[eventsQueue].gather = pick(w.chance.of("gather"), 0, 0, 0, 200*time.Millisecond, 2*time.Second, 8*time.Second)
 	for _, name := range agents {
-		w.addQueue(tasksPrefix+name, times.visibility, &function{most: 2, timeout: times.tasks, make: func(l *life) queue.Handler {
+		w.addQueue(tasksPrefix+name, times.visibility, &function{most: most, timeout: times.tasks, make: func(l *life) queue.Handler {
 			return w.agentOf(l, name)
 		}})
 	}
@@ -465,7 +466,7 @@ func (w *world) schedule() {
 	for n := 0; ; n++ {
 		tick := "tick" + strconv.Itoa(n)
 		every := sweepEvery
-		if time.Since(w.start) > time.Hour {
+		if time.Since(w.start) > max(time.Hour, w.faults.last) {
 			every *= 10 // What takes a day is not made different by it, and played faster.
 		}
 		time.Sleep(every + between(w.chance.of(tick), -2*time.Second, 2*time.Second))

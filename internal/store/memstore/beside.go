@@ -15,7 +15,10 @@ import (
 func (s *Store) PutPayload(_ context.Context, job, key string, value []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	putOnce(s.payloads, payloadKey{job, key}, value)
+	if s.payloads[job] == nil {
+		s.payloads[job] = map[string][]byte{}
+	}
+	putOnce(s.payloads[job], key, value)
 	return nil
 }
 
@@ -23,7 +26,7 @@ func (s *Store) PutPayload(_ context.Context, job, key string, value []byte) err
 func (s *Store) Payload(_ context.Context, job, key string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return valueOf(s.payloads, payloadKey{job, key})
+	return valueOf(s.payloads[job], key)
 }
 
 // HistoryPages reads the pages of a job's history; see store.Histories.
@@ -31,9 +34,9 @@ func (s *Store) HistoryPages(_ context.Context, id string) (map[string][]byte, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pages := map[string][]byte{}
-	for k, value := range s.payloads {
-		if k.job == id && strings.HasPrefix(k.key, job.HistoryPrefix) {
-			pages[k.key] = value
+	for key, value := range s.payloads[id] {
+		if strings.HasPrefix(key, job.HistoryPrefix) {
+			pages[key] = value
 		}
 	}
 	return pages, nil
@@ -43,7 +46,7 @@ func (s *Store) HistoryPages(_ context.Context, id string) (map[string][]byte, e
 func (s *Store) DropPages(_ context.Context, id string, after, before int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.payloads, func(k payloadKey, _ []byte) bool { return k.job == id && job.Falls(k.key, after, before) })
+	maps.DeleteFunc(s.payloads[id], func(key string, _ []byte) bool { return job.Falls(key, after, before) })
 	return nil
 }
 
@@ -110,14 +113,14 @@ func (s *Store) KeepPlace(_ context.Context, name, seen, place string) error {
 }
 
 // putOnce keeps a copy of a value under a key that is free.
-func putOnce[K comparable](m map[K][]byte, key K, value []byte) {
+func putOnce(m map[string][]byte, key string, value []byte) {
 	if _, taken := m[key]; !taken {
 		m[key] = slices.Clone(value)
 	}
 }
 
 // valueOf returns what a map has under a key.
-func valueOf[K comparable, V any](m map[K]V, key K) (V, error) {
+func valueOf[V any](m map[string]V, key string) (V, error) {
 	value, ok := m[key]
 	if !ok {
 		return value, store.ErrNotFound

@@ -71,15 +71,3 @@ func (s *Store) ForgetClaims() {
 	defer s.mu.Unlock()
 	clear(s.claims)
 }
-
-// LatestOf returns the item of the slot of a step: of whichever agent has the latest attempt.
-func (s *Store) LatestOf(job, step string) (latest store.ClaimItem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for slot, item := range s.claims {
-		if slot.Job == job && slot.Step == step && (item.Attempt > latest.Attempt || item.Attempt == latest.Attempt && item.LockedBy > latest.LockedBy) {
-			latest = item
-		}
-	}
-	return latest
-}

@@ -40,7 +40,7 @@ type Store struct {
 	mu          sync.Mutex
 	jobs        map[string]item
 	claims      map[store.Slot]store.ClaimItem
-	payloads    map[payloadKey][]byte
+	payloads    map[string]map[string][]byte // of each job, by key
 	definitions map[string][]byte
 	current     map[string]string
 	leases      map[string]store.Lease
@@ -54,8 +54,6 @@ type item struct {
 	job     job.Job
 	damaged bool
 }
-
-type payloadKey struct{ job, key string }
 
 // Rules say what a slot becomes, and which jobs must be left alone. Those of New are right; a test of the tests has
 // wrong ones.
@@ -77,7 +75,7 @@ func New() *Store {
 			Newer: jobformat.Newer,
 		},
 		jobs: map[string]item{}, claims: map[store.Slot]store.ClaimItem{},
-		payloads: map[payloadKey][]byte{}, definitions: map[string][]byte{}, current: map[string]string{},
+		payloads: map[string]map[string][]byte{}, definitions: map[string][]byte{}, current: map[string]string{},
 		leases: map[string]store.Lease{}, places: map[string]string{}, schedules: map[string]store.Scheduled{},
 	}
 }

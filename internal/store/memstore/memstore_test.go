@@ -76,23 +76,6 @@ func TestAnAuditSeesJobsAndSchedulesAsTheyAre(t *testing.T) {
 	}
 }
 
-// The latest attempt of a step is found, whichever agent has it, and that of no other job or step.
-func TestTheLatestClaimOfAStepIsFound(t *testing.T) {
-	s := memstore.New()
-	lay := func(agent, of, step string, attempt int, lockedBy string) {
-		s.Lay(store.Slot{Agent: agent, Job: of, Step: step}, store.ClaimItem{Claim: job.Claim{Attempt: attempt, LockedBy: lockedBy}})
-	}
-	lay("a", "j", "pay", 1, "a:1")
-	lay("b", "j", "pay", 3, "b:3")
-	lay("c", "j", "pay", 3, "")
-	lay("d", "j", "pay", 2, "z:2")
-	lay("b", "j", "ship", 9, "b:9")
-	lay("b", "k", "pay", 8, "b:8")
-	if got := s.LatestOf("j", "pay"); got.Attempt != 3 || got.LockedBy != "b:3" {
-		t.Errorf("got %+v, want attempt 3, held by b:3", got)
-	}
-}
-
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
