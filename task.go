@@ -116,7 +116,7 @@ type AnswerError struct {
 }
 
 // Items returns the task of each item of a batch, in the order of Batch; a task for no batch is returned alone. The Key
-// of an item is the Key of the batch, a slash, and the place of the item, and the ForwardKey of its undo is made so, too.
+// of an item is the Key of the batch, a slash, and the place of the item; the ForwardKey of its undo is made so, too.
 // Both are the same over all attempts, whichever items are tried again together.
 func (t Task) Items() ([]Task, error) {
 	if t.Batch == nil {

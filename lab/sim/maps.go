@@ -100,7 +100,7 @@ func rollMap(r *rand.Rand, c, child *workflowfile.Compiled, items int) *workflow
 	return m
 }
 
-// largeMap is a job with a map of many items, whose failed items people have done again and again while things go wrong.
+// largeMap is a job with a map of many items. People have its failed items done again and again while things go wrong.
 func largeMap(w *workflowfile.Compiled, items int) order {
 	o := order{id: "j0", workflow: w, input: json.RawMessage(`{"n":0}`)}
 	every := faultsLast * time.Duration(max(1, items/1000)) / 16

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// size is one of the figures, with the growth over half a run that is none: a part of its median, and a room that it has
-// anyway.
+// size is one of the figures, with the growth over half a run that counts as none: a part of its median, and a room
+// that it has anyway.
 type size struct {
 	name string
 	of   func(figures) float64
