@@ -127,8 +127,8 @@ func allItems(ctx context.Context, m *moved, d job.Dispatch) (input itemsOf, n i
 	return input, len(items), nil
 }
 
-// written is how many of n items were written before, by a birth that did not come to its end: one of a thousand parts
-// may take longer than an invocation lasts. Parts are written in their order, so the stored ones are the first.
+// written is how many of n items were written before, by a birth that did not come to its end: that of a thousand parts
+// may take longer than an invocation lasts. Parts are written in their order: those that are there are the first ones.
 func (l itemsOf) written(ctx context.Context, from store.Payloads, n int) (items int, err error) {
 	missing := func(part int) bool {
 		_, absent := from.Payload(ctx, l.Job, l.key(part*limits.PartItems))

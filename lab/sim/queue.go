@@ -138,7 +138,7 @@ func (q *simQueue) deliver() {
 		q.wake(time.Until(q.stopped.to))
 		return
 	}
-	for !q.function.busy() { // Whoever comes free looks again.
+	for !q.function.busy() { // The next environment that is free looks again.
 		visible := q.visible()
 		if len(visible) == 0 {
 			return

@@ -176,8 +176,8 @@ type world struct {
 	// that finished steps.
 	sent map[string]int
 	// tried are the attempts whose tasks were to be sent, closings those whose end was asked for since the job said so,
-	// answered which processes were told how that went, nobodys those that were closed unclaimed, looked how often each was
-	// looked at since it was last said when, runOf the run of the embedded engine that opened each.
+	// answered which processes were told how that went, nobodys those that were closed unclaimed, looked how often each
+	// was looked at since it was last said when, runOf the run of the embedded engine that opened each.
 	tried    map[string]bool
 	never    map[string]bool // see neverTakes
 	closings map[string]bool
