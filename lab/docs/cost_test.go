@@ -37,8 +37,9 @@ func TestTheCostsInTheDocsAreThoseThatWereCounted(t *testing.T) {
 		return fmt.Sprintf("%.2f $", million/10)
 	}
 	alone, full := ofMap("a map of 1,000 items, unbatched"), ofMap("a map of 1,000 items, batched")
+	const tens = "a map of 1,000 items, ten a task, "
 	for file, want := range map[string]string{
-		"README.md":    fmt.Sprintf("A map of 100,000 items costs %s and %s.", alone, full),
+		"README.md":    fmt.Sprintf("A map of 100,000 items costs %s and %s, with `batch: 10` %s and %s.", alone, full, ofMap(tens+"unbatched"), ofMap(tens+"batched")),
 		"docs/cost.md": fmt.Sprintf("A map of 100,000 items costs %s in full batches and %s where every message comes alone", full, alone),
 	} {
 		if says := strings.Join(strings.Fields(read(t, file)), " "); !strings.Contains(says, want) {
