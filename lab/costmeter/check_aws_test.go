@@ -7,16 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
@@ -33,11 +31,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	in := schema()
 	in.TableName = aws.String(fmt.Sprintf("cost-%016x", rand.Uint64()))
 	w := &world{T: t, table: in.TableName, random: rand.New(rand.NewPCG(seed, 0)), meter: New(Config{Tables: []*dynamodb.CreateTableInput{in}, Check: true})}

@@ -18,8 +18,8 @@ func BenchmarkRunAgain(b *testing.B) {
 			for b.Loop() {
 				s := openShop(b, services.Options{Script: services.Script{Profile: services.FaultsNone}})
 				s.orders(lines)
-				s.workAndDie(150 * time.Millisecond)
-				back = append(back, s.workAndDie(0))
+				s.workAndDie(150*time.Millisecond, lines)
+				back = append(back, s.workAndDie(0, lines))
 			}
 			slices.Sort(back)
 			b.ReportMetric(0, "ns/op") // It would count the work before the kill.

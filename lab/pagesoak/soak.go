@@ -36,7 +36,7 @@ const (
 	// switchEvery is how far apart the watched job is paused and resumed, and lagPatience how long a window may take to
 	// show it.
 	switchEvery = 3 * time.Second
-	lagPatience = 30 * time.Second
+	lagPatience = 2 * time.Minute
 )
 
 // Config says how much, and for how long.

@@ -24,7 +24,7 @@ import (
 
 const (
 	// patience is how long a test waits for what must come; it decides nothing.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	// glance is how often it looks.
 	glance = 20 * time.Millisecond
 )

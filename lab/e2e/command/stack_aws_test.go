@@ -228,7 +228,7 @@ func (s *deployedStack) wantListed(t *testing.T, want []string, scan bool, args 
 		Jobs []api.Listed
 		Scan bool
 	}
-	for until := time.Now().Add(10 * time.Second); ; {
+	for until := time.Now().Add(2 * time.Minute); ; {
 		out, stderr := s.run(t, 0, append([]string{"list", "--json"}, args...)...)
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatalf("list %v: got %q: %v", args, out, err)
@@ -366,7 +366,7 @@ func TestAPublishedDefinitionIsForNewJobs(t *testing.T) {
 	if _, stderr := s.run(t, 0, "cancel", "o-3"); stderr != "" {
 		t.Errorf("cancelled: got %q, want nothing", stderr)
 	}
-	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), "the due work waits"); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); !strings.Contains(s.said(), "the due work waits"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("submitted without a queue: the doors say %s, want that tasks wait", s.said())
 		}
@@ -405,7 +405,7 @@ func TestAReaderIsLetInToReadAlone(t *testing.T) {
 	if _, err := s.store.Load(t.Context(), "o-2"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v, want no job", err)
 	}
-	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), `"by":"`+readerARN+`"`) || !strings.Contains(s.said(), `"location":"/api/jobs/o-1"`); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); !strings.Contains(s.said(), `"by":"`+readerARN+`"`) || !strings.Contains(s.said(), `"location":"/api/jobs/o-1"`); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("the doors say %s, want who knocked, and what was submitted", s.said())
 		}

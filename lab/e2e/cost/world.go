@@ -40,9 +40,9 @@ const instance = "2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef"
 
 const (
 	// receiveLimit is how long a message that was sent may take to be there.
-	receiveLimit = 5 * time.Second
+	receiveLimit = 2 * time.Minute
 	// gateLimit is how long the attempts of a batch wait for each other.
-	gateLimit = 5 * time.Second
+	gateLimit = 2 * time.Minute
 )
 
 // listener is the registered name of who is told, and repliesQueue is where.

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for a function to answer.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // functions is the folder of the functions' mains.
 const functions = "../../../functions/"

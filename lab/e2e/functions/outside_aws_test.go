@@ -28,14 +28,14 @@ import (
 	"github.com/makegood-dev/makegood/lab/testkit/iam"
 )
 
-// film is a job of one long step. Its agent may be silent for two seconds.
+// film is a job of one long step. Its agent may be silent for six seconds: a busy machine may hold it up.
 const film = `
 name: film
 steps:
   - name: render
     agent: payments
     timeout: 6h
-    heartbeat: 2s
+    heartbeat: 6s
     retry: {backoff: 10ms, max: 10ms}
 `
 

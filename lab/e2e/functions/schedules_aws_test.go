@@ -29,10 +29,11 @@ steps:
     with: {order: "${ .job.id }", amount: "${ .input.amount }"}
 `
 
-// soon returns a rate of a minute or more that fires ten to fifteen seconds from now, and then not again for a while.
+// soon returns a rate of ten minutes or more that fires thirty to forty seconds from now, and then not again for a
+// while: a slow machine sweeps before the fire, and ends its job before the next.
 func soon(now time.Time) makegood.Duration {
-	for every := int64(60); ; every++ {
-		if ahead := every - now.Unix()%every; ahead >= 10 && ahead <= 15 {
+	for every := int64(600); ; every++ {
+		if ahead := every - now.Unix()%every; ahead >= 30 && ahead <= 40 {
 			return makegood.Duration(time.Duration(every) * time.Second)
 		}
 	}

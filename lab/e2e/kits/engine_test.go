@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a test waits for what must come; it decides nothing.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // slept is how long an agent has slept, in milliseconds, that shows that another has said nothing.
 const slept = 3000

@@ -211,14 +211,14 @@ func (s *stack) isSilent() {
 	}
 	s.send(sent("closed", "echo", 1), 1)
 	s.send(sent("over", "heartbeat", message{"times": 1000, "ms": 100}), 1)
-	s.send(sent("deaf", "deaf", message{"ms": 2000}, message{"timeoutMs": 1000}), 1)
+	s.send(sent("deaf", "deaf", message{"ms": 6000}, message{"timeoutMs": 4000}), 1)
 	claim := s.held("over")
 	closing.LockedBy = claim.LockedBy
 	if _, err := s.store.Close(s.t.Context(), slot("over"), closing); err != nil {
 		s.t.Fatal(err)
 	}
 	s.held("deaf")
-	s.send(sent("witness", "sleep", message{"ms": slept}), 1)
+	s.send(sent("witness", "sleep", message{"ms": 2*slept + 1000}), 1)
 	s.answer("witness")
 	for _, id := range []string{"closed", "over", "deaf"} {
 		wants(s.t, s.count(id), 0)

@@ -34,6 +34,7 @@ func TestALongStepOutlivesRestartsOfItsEngine(t *testing.T) {
 
 func outlives(t *testing.T, l language, makegoodCommand string) {
 	const restarts = 3
+	began := time.Now()
 	dir, addr := t.TempDir(), freeAddr(t)
 	put(t, filepath.Join(dir, "workflows", "long.yaml"), "name: long\nsteps: [{name: hold, agent: probe, timeout: 20m, heartbeat: 20s, with: \"${ .input }\"}]\n")
 	engine := &actor{name: "the engine", start: func() *process {
@@ -70,9 +71,9 @@ func outlives(t *testing.T, l language, makegoodCommand string) {
 			t.Errorf("%s: %s after %d attempts, want it processed after one: %s", id, job.ProcessState, job.Steps[0].Attempt, job.Reason)
 		}
 	}
-	// One line a minute at most, and this takes no longer than some minutes.
-	if n := strings.Count(probe.output.String(), "no answer"); n < 1 || n > 3 {
-		t.Errorf("it said %d times that nobody answers:\n%s", n, probe.output.String())
+	most := 1 + int(time.Since(began)/time.Minute) // One line a minute.
+	if n := strings.Count(probe.output.String(), "no answer"); n < 1 || n > most {
+		t.Errorf("it said %d times that nobody answers, want once to %d times:\n%s", n, most, probe.output.String())
 	}
 }
 

@@ -174,7 +174,7 @@ var behaviours = []behaviour{
 		failed(t, e.answer("l3"), false, "unknown", 0, "JSON")
 	}},
 	{"a heartbeat gives more time", func(t *testing.T, e *engine) {
-		e.give(task("h1", "heartbeat", message{"times": 5, "ms": 500}, message{"timeoutMs": 2000}))
+		e.give(task("h1", "heartbeat", message{"times": 5, "ms": 1500}, message{"timeoutMs": 6000}))
 		wants(t, e.answer("h1")["output"], message{"failed": 0.0})
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -205,7 +205,7 @@ var behaviours = []behaviour{
 	}},
 	{"a heartbeat that nobody answers in time ends the work", func(t *testing.T, e *engine) {
 		e.happen(func() { e.answers["h6"] = slices.Repeat([]string{"error"}, 1000) })
-		e.give(task("h6", "heartbeat", message{"times": 1, "ms": 1}, message{"timeoutMs": 8000}))
+		e.give(task("h6", "heartbeat", message{"times": 1, "ms": 1}, message{"timeoutMs": 20_000}))
 		failed(t, e.answer("h6"), true, "unknown", 0, "out of time")
 	}},
 	{"work that blocks is kept alive", func(t *testing.T, e *engine) {
@@ -249,7 +249,7 @@ var behaviours = []behaviour{
 		silent(t, e, "h5")
 	}},
 	{"work stops a little before its time, while it may be said", func(t *testing.T, e *engine) {
-		e.give(task("t1", "sleep", message{"ms": 60_000}, message{"timeoutMs": 8000}))
+		e.give(task("t1", "sleep", message{"ms": 60_000}, message{"timeoutMs": 20_000}))
 		failed(t, e.answer("t1"), true, "unknown", 0, "out of time")
 	}},
 	{"who does not stop in time says nothing", func(t *testing.T, e *engine) {
@@ -292,7 +292,7 @@ var behaviours = []behaviour{
 				e.replies["r3"] = append(e.replies["r3"], fault{status: http.StatusServiceUnavailable})
 			}
 		})
-		e.give(task("r3", "echo", 1, message{"timeoutMs": 1000}), task("r3-witness", "sleep", message{"ms": slept}))
+		e.give(task("r3", "echo", 1, message{"timeoutMs": 2500}), task("r3-witness", "sleep", message{"ms": 2 * slept}))
 		e.answer("r3-witness")
 		e.mu.Lock()
 		tried := e.tried["r3"]

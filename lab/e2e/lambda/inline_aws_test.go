@@ -33,6 +33,8 @@ const (
 	// linkedTimeout is that of the Scheduler's function which links agents: an inline attempt may have what is left of it
 	// but for five seconds. It is below the visibility of its queues.
 	linkedTimeout = 10 * time.Second
+	// unhurried is that of one which is not killed: however slow the machine is, enough is left for an inline attempt.
+	unhurried = 2 * time.Minute
 	// linked is the agent of an inline step that no function of the fleet runs.
 	linked = "payments"
 )
@@ -87,7 +89,7 @@ func TestChainsInTheSchedulersFunctionUnderKills(t *testing.T) { killLinked(t, "
 // killLinked plays orders of a workflow with linked agents.
 func killLinked(t *testing.T, workflow string) {
 	w := open(t, options{})
-	w.link()
+	w.link(unhurried)
 	ends := map[string]makegood.ProcessState{}
 	submit := func(id string, end makegood.ProcessState) {
 		ends[id] = end
@@ -104,6 +106,7 @@ func killLinked(t *testing.T, workflow string) {
 		}
 	}
 
+	w.link(linkedTimeout)
 	deaths := &w.functions["scheduler"].Counts.Deaths
 	kills := int64(0)
 	for _, when := range []string{"before-", "after-"} {
@@ -127,9 +130,9 @@ func killLinked(t *testing.T, workflow string) {
 	}
 }
 
-// link puts a Scheduler's function that links agents in the place of the shipped one, and feeds the function of one agent
-// more.
-func (w *world) link() {
+// link puts a Scheduler's function that links agents, with this timeout, in the place of the one before, and feeds the
+// function of one agent more.
+func (w *world) link(limit time.Duration) {
 	w.t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -149,7 +152,7 @@ func (w *world) link() {
 		}
 	}
 	replace(linked, timeout, linked+"AgentRole", []string{"MAKEGOOD_AGENT=" + linked}, deployed.TasksQueue(linked))
-	replace("scheduler", linkedTimeout, "SchedulerRole", nil, deployed.EventsQueue, deployed.SubmissionsQueue)
+	replace("scheduler", limit, "SchedulerRole", nil, deployed.EventsQueue, deployed.SubmissionsQueue)
 }
 
 // message submits an order by a message. The shop refuses the shipment of one that is refused.

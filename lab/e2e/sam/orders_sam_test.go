@@ -60,7 +60,7 @@ func names(prefix string, n int) []string {
 func (w *world) killWhoWorksOn(id string) {
 	w.t.Helper()
 	key := id + "/reserve/1"
-	for deadline := time.Now().Add(time.Minute); len(w.shop.Ledger().Requests[key]) == 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); len(w.shop.Ledger().Requests[key]) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			for _, function := range []string{"submitDoor", "Scheduler", "inventoryAgent"} {
 				log, err := w.deployed.Log(w.t.Context(), function)

@@ -154,7 +154,7 @@ func (s *stack) run() {
 func (s *stack) ends(ids []string) map[string]makegood.ProcessState {
 	s.t.Helper()
 	ends := map[string]makegood.ProcessState{}
-	for deadline := time.Now().Add(90 * time.Second); len(ends) < len(ids); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); len(ends) < len(ids); time.Sleep(200 * time.Millisecond) {
 		for _, id := range ids {
 			if _, ok := ends[id]; ok {
 				continue
@@ -272,7 +272,7 @@ func TestASubmissionByMessage(t *testing.T) {
 	if state := s.ends([]string{"by-message"})["by-message"]; state != makegood.JobProcessed {
 		t.Errorf("got %s, want Processed", state)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	poison, err := s.queues.Receive(ctx, "quarantine", 1)
 	if err != nil || len(poison) != 1 || !strings.Contains(poison[0].Body, "unheard-of") {

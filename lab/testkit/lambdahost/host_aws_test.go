@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // TestMain makes this test's program the bootstrap as well: with a Runtime API it is a function.
 func TestMain(m *testing.M) {
@@ -102,7 +102,7 @@ func newWorld(t *testing.T, c Config) *world {
 		t.Fatal(err)
 	}
 	w.url = w.create(t, prefix+"q", map[string]string{
-		"VisibilityTimeout": "2",
+		"VisibilityTimeout": "6", // a process starts meanwhile
 		"RedrivePolicy":     fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, attributes.Attributes["QueueArn"], maxReceives),
 	})
 	host, err := New()
