@@ -151,6 +151,9 @@ func (h Harness) receiveFrom(t *testing.T, name string, bodies ...string) map[st
 	return got
 }
 
+// long is how long a message is hidden that must not be seen in its rule.
+func (h Harness) long() time.Duration { return (4 * h.Patience).Round(h.Unit) }
+
 func (h Harness) receiveAll(t *testing.T, bodies ...string) map[string]events.SQSMessage {
 	t.Helper()
 	return h.receiveFrom(t, h.Name, bodies...)

@@ -143,7 +143,7 @@ func receiversShare(t *testing.T, h Harness) {
 
 // Messages that must not be counted are hidden for long, because SQS tells the depth up to a minute late.
 func depth(t *testing.T, h Harness) {
-	long := (4 * h.Patience).Round(h.Unit)
+	long := h.long()
 	h.wantDepth(t, 0, 0)
 	bodies := numbered(7)
 	h.sendBodies(t, bodies...)

@@ -34,7 +34,7 @@ func harness(t *testing.T, client *sqs.Client) queuetest.Harness {
 	return queuetest.Harness{
 		Queues: sqsqueue.New(sqsqueue.Config{Client: client, Prefix: prefix}),
 		Name:   "q", DeadLetter: "dead", MaxReceives: maxReceives,
-		Visibility: visibility * time.Second, Unit: time.Second, Patience: 6 * time.Second,
+		Visibility: visibility * time.Second, Unit: time.Second, Patience: 10 * time.Second,
 	}
 }
 
