@@ -25,7 +25,7 @@ import (
 // until waits until a job is as wanted.
 func until(t *testing.T, eng *engine.Engine, id string, is func(makegood.Job) bool) makegood.Job {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	for {
 		j, err := eng.Look(ctx, id)

@@ -195,7 +195,7 @@ func TestARedriveOf312Of10000ItemsKeepsTheirKeys(t *testing.T) {
 	const n = 10_000
 	bad := true
 	s := &stock{fails: func(item int) bool { return bad && item%32 == 7 && item < 312*32 }}
-	eng := openMap(t, s, ", concurrency: 1000, tolerate: {share: 0.05, after: 100}, outputs: manifest")
+	eng := openMap(t, s, ", concurrency: 1000, tolerate: {share: 0.2, after: 100}, outputs: manifest")
 	outputs := func(j makegood.Job) (m struct{ Items, Failed int }) {
 		if err := json.Unmarshal(j.Steps[0].Output, &m); err != nil || j.ProcessState != makegood.JobProcessed {
 			t.Fatalf("%s (%s): %v", j.ProcessState, j.Reason, err)

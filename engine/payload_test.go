@@ -301,7 +301,7 @@ func TestPayloadsAreThereAfterARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if _, err := eng.Submit(ctx, makegood.Submission{Workflow: "report", ID: "r", Input: input}); err != nil {
 			t.Fatal(err)

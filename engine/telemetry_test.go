@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,7 @@ func newDesk() *desk { return &desk{tokens: make(chan string, 1), given: make(ch
 func (d *desk) handler() agent.Handler {
 	given := func(ctx context.Context) makegood.Task {
 		task := agent.TaskOf(ctx)
+		time.Sleep(2 * time.Millisecond) // Times of jobs are whole milliseconds: no two attempts begin at one.
 		d.given <- fmt.Sprintf("%s#%d %s %s", task.Step, task.Attempt, task.Traceparent, trace.SpanContextFromContext(ctx).SpanID())
 		return task
 	}
@@ -97,10 +99,12 @@ func book(t *testing.T, d *desk, o engine.Options, s makegood.Submission) {
 	}
 }
 
-// tree writes spans as a person reads a trace: each under its parent, with what distinguishes it, in the order in which they began.
-// The exporter has them in another: an attempt's span is made after its reply, which the next attempt may overtake.
+// tree writes spans as a person reads a trace: each under its parent, with its marks, in the order of their beginnings and
+// ends. The exporter has another order: an attempt's span is made after its reply, which the next attempt may overtake.
 func tree(spans tracetest.SpanStubs) string {
-	slices.SortStableFunc(spans, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
+	slices.SortStableFunc(spans, func(a, b tracetest.SpanStub) int {
+		return cmp.Or(a.StartTime.Compare(b.StartTime), a.EndTime.Compare(b.EndTime))
+	})
 	var text strings.Builder
 	known := map[trace.SpanID]string{}
 	for _, s := range spans {

@@ -28,8 +28,8 @@ import (
 const press = `
 name: press
 steps:
-  - {name: write, agent: press, timeout: 1m, retry: {attempts: 3, backoff: 10ms, max: 10ms}}
-  - {name: read, agent: press, timeout: 1m, retry: {attempts: 3, backoff: 10ms, max: 10ms}, with: {report: "${ .steps.write.output }", job: "${ .job.id }"}}
+  - {name: write, agent: press, timeout: 10m, retry: {attempts: 3, backoff: 10ms, max: 10ms}}
+  - {name: read, agent: press, timeout: 10m, retry: {attempts: 3, backoff: 10ms, max: 10ms}, with: {report: "${ .steps.write.output }", job: "${ .job.id }"}}
 `
 
 // printing is an engine with the agent outside, and what is between them.
@@ -154,6 +154,10 @@ func (p *printing) restart() {
 	p.t.Helper()
 	p.stop()
 	l, err := net.Listen("tcp", p.at)
+	// A connection of another process may have the port meanwhile.
+	for until := time.Now().Add(2 * time.Minute); err != nil && time.Now().Before(until); l, err = net.Listen("tcp", p.at) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if err != nil {
 		p.t.Error(err)
 		return
@@ -255,7 +259,7 @@ func (p *printing) done(job makegood.Job) {
 func (p *printing) left() {
 	p.t.Helper()
 	var left []string
-	for range 500 {
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		var err error
 		if left, err = filepath.Glob(filepath.Join(p.dir, "payloads", "incoming", "*")); err != nil {
 			p.t.Fatal(err)
@@ -263,7 +267,6 @@ func (p *printing) left() {
 		if len(left) == 0 {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	p.t.Errorf("left behind: %v", left)
 }

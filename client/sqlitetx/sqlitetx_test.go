@@ -105,7 +105,7 @@ func (s *shop) place(o order, workflow string, commit bool) error {
 
 func (s *shop) until(id string) job.Job {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		j, err := s.engine.Job(s.t.Context(), id)
 		if err == nil && j.ProcessState.Finished() {
 			return j

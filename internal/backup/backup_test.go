@@ -91,7 +91,7 @@ func submit(t *testing.T, e *engine.Engine, id string) {
 
 func wait(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never came to this: " + what)
 		}

@@ -134,7 +134,8 @@ func TestAFileThatCannotBeReadToItsEndGivesNoLines(t *testing.T) {
 	}
 }
 
-// A hundred thousand lines take half a second here; the limit leaves room for a slow machine.
+// A hundred thousand lines take half a second here, and hours if each line costs as much as all before it; the limit
+// leaves room for a slow machine.
 func TestAHundredThousandLinesAreReadFast(t *testing.T) {
 	var file bytes.Buffer
 	for i := range 100_000 {
@@ -142,8 +143,8 @@ func TestAHundredThousandLinesAreReadFast(t *testing.T) {
 	}
 	start := time.Now()
 	lines, err := readInputs("in", &file, "")
-	if took := time.Since(start); len(lines) != 100_000 || err != nil || took > 20*time.Second {
-		t.Errorf("%d lines, %v, in %s; want 100000 in less than 20s", len(lines), err, took)
+	if took := time.Since(start); len(lines) != 100_000 || err != nil || took > 5*time.Minute {
+		t.Errorf("%d lines, %v, in %s; want 100000 in less than five minutes", len(lines), err, took)
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	patience = 20 * time.Second
+	patience = 2 * time.Minute
 	jobs     = 40
 )
 

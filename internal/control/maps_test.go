@@ -26,7 +26,7 @@ steps:
 // parts waits for the parts of a job's map, by their number of items, and returns them.
 func parts(t *testing.T, j everything, of string, n int) (all []api.Listed) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); len(all) < n; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(all) < n; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d parts of %s are listed, want %d: %+v", len(all), of, n, all)
 		}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -230,13 +231,17 @@ func TestAHungRemoteEndsWithTheContext(t *testing.T) {
 		"an error's body drips": {"HTTP/1.1 422 Unprocessable\r\nContent-Length: 100000\r\n\r\n", "x", 200, "final no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gone := make(chan struct{})
+			gone, heard := make(chan struct{}), make(chan struct{})
 			ctx, cancel := context.WithCancelCause(t.Context())
+			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() { close(heard) }})
 			address := listen(t, func(conn net.Conn) {
 				if !readRequest(bufio.NewReader(conn)) {
 					return
 				}
 				_, _ = io.WriteString(conn, c.answer)
+				if c.answer != "" {
+					<-heard // The agent may be slow to read what was written.
+				}
 				for drips := 1; ; drips++ {
 					if drips == c.after {
 						cancel(context.DeadlineExceeded)

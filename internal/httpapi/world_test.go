@@ -241,7 +241,7 @@ func (w *world) tokens(ids ...string) (pairs []string) {
 // until waits until a job is as wanted.
 func (w *world) until(id string, is func(makegood.Job) bool) makegood.Job {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	for job, err := range w.client.Watch(ctx, id) {
 		if err != nil {

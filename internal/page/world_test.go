@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // tripFile is the workflow of the tests: an input {"fail": "charge"} has that step fail for good, {"hold": true} has it wait.
 const tripFile = `name: trip

@@ -48,26 +48,28 @@ steps:
 - {name: third, agent: b, needs: [first]}`
 
 func TestAClosingThatHangsHoldsUpItsOwnJobAlone(t *testing.T) {
-	w := newWorld(t)
-	c := w.define(threeSteps)
-	var failures []record
-	for _, id := range []string{"slow", "good"} {
-		w.submit(c, id)
-		w.handle(w.done(id, "first"))
-		failures = append(failures, w.failed(id, "third", w.claim(id, "third"), job.StepError{Message: "no"}))
-	}
-	w.forget()
-	w.use(func(c *scheduler.Config) { c.Closings, c.Queue = stuckClosings{c.Closings}, inTime{c.Queue} })
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	answer, err := w.s.HandleSQS(ctx, events.SQSEvent{Records: failures})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again := answer.BatchItemFailures; len(again) != 1 || again[0].ItemIdentifier != failures[0].MessageId {
-		t.Errorf("comes again: %v, want the record of the slow job alone", again)
-	}
-	w.checkSends(send{"tasks-a", []string{"good"}})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c := w.define(threeSteps)
+		var failures []record
+		for _, id := range []string{"slow", "good"} {
+			w.submit(c, id)
+			w.handle(w.done(id, "first"))
+			failures = append(failures, w.failed(id, "third", w.claim(id, "third"), job.StepError{Message: "no"}))
+		}
+		w.forget()
+		w.use(func(c *scheduler.Config) { c.Closings, c.Queue = stuckClosings{c.Closings}, inTime{c.Queue} })
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		answer, err := w.s.HandleSQS(ctx, events.SQSEvent{Records: failures})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := answer.BatchItemFailures; len(again) != 1 || again[0].ItemIdentifier != failures[0].MessageId {
+			t.Errorf("comes again: %v, want the record of the slow job alone", again)
+		}
+		w.checkSends(send{"tasks-a", []string{"good"}})
+	})
 }
 
 func TestPoisonIsPutAwayThoughANeighbourTakesAllTheTime(t *testing.T) {

@@ -138,7 +138,7 @@ func TestChildrenOfABatchDoNotWaitForEachOther(t *testing.T) {
 		}
 		select {
 		case <-both:
-		case <-time.After(5 * time.Second):
+		case <-time.After(patience):
 			t.Error("an inline step of one child waits for that of another")
 		}
 	}}

@@ -92,7 +92,7 @@ type gate struct {
 }
 
 // patience is how long births wait for one another before the test has failed.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 func (g *gate) Create(ctx context.Context, j job.Job) error {
 	g.mu.Lock()

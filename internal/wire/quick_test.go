@@ -7,12 +7,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
 
 // What is written quickly is what encoding/json writes, to the byte, whatever the fields hold. Fields are filled by
 // reflection, so one that is new and not written quickly fails here.
 func TestWhatIsWrittenQuicklyIsWhatJSONWrites(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	quickTasks, quickEvents := 0, 0
 	for range 20_000 {

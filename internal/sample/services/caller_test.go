@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long a condition may take to come true before a test gives up.
-const patience = 10 * time.Second
+const patience = 2 * time.Minute
 
 // caller asks a shop for things, and never sends a request twice.
 type caller struct {

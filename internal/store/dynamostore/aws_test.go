@@ -166,7 +166,7 @@ func TestTheContractHolds(t *testing.T) {
 			Delete: func(id string) { tab.remove(t, id) },
 			Fill:   func(slot store.Slot, attribute string) { tab.fill(t, slotKey(slot), attribute) },
 			Full:   func(j job.Job) { tab.full(t, j) },
-			Lag:    2 * time.Second,
+			Lag:    time.Minute,
 		}
 	})
 }

@@ -91,7 +91,7 @@ func TestTheStreamOfTheTableTellsTheStatesOfJobs(t *testing.T) {
 	}
 	want := []string{"job#s-1 order >Pending at 1", "job#s-1 order Pending>Processing at 2", "job#s-1 order Processing>Processed at 4"}
 	var got []string
-	for deadline := time.Now().Add(10 * time.Second); !slices.Equal(got, want) && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !slices.Equal(got, want) && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		got = transitions(readStream(t, tab, name))
 	}
 	if !slices.Equal(got, want) {

@@ -234,8 +234,8 @@ func TestHostileExpressionsEndSoonAndSmall(t *testing.T) {
 		got, err := run(source, long)
 		took := time.Since(start)
 		runtime.ReadMemStats(&after)
-		if grown := int64(after.HeapSys) - int64(before.HeapSys); took > 10*time.Second || grown > 300<<20 {
-			t.Errorf("%.80s took %s and %d MB (%.40s, %.80v); want less than 10s and 300 MB", source, took, grown>>20, got, err)
+		if grown := int64(after.HeapSys) - int64(before.HeapSys); took > 2*time.Minute || grown > 300<<20 {
+			t.Errorf("%.80s took %s and %d MB (%.40s, %.80v); want less than two minutes and 300 MB", source, took, grown>>20, got, err)
 		}
 		if testing.Verbose() {
 			t.Logf("%6d ms %5d MB %.70s -> %.20s %.90v", took.Milliseconds(), (after.TotalAlloc-before.TotalAlloc)>>20, source, got, err)
