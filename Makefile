@@ -49,18 +49,18 @@ quick: ## Run the short tests of the packages that changed since origin/main (or
 	if [ -n "$$packages" ]; then $(count) -short -count=1 $$packages; else echo "quick: nothing to test" >&2; fi
 
 test: ## Run the tests of every product package and of the importer, and count them, with a tenth of the random cases and no building of whole programs
-	@$(count) -short ./... ./importer/...
+	@$(count) -short -timeout 20m ./... ./importer/...
 
 # The tests of lab read files of the whole tree, and the cache of go test knows only those of their own module: -count=1.
 lab: ## Run the short tests of the laboratory and count them: simulation, model check, oracle, docs, tidiness, template
-	@$(count) -short -count=1 ./lab/...
+	@$(count) -short -count=1 -timeout 20m ./lab/...
 
 # SHARE=2/3 of a list of packages is every third of them, from the second on; empty: all.
 share = $(if $(SHARE),| awk -v share=$(SHARE) 'BEGIN { split(share, s, "/") } NR % s[2] == s[1] % s[2]')
 
 # The packages whose tests have more to do in a whole run, and no others: make test has run the rest.
 whole: ## Run whole what make test runs short: every call that can fail, whole programs, all random cases; SHARE=2/3 of the packages
-	@$(count) -count=1 $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|proof\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
+	@$(count) -count=1 -timeout 20m $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|proof\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
 		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(share))
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; of the set with MiniStack alone: ON=MiniStack (or ElasticMQ); needs Python, Java and Maven
