@@ -441,7 +441,8 @@ func (l *life) Depth(ctx context.Context, name string) (queue.Depth, error) {
 // Send is what queue.Sender says, in a world: each message meets its own fate. They do so in the order of
 // what they are about: several goroutines may have put them together at one moment.
 func (l *life) Send(ctx context.Context, name string, messages ...queue.Message) []error {
-	messages = l.says(messages)
+	// A call that lands late has the messages as they were sent, though its caller has used the memory again.
+	messages = slices.Clone(l.says(messages))
 	order := make([]int, len(messages))
 	for i, m := range messages {
 		order[i] = i
