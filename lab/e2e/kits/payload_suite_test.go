@@ -244,11 +244,11 @@ var payloadBehaviours = []behaviour{
 	{"an upload whose time is up is a failure that says so", func(t *testing.T, e *engine) {
 		e.happen(func() {
 			e.drained["pm1"] = true
-			for range 100 {
+			for range 20 {
 				e.carrying["pm1"] = append(e.carrying["pm1"], fault{status: 503})
 			}
 		})
-		e.give(task("pm1", "press", message{"from": "memory", "bytes": 10}, message{"timeoutMs": 15_000}))
+		e.give(task("pm1", "press", message{"from": "memory", "bytes": 10}, message{"timeoutMs": 3000}))
 		failed(t, e.answer("pm1"), true, "unknown", 0, "out of time")
 	}},
 	{"who is told of a payload that the attempt is over says nothing", func(t *testing.T, e *engine) {

@@ -118,21 +118,21 @@ var behaviours = []behaviour{
 	{"the items of a batch are done one after the other, each under its key", func(t *testing.T, e *engine) {
 		undo := message{"forwardKey": "f/s/1", "outcome": "unknown", "output": []any{message{"item": 4, "output": message{"a": 1}}}}
 		e.give(
-			task("b1", "info", []any{nil, nil}, message{"batch": []any{3, 7}}),
-			task("b2", "fail", []any{message{"message": "m1"}, message{"message": "m2", "final": true}}, message{"batch": []any{0, 1}}),
-			task("b3", "unecho", []any{message{}, message{}}, message{"batch": []any{4, 5}, "undo": undo}),
-			task("b4", "echo", message{}, message{"batch": []any{0}}),
+			task("many1", "info", []any{nil, nil}, message{"batch": []any{3, 7}}),
+			task("many2", "fail", []any{message{"message": "m1"}, message{"message": "m2", "final": true}}, message{"batch": []any{0, 1}}),
+			task("many3", "unecho", []any{message{}, message{}}, message{"batch": []any{4, 5}, "undo": undo}),
+			task("many4", "echo", message{}, message{"batch": []any{0}}),
 		)
-		wants(t, answerFor(t, e, "b1", 0)["item"], 3.0)
-		for i, key := range []string{"b1/s/1/3", "b1/s/1/7"} {
-			output, _ := answerFor(t, e, "b1", i)["output"].(map[string]any)
+		wants(t, answerFor(t, e, "many1", 0)["item"], 3.0)
+		for i, key := range []string{"many1/s/1/3", "many1/s/1/7"} {
+			output, _ := answerFor(t, e, "many1", i)["output"].(map[string]any)
 			wants(t, output["key"], key)
 		}
-		failed(t, answerFor(t, e, "b2", 0), true, "unknown", 0, "m1")
-		failed(t, answerFor(t, e, "b2", 1), false, "unknown", 0, "m2")
-		failed(t, answerFor(t, e, "b3", 0), false, "unknown", 0, `{"done":{"a":1},"forwardKey":"f/s/1/4","outcome":"done"}`)
-		failed(t, answerFor(t, e, "b3", 1), false, "unknown", 0, `{"done":null,"forwardKey":"f/s/1/5","outcome":"unknown"}`)
-		failed(t, e.answer("b4"), false, "no", 0, "no list of so many")
+		failed(t, answerFor(t, e, "many2", 0), true, "unknown", 0, "m1")
+		failed(t, answerFor(t, e, "many2", 1), false, "unknown", 0, "m2")
+		failed(t, answerFor(t, e, "many3", 0), false, "unknown", 0, `{"done":{"a":1},"forwardKey":"f/s/1/4","outcome":"done"}`)
+		failed(t, answerFor(t, e, "many3", 1), false, "unknown", 0, `{"done":null,"forwardKey":"f/s/1/5","outcome":"unknown"}`)
+		failed(t, e.answer("many4"), false, "no", 0, "no list of so many")
 	}},
 	{"a failure says what is known of it", func(t *testing.T, e *engine) {
 		e.give(
