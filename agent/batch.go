@@ -113,8 +113,8 @@ func each(ctx context.Context, task makegood.Task, do func(context.Context, make
 	return answers(task, outcomes)
 }
 
-// attemptOver returns the error of a batch whose attempt is over, or whose process is to end: no answers are kept then,
-// and what was done is done again under the same keys. nil: the answers count.
+// attemptOver returns the error of a batch whose attempt is over, or whose process is to end. The batch has no answers
+// then, and a further attempt does its items again under the same keys. It returns nil where the answers count.
 func attemptOver(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {

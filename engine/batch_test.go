@@ -60,29 +60,8 @@ func openBatch(t *testing.T, s *shelf, fields, then string) *engine.Engine {
 	return openWith(t, &shop{}, files, s.agent(), agent.New("bank", agent.Do("charge", fails)))
 }
 
-func TestItemsAreDoneInBatches(t *testing.T) {
-	for _, n := range []int{0, 1, 20, 101, 250} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			s := &stock{}
-			j := runMap(t, openMap(t, s, ", batch: 10"), n)
-			var out []string
-			if err := json.Unmarshal(j.Steps[1].Output, &out); err != nil || len(out) != n || j.ProcessState != makegood.JobProcessed {
-				t.Fatalf("%s (%s), %d outputs: %v", j.ProcessState, j.Reason, len(out), err)
-			}
-			for i, o := range out {
-				if o != fmt.Sprintf("o-1-%d-%d", i, i) {
-					t.Errorf("item %d: %s", i, o)
-				}
-			}
-			if len(s.keys) != n {
-				t.Errorf("%d keys for %d items", len(s.keys), n)
-			}
-		})
-	}
-}
-
-// Of a batch of ten with two failures those two are tried again, and of these the one alone whose failure is not final.
-// A redrive does the other, under its key.
+// Of a batch of ten items two fail. The next attempt is for the one item whose failure is not final, and a redrive does
+// the other under its key.
 func TestOnlyFailedItemsOfABatchAreTriedAgain(t *testing.T) {
 	tries := map[int]int{}
 	bad := true

@@ -90,10 +90,11 @@ steps:
 }
 
 func TestAStepIsDoneOnceForEachItem(t *testing.T) {
-	for _, n := range []int{0, 1, 20, 100, 101, 250} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+	for i := range 12 {
+		n, fields := []int{0, 1, 20, 100, 101, 250}[i/2], []string{"", ", batch: 10"}[i%2]
+		t.Run(fmt.Sprint(n, fields), func(t *testing.T) {
 			s := &stock{}
-			j := runMap(t, openMap(t, s, ""), n)
+			j := runMap(t, openMap(t, s, fields), n)
 			var out []string
 			if err := json.Unmarshal(j.Steps[1].Output, &out); err != nil || len(out) != n || j.ProcessState != makegood.JobProcessed {
 				t.Fatalf("%s (%s), %d outputs: %v", j.ProcessState, j.Reason, len(out), err)

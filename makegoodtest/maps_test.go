@@ -84,7 +84,7 @@ func TestEachItemOfAMapHasItsAttempt(t *testing.T) {
 // The items of a map, alone and in batches, are done and undone once each wherever the engine dies, and on bad days.
 func TestAMapKeepsItsPromisesWhereverTheEngineDies(t *testing.T) {
 	for _, pay := range []bool{true, false} {
-		for _, fields := range []string{"concurrency: 2", "concurrency: 2, batch: 2"} {
+		for _, fields := range []string{"concurrency: 2", "batch: 2, concurrency: 2", "batch: 2, concurrency: 2, tolerate: {items: 1}}\n    inline: true # "} {
 			with := func(c Case) Case {
 				c.YAML = bytes.Replace(c.YAML, []byte("concurrency: 2"), []byte(fields), 1)
 				return c

@@ -29,7 +29,7 @@ type golden struct {
 	large bool
 	// cancel: the submitter cancels the job while its charge is under way; still: once nothing else goes on.
 	cancel, still bool
-	// cancelBefore, if set, is the call before which the submitter cancels the job. What is struck comes after that.
+	// cancelBefore, if set, is the call before which the submitter cancels the job. Blows fall on calls after the cancel.
 	cancelBefore blow
 	want         makegood.ProcessState
 	// seen, if set, notes what is played.

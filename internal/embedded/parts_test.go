@@ -34,13 +34,13 @@ var smallParts = proof.Bug{Name: "small parts", File: "limits/users.go", Old: "P
 
 const smallPart = 2
 
-// twoParts is how many items are two parts. threeLevels are two parts, one of which has two parts.
+// A map of twoParts items has two parts. A map of threeLevels items has two parts, and the first has parts of its own.
 const (
 	twoParts    = limits.PartItems + 1
 	threeLevels = limits.PartItems*limits.PartItems + 1
 )
 
-// partsYAML has a map of so many items, all of which may be under way at once.
+// partsYAML is the workflow with a map of so many items. All items may be under way at once.
 func partsYAML(items int) string {
 	return strings.Replace(mapYAML, `{over: "${ [range(3)] }", concurrency: 2}`,
 		fmt.Sprintf(`{over: "${ [range(%d)] }", concurrency: %d}`, items, min(limits.MaxConcurrency, 2*limits.PartItems*limits.PartItems)), 1)
@@ -163,8 +163,8 @@ func TestAMapOfPartsIsCancelledWhileItIsBornWhicheverCallIsTheLast(t *testing.T)
 	inSmallParts(t)
 }
 
-// The items of a map are written a part at a time. What was written stays, so they are all there after several tries,
-// each of which fails.
+// The items of a map are written a part at a time, and a written part stays. So all items are written after several
+// tries, though each try fails.
 func TestTheItemsOfAMapAreWrittenThoughNoTryWritesThemAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		puts, remote := 0, troupe{}
@@ -255,13 +255,13 @@ func (v *voyage) asks() bool {
 	return v.asked && !v.settled
 }
 
-// asksCancel asks for the cancel. What is under way may end then.
+// asksCancel asks for the cancel of the job. Attempts under way may end after it.
 func (v *voyage) asksCancel() error {
 	v.mu.Lock()
 	engine, before := v.engine, v.cancelBefore.n > 0
 	if !v.asked {
 		v.asked, v.atCancel = true, maps.Clone(v.arrived)
-		if before { // What is struck is counted from here on.
+		if before { // Calls are counted from the cancel on.
 			v.calls = map[string]int{}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // A batch of items of a map is one step, and its agent answers for each item. The Scheduler keeps the answers as the
-// output of the step, and sends the next attempt the items alone that are not done.
+// output of the step. The task of the next attempt has the other items alone.
 
 // readAnswers reads the answers for the items of a batch that are kept as an output. Another output, such as one that a
 // person gave, has none.
