@@ -46,6 +46,7 @@ type Store struct {
 	leases      map[string]store.Lease
 	places      map[string]string
 	schedules   map[string]store.Scheduled
+	gates       map[string]gate
 	held        store.Held
 }
 
@@ -76,6 +77,6 @@ func New() *Store {
 		},
 		jobs: map[string]item{}, claims: map[store.Slot]store.ClaimItem{},
 		payloads: map[string]map[string][]byte{}, definitions: map[string][]byte{}, current: map[string]string{},
-		leases: map[string]store.Lease{}, places: map[string]string{}, schedules: map[string]store.Scheduled{},
+		leases: map[string]store.Lease{}, places: map[string]string{}, schedules: map[string]store.Scheduled{}, gates: map[string]gate{},
 	}
 }

@@ -1,0 +1,32 @@
+package store
+
+import (
+	"context"
+
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// Gates keeps the permits that the gates of agents have given out, and the tickets that wait for one. Each write is of
+// one permit or one ticket, and conditional, so that those of many processes need no order: internal/gate says which
+// to make. A gate without permits and tickets takes no room.
+type Gates interface {
+	// Gate reads all permits of the gate of an agent, by their number, and the first tickets that wait, by their Rank, at
+	// most so many: strongly consistent. ErrDamaged.
+	Gate(ctx context.Context, agent string, most int) (Gate, error)
+	// PutPermit stores a permit in one durable write, if the stored one is was: both have the same number, and a free one
+	// stands for none. ErrConflict, without a write. A write that is made twice with the same permits succeeds twice.
+	PutPermit(ctx context.Context, agent string, was, is job.Permit) error
+	// Enter stores a ticket that waits, over one of the same Rank, in one durable write.
+	Enter(ctx context.Context, agent string, t job.Ticket) error
+	// Leave deletes a ticket that waits, in one durable write. ErrNotFound: none of its Rank does (any more). One of many
+	// callers succeeds, unless the first write of a caller was tried again: then none may.
+	Leave(ctx context.Context, agent string, t job.Ticket) error
+	// CountWaiting counts the tickets that wait, and stops at most.
+	CountWaiting(ctx context.Context, agent string, most int) (int, error)
+}
+
+// Gate is what stands at the gate of an agent.
+type Gate struct {
+	Permits []job.Permit
+	Waiting []job.Ticket
+}
