@@ -11,6 +11,8 @@ type HoldKind string
 const (
 	HoldAgent    HoldKind = "agent"
 	HoldWorkflow HoldKind = "workflow"
+	// HoldLimit is no pause: a limit of how many attempts of an agent are with it at once.
+	HoldLimit HoldKind = "limit"
 )
 
 // Hold is the pause of a whole agent or workflow, as people see it. In JSON every field is always there; null means

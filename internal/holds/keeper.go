@@ -42,13 +42,22 @@ type Config struct {
 	Agents []string
 	// Knows says why there is no workflow of a name; nil: there is one, or, without the function, workflows are not known.
 	Knows func(ctx context.Context, workflow string) error
+	// Gates look at the gates of agents with a limit. Nil: there are none, and no agent may have a limit.
+	Gates Gates
 	// Changed, if set, hears of every change that was stored, and when the next jobs go on; zero: none do.
 	Changed func(ctx context.Context, key time.Time)
 	Now     func() time.Time
 	Logger  *slog.Logger
 }
 
-// Keeper pauses agents and workflows, and resumes them. Its methods may be called by many goroutines at once.
+// Gates are what a Keeper has of gates; see gate.Keeper.
+type Gates interface {
+	Look(ctx context.Context, agent string, most int, all bool) error
+	Open(ctx context.Context, agent string) error
+	Waiting(ctx context.Context, agent string, most int) (int, error)
+}
+
+// Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many goroutines at once.
 type Keeper struct{ config Config }
 
 // New makes a Keeper. It panics on a configuration without a required field.
@@ -101,6 +110,46 @@ func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by st
 	})
 }
 
+// Limit sets how many attempts of an agent may be with it at once, and returns after that is stored; 0 takes the limit
+// away. It holds for attempts that are opened limits.HoldsFresh later; those with the agent already are not counted.
+// ErrInvalid; ErrNotHeld, where there is no limit to take away; after any other error the outcome is unknown.
+func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by string) (job.Hold, error) {
+	err := k.check(ctx, makegood.HoldAgent, agent, reason)
+	switch {
+	case err != nil:
+		return job.Hold{}, err
+	case k.config.Gates == nil:
+		return job.Hold{}, fmt.Errorf("%w: agents cannot have limits here", ErrInvalid)
+	}
+	if err := domain.CheckLimit(agent, most); err != nil {
+		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	was := job.Hold{}
+	h, err := k.change(ctx, makegood.HoldLimit, agent, func(h *job.Hold, all int) error {
+		was = *h
+		switch {
+		case most == 0 && h.Name == "":
+			return fmt.Errorf("agent %s has no limit: %w", agent, ErrNotHeld)
+		case most == 0:
+			*h = job.Hold{}
+			return nil
+		case h.Name == "" && all >= limits.MaxHolds:
+			return fmt.Errorf("%w: %d agents and workflows are paused or have a limit, which is the most", ErrInvalid, all)
+		}
+		now := domain.Instant(k.config.Now())
+		*h = job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, Since: now, By: clip(by), Reason: reason, Next: now.Add(limits.GateLook), Kept: h.Kept}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return job.Hold{}, err
+	case most == 0:
+		was.Most = 0
+		return was, k.config.Gates.Open(ctx, agent)
+	}
+	return h, k.config.Gates.Look(ctx, agent, most, true)
+}
+
 // clip cuts a caller's name to the length that is stored.
 func clip(by string) string {
 	if len(by) <= limits.MaxHoldByBytes {
@@ -151,6 +200,9 @@ func (k *Keeper) change(ctx context.Context, kind makegood.HoldKind, name string
 			all, i = append(all, h), len(all)
 		}
 		all[i] = h
+		if h.Name == "" {
+			all = slices.Delete(all, i, i+1)
+		}
 		if err = k.put(ctx, held.Rev, all); err == nil {
 			return h, nil
 		}
@@ -198,8 +250,12 @@ func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
 	return all, nil
 }
 
-// Count counts the jobs that a hold holds.
+// Count counts the jobs that a hold holds, or the attempts that wait before the gate of a limit.
 func (k *Keeper) Count(ctx context.Context, h job.Hold) (Counted, error) {
+	if h.Kind == makegood.HoldLimit {
+		n, err := k.config.Gates.Waiting(ctx, h.Name, maxCounted)
+		return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err
+	}
 	n, err := k.config.Store.CountHeld(ctx, h.String(), maxCounted)
 	return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err
 }
@@ -228,9 +284,14 @@ func (k *Keeper) release(ctx context.Context) error {
 		return err
 	}
 	now := domain.Instant(k.config.Now())
-	var left job.Holds
+	var left, looks job.Holds
 	var all []told
 	for _, h := range held.Holds {
+		if h.Kind == makegood.HoldLimit && !now.Before(h.Next) {
+			h.Next = now.Add(limits.GateLook)
+			left, looks = append(left, h), append(looks, h)
+			continue
+		}
 		if h.On() || now.Before(h.Next) {
 			left = append(left, h)
 			continue
@@ -250,7 +311,7 @@ func (k *Keeper) release(ctx context.Context) error {
 		left = append(left, h)
 		all = append(all, told{h.String(), jobs})
 	}
-	if len(all) == 0 {
+	if len(all)+len(looks) == 0 {
 		return nil
 	}
 	// Store this step first, so that no other process makes it.
@@ -259,6 +320,11 @@ func (k *Keeper) release(ctx context.Context) error {
 	}
 	for _, t := range all {
 		k.tell(ctx, t)
+	}
+	for _, h := range looks {
+		if err := k.config.Gates.Look(ctx, h.Name, h.Most, false); err != nil {
+			k.config.Logger.WarnContext(ctx, "a gate is looked at again at the next sweep", "agent", h.Name, "error", err)
+		}
 	}
 	return nil
 }

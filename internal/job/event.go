@@ -148,6 +148,13 @@ type ChildEnded struct {
 	Attempt int
 }
 
+// Admitted: the gate of its agent has given this attempt a permit, or may have. It is a hint: it has the permit looked
+// at.
+type Admitted struct {
+	Step    string
+	Attempt int
+}
+
 // Interrupted: the embedded engine was started again as its Incarnation-th run; attempts that an earlier run dispatched
 // are over, and may have started. Clean: the run that the job knows did not die, it was told to stop.
 type Interrupted struct {
@@ -209,6 +216,7 @@ func (AttemptClosed) isEvent()   {}
 func (DispatchRefused) isEvent() {}
 func (DeadlinePassed) isEvent()  {}
 func (ChildEnded) isEvent()      {}
+func (Admitted) isEvent()        {}
 func (Interrupted) isEvent()     {}
 func (Told) isEvent()            {}
 func (NotHeard) isEvent()        {}
@@ -298,6 +306,9 @@ func (e DeadlinePassed) Cause() string { return fmt.Sprintf("due:%d", e.Key.Unix
 
 // Cause is child:STEP#ATTEMPT.
 func (e ChildEnded) Cause() string { return fmt.Sprintf("child:%s#%d", e.Step, e.Attempt) }
+
+// Cause is admitted:STEP#ATTEMPT.
+func (e Admitted) Cause() string { return fmt.Sprintf("admitted:%s#%d", e.Step, e.Attempt) }
 
 // Cause is run:INCARNATION.
 func (e Interrupted) Cause() string { return fmt.Sprintf("run:%d", e.Incarnation) }

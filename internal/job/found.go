@@ -22,6 +22,9 @@ const (
 	FoundOver Finding = "over"
 	// FoundEnded: the child that does the attempt has ended. Of an undo: the child is undone.
 	FoundEnded Finding = "ended"
+	// FoundAdmitted: the attempt has a permit of the gate of its agent. FoundQueued: it waits for one.
+	FoundAdmitted Finding = "admitted"
+	FoundQueued   Finding = "queued"
 )
 
 // Found is a finding, with the claim that was found, if there was one. Child is set with FoundEnded alone.

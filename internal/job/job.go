@@ -271,6 +271,8 @@ type Activity struct {
 	// Inline is the LockedBy of the save that opened the latest attempt, where the process which saved it runs it
 	// (Dispatched). The claim is these fields then: from At to LookAt. Empty: its task goes to the queue of its agent.
 	Inline string `json:"inline,omitempty"`
+	// Queued: the latest attempt stands before the gate of its agent, so no task of it was sent (Dispatched).
+	Queued bool `json:"queued,omitempty"`
 	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
 	Closing bool `json:"closing,omitempty"`
 	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".

@@ -18,4 +18,6 @@ const (
 	LevelChildren = 6
 	// LevelMaps: it has a step with a map, or does items of one. A release without them would do all items at once.
 	LevelMaps = 7
+	// LevelGates: an attempt of it stands before a gate. A release without gates would take it for one whose task is lost.
+	LevelGates = 8
 )

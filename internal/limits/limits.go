@@ -100,7 +100,11 @@ const (
 	TellAgain = time.Minute
 	// MaxPublish is how long the publication of the remaining changes of a job that is at its end is tried.
 	MaxPublish = 7 * 24 * time.Hour
-	// MaxHolds is how many agents and workflows may be paused at once.
+	// GateLook is how often the gates of agents are looked at. MaxPermits is the highest limit of attempts that are with an
+	// agent at once.
+	GateLook   = time.Minute
+	MaxPermits = 100
+	// MaxHolds is how many agents and workflows may be paused, or have a limit, at once.
 	MaxHolds = 100
 	// MaxHoldReasonBytes is how much is kept of the reason of a pause, and MaxHoldByBytes of its author.
 	MaxHoldReasonBytes = 512

@@ -20,6 +20,10 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 		at, ok := t.out(i)
 		switch {
 		case !ok:
+		case t.activity(at).Queued: // Its task was not sent. The hint that it may begin may have died with the run.
+			if t.wanted(at) && t.going() && t.admit(at) {
+				verdict = Verdict{Kind: Applied}
+			}
 		case !t.isChild(at):
 			verdict = Verdict{Kind: Applied}
 			t.interrupt(at, e.Clean)

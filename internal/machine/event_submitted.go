@@ -29,7 +29,8 @@ type Submission struct {
 }
 
 // Submit returns the job as it is to be stored: Pending, with its first attempts open. It may want
-// facts, as Apply does, and then returns the job as far as it is decided.
+// facts, as Apply does, and then returns the job as far as it is decided. With asks it cannot be stored with its first
+// attempts: they are about gates, which let in attempts of stored jobs alone, so it is to be stored without (Later).
 func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
@@ -54,6 +55,9 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	}
 	t.advance()
 	t.hold(false)
+	if len(t.asks) > 0 {
+		return t.job, Verdict{Kind: Wanting, Asks: t.asks}
+	}
 	if len(t.wants) > 0 {
 		return t.job, Verdict{Kind: Wanting, Wants: t.wants}
 	}

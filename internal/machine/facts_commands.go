@@ -47,6 +47,7 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 				c.Redrives = a.Repeats
 			}
 			commands = append(commands, c)
+		case a.Queued:
 		case wanted(j, undo) && !a.Held():
 			commands = append(commands, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
 			if a.Resent >= alertFrom && agentOf(w.Steps[i], undo) != makegood.AgentWorkflow {

@@ -97,7 +97,7 @@ func (t *turn) nextLook(at side) time.Time {
 	if a.Inline != "" {
 		return t.inlineEnd(at, a.At)
 	}
-	if t.isChild(at) {
+	if t.isChild(at) || a.Queued {
 		return t.childLook(at)
 	}
 	if p := t.plan(at); p.shared {
@@ -116,7 +116,7 @@ func (t *turn) nextLook(at side) time.Time {
 func (t *turn) lookedAtEarly(at side) bool {
 	a := t.activity(at)
 	waits := a.LookAt.Sub(a.At)
-	if a.Closing || a.Inline != "" || t.isChild(at) || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
+	if a.Closing || a.Queued || a.Inline != "" || t.isChild(at) || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
 		return false
 	}
 	for w, end := t.waits(at); w < end; w *= 4 {
@@ -150,8 +150,8 @@ func wait(startBy makegood.Duration, resent int) makegood.Duration {
 	return doubled(startBy, resent, makegood.Duration(limits.MaxStartBy))
 }
 
-// childLook is when the child of an attempt is looked at next, should it not say before that it has ended: at doubling
-// intervals.
+// childLook is when the child of an attempt is looked at next, should it not say before that it has ended, or the gate,
+// should it not say before that the attempt may begin: at doubling intervals.
 func (t *turn) childLook(at side) time.Time {
 	age := t.now.Sub(t.activity(at).Opened())
 	return t.now.Add(min(max(age, limits.ChildLook), limits.MaxChildLook))
@@ -208,7 +208,7 @@ func (t *turn) lie(at side, found job.Found) bool {
 // Out returns the asks that look at every attempt of a job that is out and can be claimed in an item of its own.
 func Out(w makegood.Workflow, j job.Job) (asks []Ask) {
 	for i := range j.Steps { // By index: a step is large.
-		if a, undo, ok := dispatched(&j.Steps[i]); ok && !w.Steps[i].Shared && a.Inline == "" && agentOf(w.Steps[i], undo) != makegood.AgentWorkflow {
+		if a, undo, ok := dispatched(&j.Steps[i]); ok && !w.Steps[i].Shared && a.Inline == "" && !a.Queued && agentOf(w.Steps[i], undo) != makegood.AgentWorkflow {
 			asks = append(asks, Ask{Kind: AskLook, Step: j.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
 		}
 	}

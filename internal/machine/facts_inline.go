@@ -27,6 +27,8 @@ func (t *turn) lane(at side) string {
 		return ""
 	case t.plan(at).heartbeat > 0 || slices.Contains(l.Queued, t.name(at)) || t.activity(at).Alone:
 		return ""
+	case t.limited(at):
+		return ""
 	case !l.Until.IsZero() && t.inlineEnd(at, t.now).After(l.Until):
 		return ""
 	}

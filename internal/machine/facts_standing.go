@@ -157,6 +157,9 @@ func (t *turn) sideStands(at side) string {
 		if t.isChild(at) {
 			return fmt.Sprintf("%s is done by job %s", name, t.childOf(at))
 		}
+		if a.Queued {
+			return fmt.Sprintf("%s stands before the gate of agent %s, attempt %d", name, agentOf(t.w.Steps[at.step], at.undo), a.Attempt)
+		}
 		return fmt.Sprintf("%s is with agent %s, attempt %d", name, agentOf(t.w.Steps[at.step], at.undo), a.Attempt)
 	case job.Backoff:
 		return fmt.Sprintf("%s has failed %s and is tried again at %s", name, times(a.FailureCount), clock(a.At))

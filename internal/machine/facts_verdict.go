@@ -101,11 +101,13 @@ type Definition struct {
 // AskKind is the kind of question about an attempt.
 type AskKind string
 
-// The kinds. Each is an operation on the claim item of the step.
+// The kinds. Each but the last is an operation on the claim item of the step.
 const (
 	AskLook     AskKind = "look"     // read its claim
 	AskClose    AskKind = "close"    // end it, if it has no claim
 	AskOverrule AskKind = "overrule" // write over a claim that cannot be true; the job was loaded after it was seen
+	// AskPermit has the gate of its agent give the attempt a permit, or a place before the gate: no claim item.
+	AskPermit AskKind = "permit"
 )
 
 // Ask names a fact about the claim of an attempt.

@@ -56,6 +56,9 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 		t.advance()
 		t.hold(idle)
 	}
+	if len(t.asks) > 0 {
+		return j, Verdict{Kind: Wanting, Asks: t.asks}
+	}
 	if len(t.wants) > 0 {
 		return t.job, Verdict{Kind: Wanting, Wants: t.wants}
 	}
@@ -100,6 +103,8 @@ func (t *turn) apply(event job.Event) Verdict {
 		return t.deadlinePassed(e)
 	case job.ChildEnded:
 		return t.childEnds(e)
+	case job.Admitted:
+		return t.admitted(e)
 	case job.Interrupted:
 		return t.interrupted(e)
 	case job.Told:

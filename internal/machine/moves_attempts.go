@@ -35,6 +35,7 @@ func (t *turn) dispatch(at side) {
 	leaveOut(a, t.now)
 	a.State = job.Dispatched
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
+	a.Queued = t.mustQueue(at)
 	a.Inline = t.lane(at)
 	a.LookAt = t.nextLook(at)
 	t.opened = append(t.opened, at)

@@ -15,6 +15,9 @@ func (t *turn) ask(a Ask) (found job.Found, known bool) {
 	if found, known = t.askInline(a); known {
 		return found, true
 	}
+	if i, ok := t.indexOf(a.Step); ok && a.Kind != AskPermit && t.activity(side{i, a.Undo}).Queued {
+		return unsent(a), true
+	}
 	found, known = t.facts.Found[a]
 	if !known && !slices.Contains(t.asks, a) {
 		t.asks = append(t.asks, a)

@@ -101,6 +101,14 @@ func (t *turn) dueAttempt(at side) {
 		if due {
 			t.miss(at)
 		}
+	case a.Queued && !a.Closing && t.wanted(at) && t.going():
+		if due && !t.admit(at) {
+			a.LookAt = t.nextLook(at)
+		}
+	case a.Queued:
+		if due {
+			t.end(at)
+		}
 	case t.shared(at):
 		if due {
 			t.silence(at, inlineClaim(t.activity(at)), noReply)

@@ -75,10 +75,10 @@ func (t *turn) closeBehind(i int) {
 	}
 }
 
-// endUnsaved ends an inline attempt that was opened for the coming save, and is not wanted any more. One that was saved
-// runs, and has no claim item that could tell its agent.
+// endUnsaved ends an inline attempt that was opened for the coming save, or one that stands before a gate, and is not
+// wanted any more. An inline one that was saved runs, and has no claim item that could tell its agent.
 func (t *turn) endUnsaved(at side) {
-	if a := t.activity(at); t.unsaved(a) {
+	if a := t.activity(at); t.unsaved(a) || a.Queued {
 		a.Tries--
 		t.rest(a, job.NotStarted)
 	}

@@ -18,6 +18,9 @@ func (s *story) answer(ask machine.Ask) job.Found {
 	if machine.AgentOf(s.w, ask.Step, ask.Undo) == makegood.AgentWorkflow {
 		return s.answerChild(ask)
 	}
+	if ask.Kind == machine.AskPermit {
+		return s.permit(ask)
+	}
 	name, until := s.slotOf(ask.Step, ask.Undo), s.activityOf(ask.Step, ask.Undo).ClaimUntil()
 	found := job.Found{Finding: job.FoundSilent}
 	by := ""

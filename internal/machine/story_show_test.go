@@ -112,6 +112,9 @@ func (s *story) activity(step string, undo bool) []string {
 	case job.Backoff:
 		line += " until " + s.when(a.At)
 	case job.Dispatched:
+		if a.Queued {
+			line += " before the gate"
+		}
 		line += s.attempt(a, s.items[s.slotOf(step, undo)])
 	case job.Waiting:
 		line += s.wait(a)

@@ -62,7 +62,7 @@ func TestStories(t *testing.T) {
 func play(t *testing.T, text string, seen *layers.Seen) string {
 	s := &story{
 		t: t, seen: seen, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
-		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, children: map[string]child{},
+		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, children: map[string]child{}, permitted: map[machine.Ask]bool{},
 	}
 	s.now = s.start
 	var out strings.Builder
@@ -105,6 +105,9 @@ type story struct {
 	period     time.Duration
 	run        int
 	holds      job.Holds
+	// permits are those that the gates can give yet, permitted the attempts that have one.
+	permits   int
+	permitted map[machine.Ask]bool
 	// lane is the right to run inline attempts; decisions numbers them, since each has another save.
 	lane      machine.Lane
 	decisions int
@@ -215,6 +218,10 @@ func (s *story) do(line string) string {
 		s.hold(a)
 	case "release":
 		s.release(a)
+	case "limit":
+		s.holds = append(s.holds, job.Hold{Kind: makegood.HoldLimit, Name: a.words[1], Most: 1})
+	case "permits":
+		s.permits = s.number(a.words[1])
 	case "lane":
 		s.lane = machine.Lane{LockedBy: a.words[1], Agents: strings.Split(a.or("agents", "agent"), ",")}
 		if until, ok := a.values["until"]; ok {
@@ -340,6 +347,9 @@ func (s *story) event(verb string, a args) job.Event {
 		return job.NotPublished{Seq: s.number(a.or("seq", strconv.Itoa(s.job.Changes.Seq)))}
 	case "submitted":
 		return job.Submitted{}
+	case "admitted":
+		state, _ := s.job.Step(a.words[1])
+		return job.Admitted{Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt)))}
 	case "held":
 		return job.StepHeld{Reply: s.reply(a)}
 	}
@@ -392,6 +402,10 @@ func (s *story) submit(a args) string {
 		submission.Input = job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}
 	}
 	j, v := machine.Submit(s.w, submission, s.known(), s.now)
+	if len(v.Asks) > 0 {
+		submission.Later = true
+		j, v = machine.Submit(s.w, submission, s.known(), s.now)
+	}
 	j.Rev = 1
 	s.job, s.last = j, job.Submitted{}
 	s.seen.Moved(layers.Move{Workflow: s.w, After: j})

@@ -36,11 +36,11 @@ func (k *knowledge) note(ask machine.Ask, found job.Found) {
 	k.found[ask] = found
 }
 
-// forgetLooks keeps the closings, which stay true, and drops the looks, which may not. A claim of an attempt newer than
+// forgetLooks keeps the closings, which stay true, and drops the looks and the permits, which may not. A claim of an attempt newer than
 // the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
 func (k *knowledge) forgetLooks() {
 	for ask, found := range k.found {
-		if ask.Kind == machine.AskLook && found.Finding != job.FoundOver {
+		if ask.Kind == machine.AskPermit || ask.Kind == machine.AskLook && found.Finding != job.FoundOver {
 			delete(k.found, ask)
 		}
 	}
@@ -48,6 +48,15 @@ func (k *knowledge) forgetLooks() {
 		delete(k.found, ask)
 	}
 	k.unsaved = nil
+}
+
+// forgetQueued drops what is known of attempts that waited for a permit: a hint says that one has come.
+func (k *knowledge) forgetQueued() {
+	for ask, found := range k.found {
+		if found.Finding == job.FoundQueued {
+			delete(k.found, ask)
+		}
+	}
 }
 
 // assume answers questions about an attempt that an earlier event of the same batch has opened. Its task was not sent,
@@ -91,6 +100,9 @@ func unanswered(n int) []error {
 }
 
 func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
+	if ask.Kind == machine.AskPermit {
+		return s.askPermit(ctx, m, j, ask)
+	}
 	if was, _ := (job.Job{Steps: m.loaded.steps}).Step(ask.Step); ask.Attempt > was.Attempt {
 		m.known.assume(ask)
 		return nil

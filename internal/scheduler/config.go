@@ -55,6 +55,8 @@ type Config struct {
 	// Submissions is the queue of their own that submissions by message come from (HandleSubmissions); one on the events
 	// queue is poison then: a sender of replies may not submit. Empty: they come with the events.
 	Submissions string
+	// Gate gives out the permits of agents with a limit; nil: no agent has one.
+	Gate Gate
 	// Held, if set, knows which agents and workflows are paused.
 	Held Holds
 	// Lane, if set, runs inline attempts in this process. Nil: all attempts go to the queues of their agents.
@@ -90,6 +92,12 @@ type Config struct {
 	Random func() uint64
 	Bytes  func(n int) []byte
 	Logger *slog.Logger
+}
+
+// Gate is what a Scheduler asks for permits; see gate.Keeper.
+type Gate interface {
+	Take(ctx context.Context, agent string, most int, t job.Ticket, stored bool) (bool, error)
+	Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error
 }
 
 // Holds is what a Scheduler asks which agents and workflows are paused; see holds.Reader.

@@ -33,8 +33,12 @@ type moved struct {
 	entries []job.Entry
 	// happened is each event that has changed the job.
 	happened []job.Happened
-	// held are the agents and workflows that are paused.
+	// held are the agents and workflows that are paused, and the limits.
 	held job.Holds
+	// later: the job is stored without its first attempts, which are made when it is.
+	later bool
+	// left has what the attempts have at gates that are over by the save.
+	left []left
 	// loaded has the fields of the job as it was before the events.
 	loaded loaded
 	// lockedBy names the save, and lane is the right to run the inline attempts that it opens: inline.
@@ -53,11 +57,12 @@ type moved struct {
 // loaded is what a move looks at of its job as it was loaded.
 type loaded struct {
 	id, workflow, definition string
+	rev                      int64
 	input                    job.Payload
 	steps                    []job.StepState
 }
 
-func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, j.Input, j.Steps} }
+func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, j.Rev, j.Input, j.Steps} }
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a job that is not
 // there, with a *parkError for one that cannot be decided about, and with a *NewerError, before any decision, for one
@@ -145,6 +150,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		}
 	}
 	m.job = change.Job
+	m.left = s.leftBy(m, events)
 	if interrupted || s.poked(events) {
 		events = append([]job.Event{job.Interrupted{Incarnation: s.config.Incarnation}}, events...)
 	}
@@ -230,6 +236,9 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j *job.Job, e job.Even
 			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r)}
 		}
 	}()
+	if _, hint := e.(job.Admitted); hint {
+		m.known.forgetQueued()
+	}
 	if e, err = s.keepReplied(ctx, *j, e); err != nil {
 		return v, err
 	}

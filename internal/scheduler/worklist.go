@@ -163,6 +163,7 @@ func (s *Scheduler) round(ctx context.Context, list []*work) {
 	for _, w := range list {
 		s.beginInline(ctx, w)
 	}
+	s.leaveGates(ctx, list)
 	if bearing := those(list, func(w *work) bool { return len(w.births) > 0 }); len(bearing) > 0 {
 		s.bear(ctx, bearing)
 	}

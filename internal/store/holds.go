@@ -34,11 +34,12 @@ type Held struct {
 	Holds job.Holds
 }
 
-// Key is when the Supervisor must look: when the next jobs of one that is being released go on. Zero: none is.
+// Key is when the Supervisor must look: when the next jobs of one that is being released go on, or the gate of a limit is
+// looked at. Zero: there is none of these.
 func (h Held) Key() time.Time {
 	var key time.Time
 	for _, one := range h.Holds {
-		if !one.On() && (key.IsZero() || one.Next.Before(key)) {
+		if !one.Next.IsZero() && (key.IsZero() || one.Next.Before(key)) {
 			key = one.Next
 		}
 	}
@@ -116,4 +117,4 @@ func DecodeHolds(body []byte) (job.Holds, error) {
 }
 
 // holdFields are the names of all fields of a hold.
-var holdFields = []string{"kind", "name", "since", "by", "reason", "releasedAt", "releasedBy", "next", "steps", "resumed"}
+var holdFields = []string{"kind", "name", "since", "by", "reason", "releasedAt", "releasedBy", "next", "steps", "resumed", "most"}

@@ -20,7 +20,7 @@ var errNewerDeadline = fmt.Errorf("%w: a deadline", ErrNewer)
 
 // known are the types of message that this release knows. A known type in the wrong place is poison.
 var known = []string{
-	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, typeChildEnded, typeScheduleDue, typeHoldsDue, TypeSubmit,
+	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, typeChildEnded, typeAdmitted, typeScheduleDue, typeHoldsDue, TypeSubmit,
 	typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended,
 	typeAnnouncement, typeAgentSilent, typeQuestion, "Quarantined",
 }

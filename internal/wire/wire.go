@@ -47,6 +47,7 @@ const (
 	typeWaitExtended   = "WaitExtended"
 	typeDeadlinePassed = "DeadlinePassed"
 	typeChildEnded     = "ChildEnded"
+	typeAdmitted       = "Admitted"
 	typeScheduleDue    = "ScheduleDue"
 	typeHoldsDue       = "HoldsDue"
 )
@@ -326,6 +327,8 @@ func encodeEvent(id string, e job.Event, spent json.RawMessage) (string, error) 
 		m.Type, m.Key = typeDeadlinePassed, e.Key
 	case job.ChildEnded:
 		m.Type, m.Step, m.Attempt = typeChildEnded, e.Step, e.Attempt
+	case job.Admitted:
+		m.Type, m.Step, m.Attempt = typeAdmitted, e.Step, e.Attempt
 	default:
 		panic(fmt.Sprintf("wire: %T does not cross a queue", e))
 	}
@@ -346,7 +349,7 @@ func DecodeEvent(body string) (id string, e job.Event, err error) {
 }
 
 func decodeEvent(body string) (m event, id string, e job.Event, err error) {
-	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended, typeDeadlinePassed, typeChildEnded); err != nil {
+	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended, typeDeadlinePassed, typeChildEnded, typeAdmitted); err != nil {
 		return m, "", nil, err
 	}
 	id, e, err = eventOf(m)
@@ -368,6 +371,8 @@ func eventOf(m event) (id string, e job.Event, err error) {
 		return decodeReply(m)
 	case typeChildEnded:
 		return m.Job, job.ChildEnded{Step: m.Step, Attempt: m.Attempt}, nil
+	case typeAdmitted:
+		return m.Job, job.Admitted{Step: m.Step, Attempt: m.Attempt}, nil
 	case typeDeadlinePassed:
 		return m.Job, job.DeadlinePassed{Key: domain.Instant(m.Key)}, nil
 	default:

@@ -16,7 +16,7 @@ import (
 
 const (
 	// Level is the highest Job.Needs about which this release may decide.
-	Level = job.LevelMaps
+	Level = job.LevelGates
 	// format counts the layouts that a release before cannot read at all.
 	format = 1
 )

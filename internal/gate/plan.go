@@ -1,0 +1,111 @@
+// Package gate lets so many attempts of an agent be with it at once. Each of them has a permit (store.Gates) from before
+// its task is sent until it is over; the others wait before the gate, as tickets in the order of their rank.
+//
+// # Exact
+//
+// A permit is an item of its own with a number below the limit, written on the condition that it is free: so there are
+// never more than the limit. A limit that was lowered leaves permits with higher numbers; until their attempts are over,
+// as many of the lower numbers are not given out (plan). Whether an attempt is over is a question about its job, so no
+// permit is lost, and none is freed by a clock: its process dies, and the next look at the gate asks the job (Look).
+//
+// # Woken
+//
+// A process that enters a ticket reads the gate after that, and one that frees a permit does, too. So the later of the
+// two sees both. The attempt that gets a permit is told by a hint, and its job looks for itself at doubling intervals.
+package gate
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// move is a change of one permit: it is freed, given, or handed to the next ticket. Or a ticket goes without one.
+type move struct {
+	was, is job.Permit
+	// leaves is the ticket that stops waiting; the zero value: none does.
+	leaves job.Ticket
+}
+
+// permits reports whether the move changes a permit.
+func (m move) permits() bool { return m.was.Ticket != m.is.Ticket }
+
+// plan returns what a gate lets happen now. over reports whether an attempt is over.
+func plan(g store.Gate, most int, over func(job.Ticket) bool, now time.Time) (moves []move) {
+	below, taken := room(g, most, over)
+	waiting := g.Waiting
+	next := func() (t job.Ticket, ok bool) {
+		for len(waiting) > 0 {
+			t, waiting = waiting[0], waiting[1:]
+			if !over(t) && !holds(g.Permits, t) {
+				return t, true
+			}
+			moves = append(moves, move{leaves: t})
+		}
+		return t, false
+	}
+	for _, p := range g.Permits {
+		if !over(p.Ticket) {
+			continue
+		}
+		m := move{was: p, is: job.Permit{N: p.N}}
+		if p.N < below {
+			if t, ok := next(); ok {
+				m.is.Ticket, m.is.At, m.leaves = t, now, t
+			}
+		}
+		moves = append(moves, m)
+	}
+	for n := range below {
+		if taken[n] {
+			continue
+		}
+		t, ok := next()
+		if !ok {
+			break
+		}
+		moves = append(moves, move{was: job.Permit{N: n}, is: job.Permit{N: n, Ticket: t, At: now}, leaves: t})
+	}
+	return moves
+}
+
+// room returns below which number permits may be given, and the numbers that are taken. Permits above a lowered limit
+// count: the numbers below only rise while those attempts end, so that decisions over older states give no more.
+func room(g store.Gate, most int, over func(job.Ticket) bool) (below int, taken map[int]bool) {
+	below, taken = most, map[int]bool{}
+	for _, p := range g.Permits {
+		if taken[p.N] = true; p.N >= most && !over(p.Ticket) {
+			below--
+		}
+	}
+	return max(below, 0), taken
+}
+
+// free returns the lowest number that may be given; ok is false if there is none.
+func free(g store.Gate, most int) (n int, ok bool) {
+	below, taken := room(g, most, func(job.Ticket) bool { return false })
+	for n := range below {
+		if !taken[n] {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// holds reports whether the attempt of a ticket has a permit.
+func holds(permits []job.Permit, t job.Ticket) bool {
+	for _, p := range permits {
+		if p.Ticket.Same(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDue reports whether the attempt of a permit that was given so long ago is looked at now: at looks 1, 2, 4, 8 ... and
+// each sixtieth.
+func isDue(age, every time.Duration) bool {
+	n := int(age / every)
+	return n > 0 && (n&(n-1) == 0 || n%60 == 0)
+}

@@ -1,0 +1,45 @@
+package machine
+
+import (
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// The gate of an agent lets so many attempts be with it at once: each of them has a permit from before its task is sent
+// until it is over. Who has one is stored beside the gate, and is a fact here. An attempt without one stands before
+// the gate (Activity.Queued): it has its number, and no task of it was sent. So it may be taken back at any time, and
+// only the job's own save sends it. The gate tells it by a hint (Admitted) that it may go, and the job looks for
+// itself, too, at doubling intervals. That it is over is read from the job.
+
+// limited reports whether a side has a gate before it.
+func (t *turn) limited(at side) bool {
+	_, limited := t.facts.Held.Limit(agentOf(t.w.Steps[at.step], at.undo))
+	return limited && !t.isChild(at) && !t.waitsByItself(at)
+}
+
+// mustQueue reports whether the latest attempt of a side must stand before the gate of its agent.
+func (t *turn) mustQueue(at side) bool {
+	if !t.limited(at) {
+		return false
+	}
+	found, known := t.ask(t.question(AskPermit, at))
+	return !known || found.Finding != job.FoundAdmitted
+}
+
+// unsent answers a question about the claim of an attempt that stands before a gate: no task of it was ever sent.
+func unsent(ask Ask) job.Found {
+	if ask.Kind == AskLook {
+		return job.Found{Finding: job.FoundOpen}
+	}
+	return job.Found{Finding: job.FoundNobody}
+}
+
+// Stands reports whether the attempt of a ticket is one that a permit is for: it is out, with its agent or before its
+// gate. No later attempt has its number.
+func Stands(j job.Job, of job.Ticket) bool {
+	s, ok := j.Step(of.Step)
+	if !ok || j.Birth != of.Birth {
+		return false
+	}
+	a, undo, out := dispatched(&s)
+	return out && undo == of.Undo && a.Attempt == of.Attempt
+}

@@ -1,0 +1,134 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// askPermit asks the gate of an agent for the permit of an attempt, which the coming save opens or has before the gate.
+func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
+	found := job.Found{Finding: job.FoundQueued}
+	agent := machine.AgentOf(m.compiled.Workflow, ask.Step, ask.Undo)
+	if most, limited := m.held.Limit(agent); limited && s.config.Gate != nil {
+		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: ask.Step, Attempt: ask.Attempt, Undo: ask.Undo, Since: m.now, Rev: m.loaded.rev}
+		stored := m.loaded.stands(t)
+		if stored {
+			t.Since = m.loaded.side(t).Opened()
+		}
+		admitted, err := s.config.Gate.Take(ctx, agent, most, t, stored)
+		if err != nil {
+			return err
+		}
+		if admitted {
+			found.Finding = job.FoundAdmitted
+		}
+	}
+	m.known.mu.Lock()
+	defer m.known.mu.Unlock()
+	m.known.note(ask, found)
+	return nil
+}
+
+// stands reports whether the job had the attempt of a ticket out when it was loaded.
+func (l loaded) stands(t job.Ticket) bool {
+	return machine.Stands(job.Job{Birth: t.Birth, Steps: l.steps}, t)
+}
+
+// side returns the activity of a ticket as it was loaded.
+func (l loaded) side(t job.Ticket) job.Activity {
+	s, _ := (job.Job{Steps: l.steps}).Step(t.Step)
+	if t.Undo {
+		return s.Undo
+	}
+	return s.Forward
+}
+
+// left is an attempt that is over and had a permit, or waited for one.
+type left struct {
+	agent  string
+	ticket job.Ticket
+	waited bool
+}
+
+// leftBy returns the attempts of agents with a limit that are over by a save: those that were out when the job was
+// loaded, those that were given a permit and not opened, and those of hints that came too late.
+func (s *Scheduler) leftBy(m *moved, events []job.Event) (all []left) {
+	if s.config.Gate == nil || len(m.held) == 0 {
+		return nil
+	}
+	add := func(step string, attempt int, undo, waited bool) {
+		t := job.Ticket{Job: m.job.ID, Birth: m.job.Birth, Step: step, Attempt: attempt, Undo: undo, Since: m.now}
+		if m.loaded.stands(t) {
+			t.Since = m.loaded.side(t).Opened()
+		}
+		i := slices.IndexFunc(m.compiled.Workflow.Steps, func(s makegood.Step) bool { return s.Name == step })
+		if i < 0 || machine.Stands(m.job, t) || slices.ContainsFunc(all, func(l left) bool { return l.ticket.Same(t) }) {
+			return
+		}
+		agent := machine.AgentOf(m.compiled.Workflow, step, undo)
+		if _, limited := m.held.Limit(agent); limited {
+			all = append(all, left{agent, t, waited})
+		}
+	}
+	for i := range m.loaded.steps { // By index: a step is large.
+		was := &m.loaded.steps[i]
+		for _, undo := range []bool{false, true} {
+			a := &was.Forward
+			if undo {
+				a = &was.Undo
+			}
+			if a.State == job.Dispatched {
+				add(was.Name, a.Attempt, undo, a.Queued)
+			}
+		}
+	}
+	for ask := range m.known.found {
+		if ask.Kind == machine.AskPermit {
+			add(ask.Step, ask.Attempt, ask.Undo, true)
+		}
+	}
+	for _, e := range events {
+		if hint, is := e.(job.Admitted); is {
+			add(hint.Step, hint.Attempt, false, false)
+			add(hint.Step, hint.Attempt, true, false)
+		}
+	}
+	return all
+}
+
+// leaveGates takes back what is left at gates by the jobs of a list, and lets the next attempts begin. What fails is
+// found by the next look at the gate.
+func (s *Scheduler) leaveGates(ctx context.Context, list []*work) {
+	var all []left
+	held := job.Holds(nil)
+	for _, w := range list {
+		if w.moved != nil && len(w.moved.left) > 0 {
+			all, held = append(all, w.moved.left...), w.moved.held
+			w.moved.left = nil
+		}
+	}
+	for len(all) > 0 {
+		agent := all[0].agent
+		var ended, waited []job.Ticket
+		for _, l := range all {
+			if l.agent != agent {
+				continue
+			}
+			if ended = append(ended, l.ticket); l.waited {
+				waited = append(waited, l.ticket)
+			}
+		}
+		all = slices.DeleteFunc(all, func(l left) bool { return l.agent == agent })
+		most, limited := held.Limit(agent)
+		if !limited {
+			continue
+		}
+		if err := s.config.Gate.Left(ctx, agent, most, ended, waited); err != nil {
+			s.config.Logger.WarnContext(ctx, "the next at a gate wait for a look", "agent", agent, "error", err)
+		}
+	}
+}
