@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/gate"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -16,8 +17,13 @@ import (
 // holds makes the Keeper of a stack's pauses. knows says why there is no workflow of a name.
 func (s *stack) holds(agents []string, knows func(ctx context.Context, workflow string) error) *holds.Keeper {
 	return holds.New(holds.Config{
-		Store: s.store, Queue: s.queues, Events: EventsQueue, Agents: agents, Knows: knows, Changed: s.release, Logger: s.log,
+		Store: s.store, Gates: s.gates(), Queue: s.queues, Events: EventsQueue, Agents: agents, Knows: knows, Changed: s.release, Logger: s.log,
 	})
+}
+
+// gates makes the Keeper of the gates of a stack's agents.
+func (s *stack) gates() *gate.Keeper {
+	return gate.New(gate.Config{Store: s.store, Jobs: s.store, Queue: s.queues, Events: EventsQueue, Logger: s.log})
 }
 
 // release has the Scheduler release the first jobs of a resumed agent or workflow at once. A sweep finds later ones.

@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/control"
+	"github.com/makegood-dev/makegood/internal/gate"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -273,8 +274,9 @@ func (e *Engine) wire(run store.Incarnation) {
 	to := e.config.Telemetry
 	e.watch = watch.New(watch.Providers{Traces: to.Traces, Sampled: to.Sampled, Metrics: to.Metrics}, e.config.Logger)
 	held := holds.NewReader(e.held(), nil)
+	gates := gate.New(gate.Config{Store: e.gates(), Jobs: e.store, Queue: e.queues, Events: eventsQueue, Logger: e.config.Logger})
 	e.holds = holds.New(holds.Config{
-		Store: e.held(), Queue: e.queues, Events: eventsQueue, Agents: e.agentNames(), Knows: e.knows, Logger: e.config.Logger,
+		Store: e.held(), Gates: gates, Queue: e.queues, Events: eventsQueue, Agents: e.agentNames(), Knows: e.knows, Logger: e.config.Logger,
 		Changed: func(_ context.Context, key time.Time) {
 			held.Forget()
 			e.alarm.at(key)
@@ -285,7 +287,7 @@ func (e *Engine) wire(run store.Incarnation) {
 	e.lane = newLane(e.workers)
 	e.scheduler = scheduler.New(scheduler.Config{
 		Changes: e.publisher(), Lane: e.lane, Memory: e.memory,
-		Held: held,
+		Held: held, Gate: gates,
 		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
@@ -332,6 +334,14 @@ func (e *Engine) schedules() store.Schedules {
 func (e *Engine) held() store.Holds {
 	if h, ok := e.store.(store.Holds); ok {
 		return h
+	}
+	return e.file
+}
+
+// gates has what is kept of the gates of agents, which is no part of what a wrapped store must have.
+func (e *Engine) gates() store.Gates {
+	if g, ok := e.store.(store.Gates); ok {
+		return g
 	}
 	return e.file
 }

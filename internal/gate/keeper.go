@@ -295,7 +295,12 @@ func (k *Keeper) tell(ctx context.Context, agent string, admitted []job.Ticket) 
 	}
 }
 
-// Waiting counts the attempts that wait at a gate, and stops at most.
-func (k *Keeper) Waiting(ctx context.Context, agent string, most int) (int, error) {
-	return k.config.Store.CountWaiting(ctx, agent, most)
+// Count counts the attempts that have a permit, and those that wait for one, at most so many.
+func (k *Keeper) Count(ctx context.Context, agent string, most int) (underWay, waiting int, err error) {
+	g, err := k.config.Store.Gate(ctx, agent, 0)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the gate of %s: %w", agent, err)
+	}
+	waiting, err = k.config.Store.CountWaiting(ctx, agent, most)
+	return len(g.Permits), waiting, err
 }

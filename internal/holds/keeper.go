@@ -54,7 +54,8 @@ type Config struct {
 type Gates interface {
 	Look(ctx context.Context, agent string, most int, all bool) error
 	Open(ctx context.Context, agent string) error
-	Waiting(ctx context.Context, agent string, most int) (int, error)
+	// Count counts the attempts that are with the agent, and those that wait for that, at most so many.
+	Count(ctx context.Context, agent string, most int) (underWay, waiting int, err error)
 }
 
 // Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many goroutines at once.
@@ -225,9 +226,11 @@ func (k *Keeper) put(ctx context.Context, rev int64, all job.Holds) error {
 	return nil
 }
 
-// Counted is a hold, and how many jobs it holds; AtLeast, if there may be more.
+// Counted is a hold, and how many jobs it holds; AtLeast, if there may be more. Of a limit it is the attempts that wait,
+// and those under way.
 type Counted struct {
 	job.Hold
+	UnderWay int
 	Jobs    int
 	AtLeast bool
 }
@@ -253,8 +256,8 @@ func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
 // Count counts the jobs that a hold holds, or the attempts that wait before the gate of a limit.
 func (k *Keeper) Count(ctx context.Context, h job.Hold) (Counted, error) {
 	if h.Kind == makegood.HoldLimit {
-		n, err := k.config.Gates.Waiting(ctx, h.Name, maxCounted)
-		return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err
+		underWay, n, err := k.config.Gates.Count(ctx, h.Name, maxCounted)
+		return Counted{Hold: h, UnderWay: underWay, Jobs: n, AtLeast: n == maxCounted}, err
 	}
 	n, err := k.config.Store.CountHeld(ctx, h.String(), maxCounted)
 	return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err

@@ -8,7 +8,7 @@ import (
 // Hold turns a hold as it is kept into one as people see it.
 func Hold(h holds.Counted) makegood.Hold {
 	return makegood.Hold{
-		Kind: h.Kind, Name: h.Name, Since: h.Since.UTC(), By: h.By, Reason: h.Reason, Jobs: h.Jobs, AtLeast: h.AtLeast,
+		Kind: h.Kind, Name: h.Name, Since: h.Since.UTC(), By: h.By, Reason: h.Reason, Limit: h.Most, UnderWay: h.UnderWay, Jobs: h.Jobs, AtLeast: h.AtLeast,
 		ReleasedAt: moment(h.ReleasedAt), ReleasedBy: h.ReleasedBy, Resumed: h.Resumed, NextAt: moment(h.Next),
 	}
 }
