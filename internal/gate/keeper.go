@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -180,7 +181,11 @@ func (k *Keeper) Look(ctx context.Context, agent string, most int, all bool) err
 			ended = append(ended, p.Ticket)
 		}
 	}
-	return k.Left(ctx, agent, most, ended, nil)
+	lock := k.lock(agent)
+	lock.Lock()
+	defer lock.Unlock()
+	// A ticket that was renewed since is of a save that may have opened the attempt.
+	return k.pass(ctx, agent, most, func(t job.Ticket) bool { return slices.Contains(ended, t) })
 }
 
 // ended asks the job of a ticket whether its attempt is over. The save that opens it may still come while the job has the

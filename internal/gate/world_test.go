@@ -1,0 +1,342 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/memstore"
+)
+
+// world is a gate with jobs that come to it, and processes that work on them one call at a time: which of them is next,
+// and what goes wrong, is chosen from outside. A process may die before any call, and a call may fail with or without
+// its effect.
+type world struct {
+	store *memstore.Store
+	// jobs have one step each, whose attempts end and are made again.
+	jobs map[string]*model
+	// most is the limit, and former the highest that a process which works still may know.
+	most, former int
+	now          time.Time
+	procs        []*process
+	// fails says what becomes of a call of a process.
+	fails func(p *process) fault
+	// wrong is what must not have happened.
+	wrong []string
+}
+
+// fault is what goes wrong with a call.
+type fault int
+
+const (
+	fine      fault = iota
+	dies            // the process ends before it
+	lost            // it has no effect, and fails
+	ambiguous       // it has its effect, and fails
+)
+
+// model is a job: what the gate reads of it.
+type model struct {
+	id      string
+	rev     int64
+	attempt int
+	out     bool
+	queued  bool
+	since   time.Time
+	// left is how many attempts are to be made yet.
+	left int
+}
+
+// job returns the job as it is stored.
+func (m *model) job() job.Job {
+	j := job.Job{ID: m.id, Birth: "b", Rev: m.rev, Steps: []job.StepState{{Name: "s", Attempt: m.attempt}}}
+	if m.out {
+		j.Steps[0].Forward = job.Activity{State: job.Dispatched, Attempt: m.attempt, Queued: m.queued}
+	}
+	return j
+}
+
+func (m *model) ticket(attempt int, since time.Time) job.Ticket {
+	return job.Ticket{Job: m.id, Birth: "b", Step: "s", Attempt: attempt, Since: since, Rev: m.rev}
+}
+
+// errDead ends a process.
+var errDead = errors.New("dead")
+
+// errFailed is a call with an unknown outcome.
+var errFailed = errors.New("no answer")
+
+// process is a piece of work under way. Each call to the store is a point at which others may come between.
+type process struct {
+	*world
+	name  string
+	yield func(struct{}) bool
+	next  func() (struct{}, bool)
+	stop  func()
+	dead  bool
+}
+
+// start begins a process.
+func (w *world) start(name string, do func(p *process, k *Keeper)) {
+	p := &process{world: w, name: name}
+	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
+		p.yield = yield
+		defer func() {
+			if r := recover(); r != nil && r != errDead { //nolint:errorlint // It is the very value.
+				panic(r)
+			}
+		}()
+		do(p, New(Config{Store: p, Jobs: p, Queue: p, Events: "events", Now: func() time.Time { return w.now }}))
+	})
+	w.procs = append(w.procs, p)
+}
+
+// step runs a process to its next call, and reports whether it goes on.
+func (w *world) step(i int) bool {
+	p := w.procs[i]
+	if _, on := p.next(); on {
+		return true
+	}
+	w.procs = append(w.procs[:i], w.procs[i+1:]...)
+	return false
+}
+
+// call lets others come between, and then does a call, or what is to go wrong with it.
+func (p *process) call(do func() error) error {
+	if p.dead {
+		panic(errDead)
+	}
+	if !p.yield(struct{}{}) {
+		p.dead = true
+		panic(errDead)
+	}
+	switch p.fails(p) {
+	case dies:
+		p.dead = true
+		panic(errDead)
+	case lost:
+		return errFailed
+	case ambiguous:
+		_ = do() // Its caller does not hear of it.
+		return errFailed
+	}
+	return do()
+}
+
+// Gate is what store.Gates says, in a world.
+func (p *process) Gate(ctx context.Context, agent string, most int) (g store.Gate, err error) {
+	err = p.call(func() error { g, err = p.store.Gate(ctx, agent, most); return err })
+	return g, err
+}
+
+// PutPermit is what store.Gates says, in a world.
+func (p *process) PutPermit(ctx context.Context, agent string, was, is job.Permit) error {
+	return p.call(func() error { return p.store.PutPermit(ctx, agent, was, is) })
+}
+
+// Enter is what store.Gates says, in a world.
+func (p *process) Enter(ctx context.Context, agent string, t job.Ticket) error {
+	return p.call(func() error { return p.store.Enter(ctx, agent, t) })
+}
+
+// Leave is what store.Gates says, in a world.
+func (p *process) Leave(ctx context.Context, agent string, t job.Ticket) error {
+	return p.call(func() error { return p.store.Leave(ctx, agent, t) })
+}
+
+// CountWaiting is never asked for.
+func (p *process) CountWaiting(context.Context, string, int) (int, error) { panic("count") }
+
+// Load reads a job.
+func (p *process) Load(_ context.Context, id string) (j job.Job, err error) {
+	err = p.call(func() error { j = p.jobs[id].job(); return nil })
+	return j, err
+}
+
+// Send loses what it is given: jobs look for themselves.
+func (p *process) Send(_ context.Context, _ string, messages ...queue.Message) []error {
+	return make([]error, len(messages))
+}
+
+// Depth is never asked for.
+func (p *process) Depth(context.Context, string) (queue.Depth, error) { panic("depth") }
+
+// save changes a job that is still at a Rev, and checks the limit.
+func (p *process) save(m *model, rev int64, change func()) bool {
+	err := p.call(func() error {
+		if m.rev != rev {
+			return store.ErrConflict
+		}
+		change()
+		m.rev++
+		sent := 0
+		for _, m := range p.jobs {
+			if m.out && !m.queued {
+				sent++
+			}
+		}
+		if sent > p.former {
+			p.wrong = append(p.wrong, fmt.Sprintf("%d attempts are with an agent whose limit is %d, by %s", sent, p.former, p.name))
+		}
+		return nil
+	})
+	return err == nil
+}
+
+// move is what a Scheduler does with a job: it opens its next attempt, sends the one before the gate, or ends the one
+// that is with its agent.
+func (w *world) move(m *model, withdraws bool) {
+	most := w.most
+	w.start("move "+m.id, func(p *process, k *Keeper) {
+		ctx := context.Background()
+		var was model
+		if p.call(func() error { was = *m; return nil }) != nil {
+			return
+		}
+		switch {
+		case !was.out && was.left > 0:
+			t := was.ticket(was.attempt+1, p.now)
+			ok, err := k.Take(ctx, "a", most, t, false)
+			if err != nil {
+				return
+			}
+			if !p.save(m, was.rev, func() { m.attempt, m.out, m.queued, m.since = was.attempt+1, true, !ok, t.Since; m.left-- }) && ok {
+				_ = k.Left(ctx, "a", most, nil, nil)
+			}
+		case was.out && was.queued && withdraws:
+			if p.save(m, was.rev, func() { m.out, m.queued = false, false }) {
+				t := was.ticket(was.attempt, was.since)
+				_ = k.Left(ctx, "a", most, []job.Ticket{t}, []job.Ticket{t}) // The next look makes up for it.
+			}
+		case was.out && was.queued:
+			if ok, err := k.Take(ctx, "a", most, was.ticket(was.attempt, was.since), true); ok && err == nil {
+				p.save(m, was.rev, func() { m.queued = false })
+			}
+		case was.out:
+			if p.save(m, was.rev, func() { m.out = false }) {
+				_ = k.Left(ctx, "a", most, []job.Ticket{was.ticket(was.attempt, was.since)}, nil) // The next look makes up for it.
+			}
+		}
+	})
+}
+
+// touch saves a job without another change, as the end of another of its steps does.
+func (w *world) touch(m *model) {
+	w.start("touch "+m.id, func(p *process, _ *Keeper) { p.save(m, m.rev, func() {}) })
+}
+
+// look is the look at the gate that the Supervisor has made.
+func (w *world) look() {
+	most := w.most
+	w.start("look", func(p *process, k *Keeper) {
+		_ = k.Look(context.Background(), "a", most, true) // The next look makes up for it.
+	})
+}
+
+func newWorld(most, jobs, attempts int) *world {
+	w := &world{
+		store: memstore.New(), jobs: map[string]*model{}, most: most, former: most, now: time.UnixMilli(1),
+		fails: func(*process) fault { return fine },
+	}
+	for i := range jobs {
+		id := fmt.Sprintf("j%d", i)
+		w.jobs[id] = &model{id: id, rev: 1, left: attempts}
+	}
+	return w
+}
+
+// drain lets everything come to its end without faults, and says what does not.
+func (w *world) drain() {
+	w.fails = func(*process) fault { return fine }
+	for len(w.procs) > 0 {
+		w.step(0)
+	}
+	for round := 0; ; round++ {
+		if g, _ := w.store.Gate(context.Background(), "a", 0); len(g.Permits) <= w.most { // memory never fails
+			w.former = w.most // What was given while the limit was higher is over.
+		}
+		busy := false
+		for i := range len(w.jobs) {
+			m := w.jobs[fmt.Sprintf("j%d", i)]
+			busy = busy || m.out || m.left > 0
+			w.now = w.now.Add(time.Millisecond)
+			w.move(m, false)
+			w.run()
+		}
+		w.look()
+		w.run()
+		if !busy {
+			break
+		}
+		if round > 200 {
+			w.wrong = append(w.wrong, "a job does not come to its end")
+			return
+		}
+	}
+	for range 4 * len(w.jobs) { // Tickets of attempts that are over are admitted, and found out at the next look.
+		w.look()
+		w.run()
+	}
+	if g, _ := w.store.Gate(context.Background(), "a", 10); len(g.Permits)+len(g.Waiting) > 0 { // memory never fails
+		w.wrong = append(w.wrong, fmt.Sprintf("left at the gate: %+v", g))
+	}
+}
+
+// run runs the processes to their ends, one after the other.
+func (w *world) run() {
+	for len(w.procs) > 0 {
+		w.step(0)
+	}
+}
+
+// play plays a course of events that a seed chooses.
+func play(seed uint64) []string {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := newWorld(1+r.IntN(3), 2+r.IntN(4), 2)
+	faulty := r.IntN(30)
+	w.fails = func(*process) fault {
+		if r.IntN(100) >= faulty {
+			return fine
+		}
+		return fault(1 + r.IntN(3))
+	}
+	for range 60 + r.IntN(200) {
+		w.now = w.now.Add(time.Millisecond)
+		m := w.jobs[fmt.Sprintf("j%d", r.IntN(len(w.jobs)))]
+		switch n := r.IntN(40); {
+		case n == 0:
+			w.look()
+		case n == 1:
+			w.touch(m)
+		case n < 12 && len(w.procs) < 6:
+			w.move(m, r.IntN(8) == 0)
+		case n == 12 && r.IntN(4) == 0:
+			w.most = 1 + r.IntN(3)
+			w.former = max(w.former, w.most)
+		case len(w.procs) > 0:
+			w.step(r.IntN(len(w.procs)))
+		}
+	}
+	w.drain()
+	return w.wrong
+}
+
+// Courses of events from many seeds, with deaths, failures and limits that change, break no limit and lose no attempt.
+func TestAGateIsExactInManyCourses(t *testing.T) {
+	seeds := uint64(20_000)
+	if testing.Short() {
+		seeds = 4_000
+	}
+	for seed := range seeds {
+		if wrong := play(seed); len(wrong) > 0 {
+			t.Fatalf("seed %d: %v", seed, wrong)
+		}
+	}
+}
