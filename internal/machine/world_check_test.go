@@ -22,6 +22,9 @@ func (x *world) checkOnce(before job.Job, e job.Event, found map[machine.Ask]job
 	if let, ok := e.(job.StepHeld); ok && (!x.isHeld(let.Step) || x.isOut(let)) {
 		return // Its task is sent again, and once more if its agent lets it go once more; or its end is asked for once more.
 	}
+	if _, hint := e.(job.Admitted); hint {
+		return // It is a hint to look, which may hold the job, and then again.
+	}
 	if _, hint := e.(job.ChildEnded); hint {
 		return // It is a hint to look, and the undo of the step may be out by now.
 	}
@@ -50,7 +53,7 @@ func (x *world) check(before job.Job) {
 			}
 			if a.State == job.Dispatched {
 				x.checkOut(before, i, undo, a)
-			} else if a.State != job.Waiting && !a.LookAt.IsZero() || !a.OpenedAt.IsZero() || a.Closing || a.Inline != "" {
+			} else if a.State != job.Waiting && !a.LookAt.IsZero() || !a.OpenedAt.IsZero() || a.Closing || a.Queued || a.Inline != "" {
 				x.t.Fatalf("nothing of step %s is out, and it is to be looked at or closed: %+v", s.Name, a)
 			}
 			if a.State == job.Done && (a.Cause != "" || a.Silent != nil || a.Error != nil) {
@@ -119,6 +122,10 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	}
 	if j.ProcessState.Finished() {
 		x.t.Fatalf("attempt %s is out in a job that is %s", which, j.ProcessState)
+	}
+	if a.Queued {
+		x.checkQueued(which, known, a)
+		return
 	}
 	if !known {
 		x.tasks[which] = machine.TaskOf(x.w, j, job.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})

@@ -76,6 +76,8 @@ type world struct {
 	// holds are the agents and workflows that are paused, held those that the decision under way knows of.
 	holds, held job.Holds
 	wasHeld     bool
+	// permitted are the attempts that the gates of their agents have given permits.
+	permitted map[string]bool
 	// harmless are the steps of which nothing has an effect, unless it is said that it succeeded.
 	harmless map[string]bool
 	// definitions are those that the job may be moved to, by their hash.
@@ -97,7 +99,7 @@ func newWorld(t *rapid.T) *world {
 		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]string{},
 		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{}, ledger: map[string]*account{},
 		bodies: map[string]asked{}, applied: map[string]bool{}, tokens: map[string]body{}, keys: map[string]string{},
-		sawn: map[string][]string{}, notDone: map[string]int{}, inline: map[string]bool{}, kids: map[string]*kid{},
+		sawn: map[string][]string{}, notDone: map[string]int{}, inline: map[string]bool{}, kids: map[string]*kid{}, permitted: map[string]bool{},
 	}
 	x.fence = drawFence(t, x.w)
 	x.first = x.w
@@ -126,8 +128,16 @@ func newWorld(t *rapid.T) *world {
 	if rapid.IntRange(0, 4).Draw(t, "startLater") == 0 {
 		submission.StartAt = x.now.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "startAt")) * time.Second)
 	}
+	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
+		x.drawLimit()
+		facts.Held, x.held = x.holds, x.holds
+	}
 	for {
 		j, v := machine.Submit(x.w, submission, facts, x.now)
+		if len(v.Asks) > 0 {
+			submission.Later = true
+			continue
+		}
 		if v.Kind == machine.Wanting {
 			x.values(x.w, &facts, v.Wants)
 			continue
@@ -184,6 +194,9 @@ func (x *world) ask(a machine.Ask) (job.Found, error) {
 	}
 	if x.isChild(a.Step, a.Undo) {
 		return x.askChild(a), nil
+	}
+	if a.Kind == machine.AskPermit {
+		return x.permit(a), nil
 	}
 	name, task := x.slot(a.Step, a.Undo), x.tasks[id(a.Step, a.Attempt)]
 	switch a.Kind {
@@ -384,6 +397,7 @@ func (x *world) save(prior, j job.Job, e job.Event) {
 	x.checkUndoBegins(stored)
 	x.checkChildren()
 	x.checkHeld(stored)
+	x.checkGates(stored)
 	x.checkWaits(stored, e)
 	x.checkPart(stored, e)
 	x.checkBatches(stored, e)
@@ -401,7 +415,7 @@ func (x *world) carryOut(e job.Event) {
 		case job.Ask:
 			x.checkAsk(c)
 		case job.Dispatch:
-			if a := activityOf(x.job, c.Step, c.Undo); a.State != job.Dispatched || a.Held() {
+			if a := activityOf(x.job, c.Step, c.Undo); a.State != job.Dispatched || a.Held() || a.Queued {
 				x.t.Fatalf("task %s is sent, and the step is %+v", id(c.Step, c.Attempt), a)
 			}
 			task := machine.TaskOf(x.w, x.job, c)
@@ -450,7 +464,12 @@ func (x *world) drawEvent() (job.Event, bool) {
 	if x.mending && rapid.Bool().Draw(x.t, "mends") {
 		return x.drawMending()
 	}
-	switch rapid.IntRange(0, 24).Draw(x.t, "event") {
+	switch rapid.IntRange(0, 26).Draw(x.t, "event") {
+	case 25:
+		x.drawLimit()
+		return nil, false
+	case 26:
+		return x.admitted()
 	case 21, 22:
 		x.drawHold()
 		return nil, false
