@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/makegood-dev/makegood/internal/job"
 )
@@ -29,4 +31,43 @@ type Gates interface {
 type Gate struct {
 	Permits []job.Permit
 	Waiting []job.Ticket
+}
+
+// PutOver reports whether a PutPermit writes, where the permit stored is put in the place of was. ErrConflict.
+func PutOver(stored, was, put job.Permit) (writes bool, err error) {
+	switch stored.Ticket {
+	case put.Ticket:
+		return false, nil
+	case was.Ticket:
+		return true, nil
+	}
+	return false, fmt.Errorf("permit %d: %w", was.N, ErrConflict)
+}
+
+// EncodePermit writes a permit.
+func EncodePermit(p job.Permit) []byte { return encoded(p) }
+
+// EncodeTicket writes a ticket.
+func EncodeTicket(t job.Ticket) []byte { return encoded(t) }
+
+func encoded(v any) []byte {
+	body, err := json.Marshal(v)
+	mustJSON(err)
+	return body
+}
+
+// DecodePermit reads what EncodePermit writes. ErrDamaged.
+func DecodePermit(body []byte) (p job.Permit, err error) {
+	if err := json.Unmarshal(body, &p); err != nil {
+		return job.Permit{}, fmt.Errorf("permit: %w: %w", ErrDamaged, err)
+	}
+	return p, nil
+}
+
+// DecodeTicket reads what EncodeTicket writes. ErrDamaged.
+func DecodeTicket(body []byte) (t job.Ticket, err error) {
+	if err := json.Unmarshal(body, &t); err != nil {
+		return job.Ticket{}, fmt.Errorf("ticket: %w: %w", ErrDamaged, err)
+	}
+	return t, nil
 }
