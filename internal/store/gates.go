@@ -35,13 +35,21 @@ type Gate struct {
 
 // PutOver reports whether a PutPermit writes, where the permit stored is put in the place of was. ErrConflict.
 func PutOver(stored, was, put job.Permit) (writes bool, err error) {
-	switch stored.Ticket {
-	case put.Ticket:
+	switch TicketName(stored.Ticket) {
+	case TicketName(put.Ticket):
 		return false, nil
-	case was.Ticket:
+	case TicketName(was.Ticket):
 		return true, nil
 	}
 	return false, fmt.Errorf("permit %d: %w", was.N, ErrConflict)
+}
+
+// TicketName tells a ticket from all others, and from the same one of another Rev. Empty: that of a permit that is free.
+func TicketName(t job.Ticket) string {
+	if t == (job.Ticket{}) {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s/%d", t.Rank(), t.Birth, t.Rev)
 }
 
 // EncodePermit writes a permit.
@@ -57,17 +65,14 @@ func encoded(v any) []byte {
 }
 
 // DecodePermit reads what EncodePermit writes. ErrDamaged.
-func DecodePermit(body []byte) (p job.Permit, err error) {
-	if err := json.Unmarshal(body, &p); err != nil {
-		return job.Permit{}, fmt.Errorf("permit: %w: %w", ErrDamaged, err)
-	}
-	return p, nil
-}
+func DecodePermit(body []byte) (job.Permit, error) { return decoded[job.Permit](body) }
 
 // DecodeTicket reads what EncodeTicket writes. ErrDamaged.
-func DecodeTicket(body []byte) (t job.Ticket, err error) {
-	if err := json.Unmarshal(body, &t); err != nil {
-		return job.Ticket{}, fmt.Errorf("ticket: %w: %w", ErrDamaged, err)
+func DecodeTicket(body []byte) (job.Ticket, error) { return decoded[job.Ticket](body) }
+
+func decoded[T any](body []byte) (v T, err error) {
+	if err := json.Unmarshal(body, &v); err != nil {
+		return v, fmt.Errorf("%T: %w: %w", v, ErrDamaged, err)
 	}
-	return t, nil
+	return v, nil
 }
