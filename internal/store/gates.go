@@ -44,7 +44,7 @@ func PutOver(stored, was, put job.Permit) (writes bool, err error) {
 	return false, fmt.Errorf("permit %d: %w", was.N, ErrConflict)
 }
 
-// TicketName tells a ticket from all others, and from the same one of another Rev. Empty: that of a permit that is free.
+// TicketName tells a ticket from all others, and from the same one of another Rev. Empty: there is none.
 func TicketName(t job.Ticket) string {
 	if t == (job.Ticket{}) {
 		return ""
