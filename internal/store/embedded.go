@@ -22,6 +22,7 @@ type Embedded interface {
 	Store
 	Schedules
 	Holds
+	Gates
 	Lister
 	Auditor
 	Totaler

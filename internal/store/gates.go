@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/makegood-dev/makegood/internal/job"
 )
@@ -29,4 +31,48 @@ type Gates interface {
 type Gate struct {
 	Permits []job.Permit
 	Waiting []job.Ticket
+}
+
+// PutOver reports whether a PutPermit writes, where the permit stored is put in the place of was. ErrConflict.
+func PutOver(stored, was, put job.Permit) (writes bool, err error) {
+	switch TicketName(stored.Ticket) {
+	case TicketName(put.Ticket):
+		return false, nil
+	case TicketName(was.Ticket):
+		return true, nil
+	}
+	return false, fmt.Errorf("permit %d: %w", was.N, ErrConflict)
+}
+
+// TicketName tells a ticket from all others, and from the same one of another Rev. Empty: there is none.
+func TicketName(t job.Ticket) string {
+	if t == (job.Ticket{}) {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s/%d", t.Rank(), t.Birth, t.Rev)
+}
+
+// EncodePermit writes a permit.
+func EncodePermit(p job.Permit) []byte { return encoded(p) }
+
+// EncodeTicket writes a ticket.
+func EncodeTicket(t job.Ticket) []byte { return encoded(t) }
+
+func encoded(v any) []byte {
+	body, err := json.Marshal(v)
+	mustJSON(err)
+	return body
+}
+
+// DecodePermit reads what EncodePermit writes. ErrDamaged.
+func DecodePermit(body []byte) (job.Permit, error) { return decoded[job.Permit](body) }
+
+// DecodeTicket reads what EncodeTicket writes. ErrDamaged.
+func DecodeTicket(body []byte) (job.Ticket, error) { return decoded[job.Ticket](body) }
+
+func decoded[T any](body []byte) (v T, err error) {
+	if err := json.Unmarshal(body, &v); err != nil {
+		return v, fmt.Errorf("%T: %w: %w", v, ErrDamaged, err)
+	}
+	return v, nil
 }

@@ -62,6 +62,8 @@ func triesOnTheTable() []Try {
 		{"make another definition the current one", put("workflow#order", "Definition"), writers()},
 		{"change a schedule", put("schedules#", "Data"), writers()},
 		{"delete a schedule", remove("schedules#"), []string{Scheduler, Operate}},
+		{"take a permit of an agent", put("gate#shop", "Ticket", "Data"), writers()},
+		{"free a permit of an agent", remove("gate#shop"), []string{Scheduler, Operate}},
 		{"take a lease", update("lease#0", "Holder", "Until"), writers(Supervisor)},
 		{"delete a lease", remove("lease#0"), []string{Supervisor}},
 		{"read a lease", get("lease#audit"), writers(Supervisor, Read)},

@@ -126,6 +126,24 @@ func (s *Store) putUncounted(ctx context.Context, operation string, it item, con
 	return nil, nil
 }
 
+// remove deletes an item if the condition holds; with errCondition it returns the item that is there.
+func (s *Store) remove(ctx context.Context, operation string, key item, condition string, values item) (old item, err error) {
+	out, err := s.config.Client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &s.config.Table, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ReturnConsumedCapacity:              s.returnConsumed(),
+	}, s.options)
+	if err == nil {
+		s.consumed(operation, out.ConsumedCapacity)
+	} else {
+		old, err = s.whyNot(ctx, key, err)
+	}
+	if err == nil || errors.Is(err, errCondition) {
+		hasWritten(ctx, sizeOf(old)) // Empty after a deletion: the items that jobs delete are within a unit.
+	}
+	return old, err
+}
+
 // get reads an item, strongly consistent; store.ErrNotFound.
 func (s *Store) get(ctx context.Context, operation string, key item) (item, error) {
 	out, err := s.config.Client.GetItem(ctx, &dynamodb.GetItemInput{

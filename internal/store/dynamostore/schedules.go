@@ -83,17 +83,10 @@ func readSchedule(it item) (store.Scheduled, error) {
 // RemoveSchedule removes a schedule; see store.Schedules. One that the SDK tries again may find that there is none any
 // more, and says so.
 func (s *Store) RemoveSchedule(ctx context.Context, name string, rev int64) error {
-	key := scheduleKey(name)
-	out, err := s.config.Client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &s.config.Table, Key: key, ConditionExpression: aws.String("Rev = :rev"),
-		ExpressionAttributeValues: item{":rev": number(rev)}, ReturnConsumedCapacity: s.returnConsumed(),
-	}, s.options)
-	if err == nil {
-		s.consumed("RemoveSchedule", out.ConsumedCapacity)
-		return nil
-	}
-	old, err := s.whyNot(ctx, key, err)
+	old, err := s.remove(ctx, "RemoveSchedule", scheduleKey(name), "Rev = :rev", item{":rev": number(rev)})
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, errCondition) && len(old) == 0:
 		err = store.ErrNotFound
 	case errors.Is(err, errCondition):

@@ -10,8 +10,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-var _ store.Gates = (*Store)(nil)
-
 // gate is the gate of an agent: its permits by their numbers, its tickets by their ranks.
 type gate struct {
 	permits map[int]job.Permit
@@ -51,11 +49,10 @@ func (s *Store) PutPermit(_ context.Context, agent string, was, is job.Permit) e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	permits := s.gateOf(agent).permits
-	switch stored := permits[was.N]; {
-	case stored.Ticket == is.Ticket:
-		return nil
-	case stored.Ticket != was.Ticket:
-		return fmt.Errorf("permit %d of %s: %w", was.N, agent, store.ErrConflict)
+	writes, err := store.PutOver(permits[was.N], was, is)
+	switch {
+	case !writes:
+		return err
 	case is.Free():
 		delete(permits, is.N)
 	default:

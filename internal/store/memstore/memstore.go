@@ -22,6 +22,7 @@ var _ interface {
 	store.Places
 	store.Schedules
 	store.Holds
+	store.Gates
 } = (*Store)(nil)
 
 // Store is a store.Store, and whatever else a store may be.

@@ -35,6 +35,8 @@ func full(t *testing.T) (s *sqlitestore.Store, path string) {
 	check(t, s.PutDefinition(ctx, "order", "h", []byte(`{}`)))
 	check(t, s.PutSchedule(ctx, store.Scheduled{Schedule: makegood.Schedule{Name: "tick"}, Key: now}))
 	check(t, s.PutHolds(ctx, store.Held{}))
+	check(t, s.PutPermit(ctx, "shop", job.Permit{}, aPermit()))
+	check(t, s.Enter(ctx, "shop", aPermit().Ticket))
 	check(t, s.Quarantine(ctx, "poison", now))
 	check(t, s.Claim(ctx, slotOf(benchJob(1).ID), job.Claim{Attempt: 1, LockedBy: "a", StartedAt: now, CompleteBy: now.Add(time.Minute)}, now.Add(time.Hour)))
 	return s, path
@@ -46,6 +48,7 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 	id, now := benchJob(1).ID, time.Now()
 	slot := slotOf(id)
 	claim := job.Claim{Attempt: 1, LockedBy: "a", StartedAt: now, CompleteBy: now.Add(time.Hour)}
+	free, given := job.Permit{}, aPermit()
 	held := func(j job.Job) job.Job {
 		j.ProcessState, j.PausedAt, j.HeldBy = makegood.JobProcessing, now, "workflow order"
 		return j
@@ -133,6 +136,21 @@ func TestEachOperationTellsWhatSQLiteRefuses(t *testing.T) {
 		}},
 		"next due":            {`DROP INDEX jobs_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx, now); return err }},
 		"next due, schedules": {`DROP INDEX schedules_due`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.NextDue(ctx, now); return err }},
+		"put permit":          {`DROP TABLE permits`, func(ctx context.Context, s *sqlitestore.Store) error { return s.PutPermit(ctx, "pay", free, given) }},
+		"put permit, unput": {refusing("INSERT", "permits"), func(ctx context.Context, s *sqlitestore.Store) error {
+			return s.PutPermit(ctx, "pay", free, given)
+		}},
+		"put permit, not freed": {refusing("DELETE", "permits"), func(ctx context.Context, s *sqlitestore.Store) error {
+			return s.PutPermit(ctx, "shop", given, free)
+		}},
+		"enter":         {refusing("INSERT", "tickets"), func(ctx context.Context, s *sqlitestore.Store) error { return s.Enter(ctx, "shop", given.Ticket) }},
+		"leave":         {refusing("DELETE", "tickets"), func(ctx context.Context, s *sqlitestore.Store) error { return s.Leave(ctx, "shop", given.Ticket) }},
+		"gate, permits": {`DROP TABLE permits`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.Gate(ctx, "shop", 1); return err }},
+		"gate, tickets": {`DROP TABLE tickets`, func(ctx context.Context, s *sqlitestore.Store) error { _, err := s.Gate(ctx, "shop", 1); return err }},
+		"count waiting": {`DROP TABLE tickets`, func(ctx context.Context, s *sqlitestore.Store) error {
+			_, err := s.CountWaiting(ctx, "shop", 1)
+			return err
+		}},
 		"incarnation": {`DROP TABLE meta`, func(ctx context.Context, s *sqlitestore.Store) error {
 			_, err := s.NextIncarnation(ctx, now)
 			return err

@@ -12,7 +12,7 @@ import (
 const (
 	// schemaVersion is the layout of the file that this release writes. It opens those of older releases from
 	// firstVersion on, and those of newer ones that say so.
-	schemaVersion = 7
+	schemaVersion = 8
 	// firstVersion is the first that goes on in later releases: jobs are stored as internal/store/jobformat has them.
 	firstVersion = 4
 	// readableFrom is the oldest release, by its schemaVersion, that works on a file of this layout: raised only by a
@@ -66,6 +66,10 @@ func ourLayout() layout {
 		{version: 7, statements: []string{
 			`ALTER TABLE jobs ADD COLUMN warned INTEGER`,
 			`CREATE INDEX jobs_warned ON jobs(warned) WHERE warned IS NOT NULL`,
+		}},
+		{version: 8, statements: []string{
+			`CREATE TABLE permits(agent TEXT NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(agent, n)) STRICT, WITHOUT ROWID`,
+			`CREATE TABLE tickets(agent TEXT NOT NULL, rank TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(agent, rank)) STRICT, WITHOUT ROWID`,
 		}},
 	}}
 }

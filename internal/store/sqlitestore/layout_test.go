@@ -150,6 +150,7 @@ func TestADataFolderOfAnEarlierReleaseOpens(t *testing.T) {
 		check(t, os.WriteFile(copied, data, 0o600))
 		s := open(t, sqlitestore.Options{Path: copied})
 		checkFolder(t, s)
+		check(t, s.Enter(t.Context(), "shop", aPermit().Ticket))
 	}
 }
 

@@ -63,7 +63,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 func rules() []rule {
 	var all []rule
 	for _, rules := range [][]rule{
-		jobRules(), saveRules(), claimRules(), parkRules(), newerRules(), indexRules(), listRules(), auditRules(), leaseRules(), scheduleRules(), holdRules(), payloadRules(), historyRules(), changeRules(), randomRules(), raceRules(),
+		jobRules(), saveRules(), claimRules(), parkRules(), newerRules(), indexRules(), listRules(), auditRules(), leaseRules(), scheduleRules(), holdRules(), gateRules(), payloadRules(), historyRules(), changeRules(), randomRules(), raceRules(),
 	} {
 		all = append(all, rules...)
 	}

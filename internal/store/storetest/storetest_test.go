@@ -172,7 +172,7 @@ func edit(m *model, id string, f func(j *job.Job)) {
 
 func mutants() map[string]mutant {
 	all := saveMutants()
-	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants(), auditMutants(), leaseMutants(), newerMutants(), scheduleMutants(), holdMutants(), historyMutants(), changeMutants()} {
+	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants(), auditMutants(), leaseMutants(), newerMutants(), scheduleMutants(), holdMutants(), gateMutants(), historyMutants(), changeMutants()} {
 		maps.Copy(all, more)
 	}
 	return all

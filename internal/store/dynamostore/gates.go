@@ -1,0 +1,131 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var _ store.Gates = (*Store)(nil)
+
+const (
+	// gatePrefix is before an agent's name in the partition key of its gate. Permits sort before tickets, each by its
+	// number, and tickets by their rank. No index has them, and they do not expire.
+	gatePrefix = "gate#"
+	sortPermit = "permit#"
+	sortWait   = "wait#"
+	// attrTicket is the name of a permit's ticket, by which each write knows the permit that it saw, and its own.
+	attrTicket = "Ticket"
+	// permitsAtOnce is how many permits are read in one request with the tickets that are asked for. A gate with more
+	// takes a request for each so many.
+	permitsAtOnce = 50
+)
+
+func permitKey(agent string, n int) item {
+	return keyItem(gatePrefix+agent, fmt.Sprintf(sortPermit+"%06d", n))
+}
+
+func ticketKey(agent string, t job.Ticket) item { return keyItem(gatePrefix+agent, sortWait+t.Rank()) }
+
+// Gate reads a gate; see store.Gates.
+func (s *Store) Gate(ctx context.Context, agent string, most int) (g store.Gate, err error) {
+	for it, err := range s.itemsOf(ctx, "Gate", &dynamodb.QueryInput{
+		KeyConditionExpression: aws.String("PK = :gate"), ExpressionAttributeValues: item{":gate": text(gatePrefix + agent)},
+		Limit: aws.Int32(int32(min(most, scanItems) + permitsAtOnce)),
+	}) {
+		waits := strings.HasPrefix(asText(it[attrSK]), sortWait)
+		switch {
+		case err != nil:
+		case waits && len(g.Waiting) < most:
+			var t job.Ticket
+			t, err = store.DecodeTicket(asBytes(it[attrData]))
+			g.Waiting = append(g.Waiting, t)
+		case strings.HasPrefix(asText(it[attrSK]), sortPermit):
+			var p job.Permit
+			p, err = store.DecodePermit(asBytes(it[attrData]))
+			g.Permits = append(g.Permits, p)
+		}
+		if err != nil {
+			return store.Gate{}, fmt.Errorf("gate of %s: %w", agent, err)
+		}
+		if waits && len(g.Waiting) >= most {
+			break
+		}
+	}
+	return g, nil
+}
+
+// PutPermit stores a permit; see store.Gates. A write that the SDK tries again finds its own ticket, and succeeds.
+func (s *Store) PutPermit(ctx context.Context, agent string, was, is job.Permit) error {
+	it := permitKey(agent, was.N)
+	condition, values := "attribute_not_exists(PK)", item(nil)
+	if !was.Free() {
+		condition, values = "Ticket = :was", item{":was": text(store.TicketName(was.Ticket))}
+	}
+	var old item
+	var err error
+	if is.Free() {
+		old, err = s.remove(ctx, "PutPermit", it, condition, values)
+	} else {
+		it[attrTicket], it[attrData] = text(store.TicketName(is.Ticket)), blob(store.EncodePermit(is))
+		old, err = s.put(ctx, "PutPermit", it, condition, values)
+	}
+	switch {
+	case errors.Is(err, errCondition) && asText(old[attrTicket]) == store.TicketName(is.Ticket):
+		return nil
+	case errors.Is(err, errCondition):
+		err = store.ErrConflict
+	case err == nil:
+		return nil
+	}
+	return fmt.Errorf("put permit %d of %s: %w", was.N, agent, err)
+}
+
+// Enter stores a ticket; see store.Gates.
+func (s *Store) Enter(ctx context.Context, agent string, t job.Ticket) error {
+	it := ticketKey(agent, t)
+	it[attrData] = blob(store.EncodeTicket(t))
+	if _, err := s.put(ctx, "Enter", it, "", nil); err != nil {
+		return fmt.Errorf("ticket %s of %s: %w", t.Rank(), agent, err)
+	}
+	return nil
+}
+
+// Leave deletes a ticket; see store.Gates. One that the SDK tries again finds none, and says so.
+func (s *Store) Leave(ctx context.Context, agent string, t job.Ticket) error {
+	_, err := s.remove(ctx, "Leave", ticketKey(agent, t), "attribute_exists(PK)", nil)
+	if errors.Is(err, errCondition) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("leave, ticket %s of %s: %w", t.Rank(), agent, err)
+	}
+	return nil
+}
+
+// CountWaiting counts tickets; see store.Gates.
+func (s *Store) CountWaiting(ctx context.Context, agent string, most int) (n int, err error) {
+	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
+		TableName: &s.config.Table, Select: types.SelectCount, Limit: aws.Int32(int32(min(most, scanItems))), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String("PK = :gate AND begins_with(SK, :wait)"),
+		ExpressionAttributeValues: item{":gate": text(gatePrefix + agent), ":wait": text(sortWait)},
+		ReturnConsumedCapacity:    s.returnConsumed(),
+	})
+	for n < most && pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, s.options)
+		if err != nil {
+			return 0, fmt.Errorf("count the tickets of %s: %w", agent, err)
+		}
+		s.consumed("CountWaiting", page.ConsumedCapacity)
+		n += int(page.Count)
+	}
+	return min(n, most), nil
+}

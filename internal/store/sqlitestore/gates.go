@@ -1,0 +1,117 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// A permit is a row of its own, and so is a ticket. Texts sort by their bytes, as the ranks of tickets must.
+const (
+	selectPermit  = `SELECT data FROM permits WHERE agent = ? AND n = ?`
+	selectPermits = `SELECT data FROM permits WHERE agent = ? ORDER BY n`
+	putPermit     = `INSERT INTO permits(agent, n, data) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`
+	deletePermit  = `DELETE FROM permits WHERE agent = ? AND n = ?`
+	selectTickets = `SELECT data FROM tickets WHERE agent = ? ORDER BY rank LIMIT ?+0`
+	countTickets  = `SELECT count(*) FROM (SELECT 1 FROM tickets WHERE agent = ? LIMIT ?+0)`
+	putTicket     = `INSERT INTO tickets(agent, rank, data) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`
+	deleteTicket  = `DELETE FROM tickets WHERE agent = ? AND rank = ?`
+)
+
+// PutPermit stores a permit; see store.Gates.
+func (s *Store) PutPermit(ctx context.Context, agent string, was, is job.Permit) error {
+	data := store.EncodePermit(is)
+	err := s.submit(ctx, len(data), func(g *group) (answer, err error) {
+		var stored job.Permit
+		row := make([]driver.Value, 1)
+		found, err := g.conn.one(selectPermit, row, agent, int64(was.N))
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			if stored, answer = store.DecodePermit(asBytes(row[0])); answer != nil {
+				return answer, nil
+			}
+		}
+		writes, answer := store.PutOver(stored, was, is)
+		if !writes {
+			return answer, nil
+		}
+		g.durable = true
+		if is.Free() {
+			return nil, g.exec(deletePermit, agent, int64(was.N))
+		}
+		return nil, g.exec(putPermit, agent, int64(was.N), data)
+	})
+	if err != nil {
+		return fmt.Errorf("put permit of %s: %w", agent, err)
+	}
+	return nil
+}
+
+// Enter stores a ticket; see store.Gates.
+func (s *Store) Enter(ctx context.Context, agent string, t job.Ticket) error {
+	data := store.EncodeTicket(t)
+	err := s.submit(ctx, len(data), func(g *group) (answer, err error) {
+		g.durable = true
+		return nil, g.exec(putTicket, agent, t.Rank(), data)
+	})
+	if err != nil {
+		return fmt.Errorf("ticket %s of %s: %w", t.Rank(), agent, err)
+	}
+	return nil
+}
+
+// Leave deletes a ticket; see store.Gates.
+func (s *Store) Leave(ctx context.Context, agent string, t job.Ticket) error {
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		if deleted, err := g.change(deleteTicket, agent, t.Rank()); err != nil || deleted {
+			return nil, err
+		}
+		return store.ErrNotFound, nil
+	})
+	if err != nil {
+		return fmt.Errorf("leave, ticket %s of %s: %w", t.Rank(), agent, err)
+	}
+	return nil
+}
+
+// Gate reads a gate; see store.Gates.
+func (r *Reader) Gate(ctx context.Context, agent string, most int) (g store.Gate, err error) {
+	row := make([]driver.Value, 1)
+	err = r.read(ctx, func(c *conn) error {
+		err := c.query(selectPermits, []driver.Value{agent}, row, func() error {
+			p, err := store.DecodePermit(asBytes(row[0]))
+			g.Permits = append(g.Permits, p)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return c.query(selectTickets, []driver.Value{agent, int64(most)}, row, func() error {
+			t, err := store.DecodeTicket(asBytes(row[0]))
+			g.Waiting = append(g.Waiting, t)
+			return err
+		})
+	})
+	if err != nil {
+		return store.Gate{}, fmt.Errorf("gate of %s: %w", agent, err)
+	}
+	return g, nil
+}
+
+// CountWaiting counts tickets; see store.Gates.
+func (r *Reader) CountWaiting(ctx context.Context, agent string, most int) (int, error) {
+	row := make([]driver.Value, 1)
+	err := r.read(ctx, func(c *conn) error {
+		_, err := c.one(countTickets, row, agent, int64(most))
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count the tickets of %s: %w", agent, err)
+	}
+	return int(asInt(row[0])), nil
+}
