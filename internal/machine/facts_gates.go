@@ -34,12 +34,12 @@ func unsent(ask Ask) job.Found {
 }
 
 // Stands reports whether the attempt of a ticket is one that a permit is for: it is out, with its agent or before its
-// gate. No later attempt has its number.
+// gate. No other attempt of its step or its undo has its number.
 func Stands(j job.Job, of job.Ticket) bool {
 	s, ok := j.Step(of.Step)
 	if !ok || j.Birth != of.Birth {
 		return false
 	}
-	a, undo, out := dispatched(&s)
-	return out && undo == of.Undo && a.Attempt == of.Attempt
+	a, _, out := dispatched(&s)
+	return out && a.Attempt == of.Attempt
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
@@ -66,11 +67,12 @@ func (s *Scheduler) leftBy(m *moved, events []job.Event) (all []left) {
 			t.Since = m.loaded.side(t).Opened()
 		}
 		i := slices.IndexFunc(m.compiled.Workflow.Steps, func(s makegood.Step) bool { return s.Name == step })
-		if i < 0 || machine.Stands(m.job, t) || slices.ContainsFunc(all, func(l left) bool { return l.ticket.Same(t) }) {
+		if i < 0 || undo && !domain.CanUndo(m.compiled.Workflow.Steps[i]) || machine.Stands(m.job, t) {
 			return
 		}
 		agent := machine.AgentOf(m.compiled.Workflow, step, undo)
-		if _, limited := m.held.Limit(agent); limited {
+		known := slices.ContainsFunc(all, func(l left) bool { return l.agent == agent && l.ticket.Same(t) })
+		if _, limited := m.held.Limit(agent); limited && !known {
 			all = append(all, left{agent, t, waited})
 		}
 	}

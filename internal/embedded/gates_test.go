@@ -1,0 +1,175 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
+)
+
+// clerks counts the tasks that an agent does at once, in the engine that runs now.
+type clerks struct {
+	mu        sync.Mutex
+	life      int
+	now, most int
+}
+
+// work does a task that takes so long, and counts it.
+func (c *clerks) work(d time.Duration) work {
+	slow := slowly(d)
+	return func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+		c.mu.Lock()
+		life := c.life
+		c.now++
+		c.most = max(c.most, c.now)
+		c.mu.Unlock()
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.life == life {
+				c.now--
+			}
+		}()
+		return slow(ctx, task)
+	}
+}
+
+// reborn forgets the tasks of an engine that has died.
+func (c *clerks) reborn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.life++
+	c.now = 0
+}
+
+func (w *world) limit(agent string, most int) {
+	w.t.Helper()
+	if _, err := w.engine.Parts().Holds.Limit(w.t.Context(), agent, most, "the bank asks for it", "anna"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// atGate returns how many attempts of an agent have a permit, and how many wait.
+func (w *world) atGate(agent string) (permits, waiting int) {
+	w.t.Helper()
+	list, err := w.engine.Parts().Holds.List(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, h := range list {
+		if h.Kind == makegood.HoldLimit && h.Name == agent {
+			return h.UnderWay, h.Jobs
+		}
+	}
+	w.t.Fatalf("agent %s has no limit", agent)
+	return 0, 0
+}
+
+// isProcessed waits until a job is, also if an earlier engine has ended it.
+func (w *world) isProcessed(id string) {
+	w.t.Helper()
+	if j := w.stored(id, atEnd); j.ProcessState != makegood.JobProcessed {
+		w.t.Errorf("job %s is %s: %s", id, j.ProcessState, j.Reason)
+	}
+}
+
+// An agent with a limit of three does three tasks at once and no more, though the engine dies in between, and does not
+// rest while attempts wait. When all is done, nothing is left at the gate. The limit is taken away again.
+func TestALimitHoldsThroughDeaths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const jobs, most = 60, 3
+		var bank clerks
+		r := troupe{script: map[string]work{"charge": bank.work(10 * time.Second)}}
+		c := embedded.Config{Dir: t.TempDir(), Agents: r.agents("hotels", "bank"), Tick: 5 * time.Second}
+		began := time.Now()
+		w := open(t, c)
+		w.limit("bank", most)
+		compiled := w.define(tripYAML)
+		for i := range jobs {
+			w.submit(compiled, fmt.Sprint("j", i), `{}`)
+		}
+		for range 2 {
+			time.Sleep(25 * time.Second)
+			if permits, waiting := w.atGate("bank"); permits != most || waiting == 0 {
+				t.Errorf("%d attempts have a permit and %d wait, want %d, and more that wait", permits, waiting, most)
+			}
+			w.die()
+			bank.reborn()
+			w = open(t, c)
+		}
+		w.patience = time.Hour
+		for i := range jobs {
+			w.isProcessed(fmt.Sprint("j", i))
+		}
+		if took := time.Since(began); bank.most != most || took > 5*time.Minute {
+			t.Errorf("%d charges were under way at once, for %v; want %d, and less than five minutes", bank.most, took, most)
+		}
+		time.Sleep(3 * time.Minute)
+		if permits, waiting := w.atGate("bank"); permits+waiting > 0 {
+			t.Errorf("%d permits and %d tickets are left", permits, waiting)
+		}
+		for i := range 20 {
+			w.submit(compiled, fmt.Sprint("k", i), `{}`)
+		}
+		time.Sleep(time.Second)
+		w.limit("bank", 0)
+		began = time.Now()
+		for i := range 20 {
+			w.isProcessed(fmt.Sprint("k", i))
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("without the limit the rest took %v", took)
+		}
+	})
+}
+
+// The engine dies at each of the calls of three jobs that come to a gate with one permit. Each job is done, one at a time,
+// and nothing is left at the gate.
+func TestDeathsAtAGate(t *testing.T) {
+	for n, over := 1, false; !over; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			var bank clerks
+			r := troupe{script: map[string]work{"charge": bank.work(time.Second)}}
+			c := embedded.Config{Dir: memoryDir(t), Agents: r.agents("hotels", "bank"), Tick: 5 * time.Second}
+			w := open(t, c)
+			w.limit("bank", 1)
+			compiled := w.define(tripYAML)
+			for i := range 3 {
+				w.submit(compiled, fmt.Sprint("j", i), `{}`)
+			}
+			w.die()
+			l := &lifespan{left: n, died: make(chan struct{})}
+			bank.reborn()
+			w = open(t, l.wrap(c, faultqueue.Options{}))
+			select {
+			case <-l.died:
+			case <-time.After(2 * time.Minute):
+				over = true
+			}
+			w.die()
+			bank.reborn()
+			w = open(t, c)
+			w.patience = time.Hour
+			for i := range 3 {
+				w.isProcessed(fmt.Sprint("j", i))
+			}
+			if bank.most != 1 {
+				t.Errorf("call %d: %d charges were under way at once", n, bank.most)
+			}
+			time.Sleep(5 * time.Minute)
+			if permits, waiting := w.atGate("bank"); permits+waiting > 0 {
+				t.Errorf("call %d: %d permits and %d tickets are left", n, permits, waiting)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
