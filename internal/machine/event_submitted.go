@@ -29,8 +29,8 @@ type Submission struct {
 }
 
 // Submit returns the job as it is to be stored: Pending, with its first attempts open. It may want
-// facts, as Apply does, and then returns the job as far as it is decided. With asks it cannot be stored with its first
-// attempts: they are about gates, which let in attempts of stored jobs alone, so it is to be stored without (Later).
+// facts, as Apply does, and then returns the job as far as it is decided. Gates let in attempts of stored jobs alone: those
+// of agents with a limit stand before their gates until Submitted has them looked at.
 func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
@@ -43,6 +43,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 		j.Steps[i].Name = s.Name
 	}
 	t := newTurn(w, j, facts, job.Submitted{}.Cause(), now)
+	t.unstored = true
 	t.renewDeadline()
 	t.expect()
 	if t.job.ReplyTo != "" {
@@ -55,9 +56,6 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	}
 	t.advance()
 	t.hold(false)
-	if len(t.asks) > 0 {
-		return t.job, Verdict{Kind: Wanting, Asks: t.asks}
-	}
 	if len(t.wants) > 0 {
 		return t.job, Verdict{Kind: Wanting, Wants: t.wants}
 	}
@@ -80,8 +78,11 @@ func stepsIn(room []job.StepState, n int) []job.StepState {
 	return room
 }
 
-// submitted makes the first attempts of a job that was stored without them.
+// submitted makes the first attempts of a job that was stored without them, and sends those that a gate lets in.
 func (t *turn) submitted() Verdict {
+	if t.admitAll() {
+		return Verdict{Kind: Applied}
+	}
 	if t.begun() {
 		return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
 	}

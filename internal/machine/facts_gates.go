@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -18,8 +20,11 @@ func (t *turn) limited(at side) bool {
 
 // mustQueue reports whether the latest attempt of a side must stand before the gate of its agent.
 func (t *turn) mustQueue(at side) bool {
-	if !t.limited(at) {
+	switch {
+	case !t.limited(at):
 		return false
+	case t.unstored:
+		return true
 	}
 	found, known := t.ask(t.question(AskPermit, at))
 	return !known || found.Finding != job.FoundAdmitted
@@ -31,6 +36,11 @@ func unsent(ask Ask) job.Found {
 		return job.Found{Finding: job.FoundOpen}
 	}
 	return job.Found{Finding: job.FoundNobody}
+}
+
+// AtGate reports whether an attempt of a job stands before a gate.
+func AtGate(j job.Job) bool {
+	return slices.ContainsFunc(j.Steps, func(s job.StepState) bool { return s.Forward.Queued || s.Undo.Queued })
 }
 
 // Stands reports whether the attempt of a ticket is one that a permit is for: it is out, with its agent or before its

@@ -27,6 +27,8 @@ type turn struct {
 	// mayRaise reads these two at the end. farKey: a wait began that may be long. overdueWait: the deadline of a wait has
 	// ended it.
 	farKey, overdueWait bool
+	// unstored: the job is being born.
+	unstored bool
 }
 
 func newTurn(w makegood.Workflow, j job.Job, facts Facts, cause string, now time.Time) turn {

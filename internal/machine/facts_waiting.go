@@ -182,7 +182,7 @@ func asksOf(s makegood.Step, undo bool) asks {
 // needs is the level that a release must know to decide about the job: law 12.
 func (t *turn) needs() int {
 	level := 0
-	if slices.ContainsFunc(t.job.Steps, func(s job.StepState) bool { return s.Forward.Queued || s.Undo.Queued }) {
+	if AtGate(t.job) {
 		return job.LevelGates
 	}
 	if t.w.Part != nil || slices.ContainsFunc(t.w.Steps, func(s makegood.Step) bool { return s.Map != nil }) {

@@ -4,6 +4,16 @@ import (
 	"time"
 )
 
+// admitAll sends the tasks of those attempts before gates that may begin, and reports whether one may.
+func (t *turn) admitAll() (admitted bool) {
+	for i := range t.job.Steps {
+		if at, out := t.out(i); out && t.activity(at).Queued && t.wanted(at) && t.going() {
+			admitted = t.admit(at) || admitted
+		}
+	}
+	return admitted
+}
+
 // admit sends the task of an attempt that stands before a gate, if it has a permit by now or its agent has no gate any
 // more, and reports whether it did. Its times begin now.
 func (t *turn) admit(at side) bool {

@@ -402,10 +402,6 @@ func (s *story) submit(a args) string {
 		submission.Input = job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}
 	}
 	j, v := machine.Submit(s.w, submission, s.known(), s.now)
-	if len(v.Asks) > 0 {
-		submission.Later = true
-		j, v = machine.Submit(s.w, submission, s.known(), s.now)
-	}
 	j.Rev = 1
 	s.job, s.last = j, job.Submitted{}
 	s.seen.Moved(layers.Move{Workflow: s.w, After: j})

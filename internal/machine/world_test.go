@@ -134,10 +134,6 @@ func newWorld(t *rapid.T) *world {
 	}
 	for {
 		j, v := machine.Submit(x.w, submission, facts, x.now)
-		if len(v.Asks) > 0 {
-			submission.Later = true
-			continue
-		}
 		if v.Kind == machine.Wanting {
 			x.values(x.w, &facts, v.Wants)
 			continue

@@ -35,8 +35,6 @@ type moved struct {
 	happened []job.Happened
 	// held are the agents and workflows that are paused, and the limits.
 	held job.Holds
-	// later: the job is stored without its first attempts, which are made when it is.
-	later bool
 	// left has what the attempts have at gates that are over by the save.
 	left []left
 	// loaded has the fields of the job as it was before the events.

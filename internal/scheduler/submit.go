@@ -310,10 +310,6 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	for {
 		facts.Lane, m.lockedBy = m.lane, m.lane.LockedBy
 		j, verdict := machine.Submit(c.Workflow, birth, facts, m.now)
-		if len(verdict.Asks) > 0 {
-			birth.Later, m.later = true, true
-			continue
-		}
 		if verdict.Kind == machine.Wanting {
 			if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
 				return nil, err
@@ -370,7 +366,7 @@ func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error
 func (s *Scheduler) firstWork(m *moved) *work {
 	w := workOn(m.job.ID)
 	w.moved, w.events = m, append(w.events, job.Submitted{})
-	if m.later {
+	if machine.AtGate(m.job) {
 		w.next = append(w.next, job.Submitted{})
 	}
 	m.commands = pending(m.compiled.Workflow, m.job, w.events, s.now())

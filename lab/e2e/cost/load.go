@@ -35,6 +35,8 @@ type load struct {
 	mapped bool
 	// together is how many items of a map are one task; 0: one.
 	together int
+	// limit, if set, is how many attempts may be with the agent at once; ten jobs come at once then.
+	limit int
 	// timeout, if set, is that of each step.
 	timeout makegood.Duration
 }
@@ -93,7 +95,7 @@ func (l load) shards() int {
 
 // hops is how many times tasks and replies go through the queues.
 func (l load) hops() int {
-	if l.inline || l.mapped {
+	if l.inline || l.mapped || l.limit > 0 {
 		return 0
 	}
 	return l.steps
@@ -109,8 +111,11 @@ func (l load) batch() int {
 
 // jobs is how many jobs are run: one batch. Unbatched jobs do not know of each other. A map fills its batches itself.
 func (l load) jobs() int {
-	if l.mapped {
+	switch {
+	case l.mapped:
 		return 1
+	case l.limit > 0:
+		return limits.MaxBatch
 	}
 	return l.batch()
 }

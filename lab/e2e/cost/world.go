@@ -21,12 +21,15 @@ import (
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	gates "github.com/makegood-dev/makegood/internal/gate"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/spend"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
@@ -108,6 +111,10 @@ func open(ctx context.Context, at endpoints, l load, check bool) (*world, error)
 		return nil, fmt.Errorf("store the definition: %w", err)
 	}
 	w.wire()
+	if l.limit > 0 {
+		limit := job.Hold{Kind: makegood.HoldLimit, Name: agentName, Most: l.limit, Since: w.clock.now()}
+		return w, w.store.PutHolds(ctx, store.Held{Holds: job.Holds{limit}})
+	}
 	return w, nil
 }
 
@@ -126,7 +133,7 @@ func makeQueues(ctx context.Context, client *sqs.Client, prefix string) (*sqsque
 // wire makes the handlers as the functions do.
 func (w *world) wire() {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	w.scheduler = scheduler.New(scheduler.Config{
+	config := scheduler.Config{
 		Changes: w.publisher(), Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.sender,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
 		Replies: []string{listener}, Listener: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
@@ -134,7 +141,12 @@ func (w *world) wire() {
 		Instance: instance, Reminders: true, Period: deployed.SweepPeriod, Logger: log, Now: w.clock.now,
 		// One draw for all: a pause drawn below limits.RemindWithin would cost a reminder, in one run of sixty.
 		Random: func() uint64 { return 7 },
-	})
+	}
+	if w.load.limit > 0 {
+		config.Held = holds.NewReader(w.store, w.clock.now)
+		config.Gate = gates.New(gates.Config{Store: w.store, Jobs: w.store, Queue: w.sender, Events: deployed.EventsQueue, Logger: log, Now: w.clock.now})
+	}
+	w.scheduler = scheduler.New(config)
 	w.supervisor = supervisor.New(supervisor.Config{
 		Index: w.store, Queue: w.sender, Events: deployed.EventsQueue, Leases: w.store, Holder: instance, Logger: log, Now: w.clock.now,
 	})
@@ -206,6 +218,13 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 	if w.load.mapped {
 		if err := w.settle(ctx, jobID(prefix, 0)); err != nil {
 			return nil, nil, err
+		}
+	}
+	if w.load.limit > 0 {
+		for i := range n {
+			if err := w.settle(ctx, jobID(prefix, i)); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	for range w.load.hops() {
