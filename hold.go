@@ -27,8 +27,8 @@ type Hold struct {
 	// Limit is how many attempts of the agent may be with it at once, and UnderWay how many are; both 0 of a pause.
 	Limit    int `json:"limit"`
 	UnderWay int `json:"underWay"`
-	// Jobs counts the jobs that stand still because of the pause, or the attempts that wait for the limit. AtLeast: there may
-	// be more, the count ended here.
+	// Jobs counts the jobs that stand still because of the pause, or the attempts that wait for the limit. AtLeast: there
+	// may be more, the count ended here.
 	Jobs    int  `json:"jobs"`
 	AtLeast bool `json:"atLeast"`
 	// ReleasedAt is when the pause was lifted, and ReleasedBy the author of that: it holds no job from then on, and the

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// course is a course of events that is told apart from others by its choices: at each point, which process makes its next
+// course is a course of events, which its choices distinguish from others: at each point, which process makes its next
 // call, or dies.
 type course struct {
 	choices []int

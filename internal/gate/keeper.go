@@ -70,9 +70,9 @@ func (k *Keeper) lock(agent string) *sync.Mutex {
 	return k.busy[agent]
 }
 
-// Take gives the attempt of a ticket a permit if one is free and no other waits for it, and else lets it wait. It reports
-// whether the attempt has a permit, which it keeps until it is over. stored: the job that has the attempt is stored; if
-// not, the permit is for the save that follows the Rev of the ticket. After an error the attempt may have one.
+// Take reports whether the attempt of a ticket has a permit, which it keeps until it is over. It gets one if one is
+// free and no other waits for it, and else waits. stored: the job that has the attempt is stored; if not, the permit is
+// for the save that follows the Rev of the ticket. After an error the attempt may have one.
 func (k *Keeper) Take(ctx context.Context, agent string, most int, t job.Ticket, stored bool) (bool, error) {
 	lock := k.lock(agent)
 	lock.Lock()
@@ -160,8 +160,9 @@ func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited
 	return k.pass(ctx, agent, most, over(ended))
 }
 
-// Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets the
-// next ones begin. It is called every limits.GateLook, and looks at a permit ever less often. all: it looks at each.
+// Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets
+// the next ones begin. It is called every limits.GateLook, and looks at a permit ever less often. all: it looks at
+// each.
 func (k *Keeper) Look(ctx context.Context, agent string, most int, all bool) error {
 	g, err := k.config.Store.Gate(ctx, agent, 0)
 	if err != nil {
@@ -188,8 +189,8 @@ func (k *Keeper) Look(ctx context.Context, agent string, most int, all bool) err
 	return k.pass(ctx, agent, most, func(t job.Ticket) bool { return slices.Contains(ended, t) })
 }
 
-// ended asks the job of a ticket whether its attempt is over. The save that opens it may still come while the job has the
-// Rev of the ticket.
+// ended asks the job of a ticket whether its attempt is over. The save that opens it may still come while the job has
+// the Rev of the ticket.
 func (k *Keeper) ended(ctx context.Context, t job.Ticket) (bool, error) {
 	j, err := k.config.Jobs.Load(ctx, t.Job)
 	switch {

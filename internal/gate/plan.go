@@ -1,12 +1,13 @@
-// Package gate lets so many attempts of an agent be with it at once. Each of them has a permit (store.Gates) from before
-// its task is sent until it is over; the others wait before the gate, as tickets in the order of their rank.
+// Package gate lets so many attempts of an agent be with it at once. Each of them has a permit (store.Gates) from
+// before its task is sent until it is over; the others wait before the gate, as tickets in the order of their rank.
 //
 // # Exact
 //
 // A permit is an item of its own with a number below the limit, written on the condition that it is free: so there are
-// never more than the limit. A limit that was lowered leaves permits with higher numbers; until their attempts are over,
-// as many of the lower numbers are not given out (plan). Whether an attempt is over is a question about its job, so no
-// permit is lost, and none is freed by a clock: its process dies, and the next look at the gate asks the job (Look).
+// never more than the limit. A limit that was lowered leaves permits with higher numbers; until their attempts are
+// over, as many of the lower numbers are not given out (plan). Whether an attempt is over is a question about its job,
+// so no permit is lost, and none is freed by a clock: its process dies, and the next look at the gate asks the job
+// (Look).
 //
 // # Woken
 //
@@ -103,8 +104,8 @@ func holds(permits []job.Permit, t job.Ticket) bool {
 	return false
 }
 
-// isDue reports whether the attempt of a permit that was given so long ago is looked at now: at looks 1, 2, 4, 8 ... and
-// each sixtieth.
+// isDue reports whether the attempt of a permit that was given so long ago is looked at now: at looks 1, 2, 4, 8 ...
+// and each sixtieth.
 func isDue(age, every time.Duration) bool {
 	n := int(age / every)
 	return n > 0 && (n&(n-1) == 0 || n%60 == 0)

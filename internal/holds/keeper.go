@@ -58,7 +58,8 @@ type Gates interface {
 	Count(ctx context.Context, agent string, most int) (underWay, waiting int, err error)
 }
 
-// Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many goroutines at once.
+// Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many
+// goroutines at once.
 type Keeper struct{ config Config }
 
 // New makes a Keeper. It panics on a configuration without a required field.
@@ -226,13 +227,13 @@ func (k *Keeper) put(ctx context.Context, rev int64, all job.Holds) error {
 	return nil
 }
 
-// Counted is a hold, and how many jobs it holds; AtLeast, if there may be more. Of a limit it is the attempts that wait,
-// and those under way.
+// Counted is a hold, and how many jobs it holds; AtLeast, if there may be more. Of a limit it is the attempts that
+// wait, and those under way.
 type Counted struct {
 	job.Hold
 	UnderWay int
-	Jobs    int
-	AtLeast bool
+	Jobs     int
+	AtLeast  bool
 }
 
 // List returns the holds, by kind and name.

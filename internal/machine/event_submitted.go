@@ -28,9 +28,9 @@ type Submission struct {
 	Later bool
 }
 
-// Submit returns the job as it is to be stored: Pending, with its first attempts open. It may want
-// facts, as Apply does, and then returns the job as far as it is decided. Gates let in attempts of stored jobs alone: those
-// of agents with a limit stand before their gates until Submitted has them looked at.
+// Submit returns the job as it is to be stored: Pending, with its first attempts open. It may want facts, as Apply
+// does, and then returns the job as far as it is decided. Gates let in attempts of stored jobs alone: those of agents
+// with a limit stand before their gates until Submitted has them looked at.
 func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,

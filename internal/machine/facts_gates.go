@@ -18,18 +18,6 @@ func (t *turn) limited(at side) bool {
 	return limited && !t.isChild(at) && !t.waitsByItself(at)
 }
 
-// mustQueue reports whether the latest attempt of a side must stand before the gate of its agent.
-func (t *turn) mustQueue(at side) bool {
-	switch {
-	case !t.limited(at):
-		return false
-	case t.unstored:
-		return true
-	}
-	found, known := t.ask(t.question(AskPermit, at))
-	return !known || found.Finding != job.FoundAdmitted
-}
-
 // unsent answers a question about the claim of an attempt that stands before a gate: no task of it was ever sent.
 func unsent(ask Ask) job.Found {
 	if ask.Kind == AskLook {

@@ -2,28 +2,12 @@ package machine
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
-
-// ask returns the known answer; if there is none it asks, and no change may be made that depends on the answer.
-func (t *turn) ask(a Ask) (found job.Found, known bool) {
-	if found, known = t.askInline(a); known {
-		return found, true
-	}
-	if i, ok := t.indexOf(a.Step); ok && a.Kind != AskPermit && t.activity(side{i, a.Undo}).Queued {
-		return unsent(a), true
-	}
-	found, known = t.facts.Found[a]
-	if !known && !slices.Contains(t.asks, a) {
-		t.asks = append(t.asks, a)
-	}
-	return found, known
-}
 
 // look finds out about a wanted attempt that has sent no reply: silence past CompleteBy is a failure; a task that was
 // not claimed by StartBy is no failure, and only sends the same attempt again.

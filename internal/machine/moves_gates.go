@@ -2,7 +2,21 @@ package machine
 
 import (
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
 )
+
+// mustQueue reports whether the latest attempt of a side must stand before the gate of its agent.
+func (t *turn) mustQueue(at side) bool {
+	switch {
+	case !t.limited(at):
+		return false
+	case t.unstored:
+		return true
+	}
+	found, known := t.ask(t.question(AskPermit, at))
+	return !known || found.Finding != job.FoundAdmitted
+}
 
 // admitAll sends the tasks of those attempts before gates that may begin, and reports whether one may.
 func (t *turn) admitAll() (admitted bool) {

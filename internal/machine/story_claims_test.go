@@ -250,3 +250,32 @@ func (s *story) send(d job.Dispatch) string {
 	return fmt.Sprintf("  -> task %s#%d key %s%s to %s at %s, %s, timeout %s%s\n",
 		task.Action, task.Attempt, task.Key, outcome, task.Agent, s.when(task.SentAt), within, task.Timeout, heartbeat)
 }
+
+// reply comes from the claim that is held, of the step's latest attempt and with its token, unless said otherwise.
+func (s *story) reply(a args) job.Reply {
+	var item store.ClaimItem
+	state, ok := s.job.Step(a.words[1])
+	if ok {
+		item = s.items[s.slot(state.Name)]
+	}
+	if claim, is := s.within(state.Name); is {
+		item = store.ClaimItem{Claim: claim}
+	}
+	r := job.Reply{
+		Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))),
+		LockedBy: a.or("by", item.LockedBy), StartedAt: item.StartedAt,
+	}
+	switch a.or("token", "") {
+	case "":
+		r.Token = machine.Token(s.job, r.Step, r.Attempt)
+	case "other":
+		// That of the attempt before: who got its task has no other.
+		r.Token = machine.Token(s.job, r.Step, r.Attempt-1)
+	case "wrong":
+		r.Token = "1.AAAAAAAAAAAAAAAAAAAAAA"
+	case "none":
+	default:
+		s.t.Fatalf("a story knows no token %q", a.values["token"])
+	}
+	return r
+}

@@ -62,7 +62,7 @@ func TestStories(t *testing.T) {
 func play(t *testing.T, text string, seen *layers.Seen) string {
 	s := &story{
 		t: t, seen: seen, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
-		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, children: map[string]child{}, permitted: map[machine.Ask]bool{},
+		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, children: map[string]child{},
 	}
 	s.now = s.start
 	var out strings.Builder
@@ -105,9 +105,7 @@ type story struct {
 	period     time.Duration
 	run        int
 	holds      job.Holds
-	// permits are those that the gates can give yet, permitted the attempts that have one.
-	permits   int
-	permitted map[machine.Ask]bool
+	gates      gates
 	// lane is the right to run inline attempts; decisions numbers them, since each has another save.
 	lane      machine.Lane
 	decisions int
@@ -218,10 +216,8 @@ func (s *story) do(line string) string {
 		s.hold(a)
 	case "release":
 		s.release(a)
-	case "limit":
-		s.holds = append(s.holds, job.Hold{Kind: makegood.HoldLimit, Name: a.words[1], Most: 1})
-	case "permits":
-		s.permits = s.number(a.words[1])
+	case "limit", "permits":
+		s.gate(a)
 	case "lane":
 		s.lane = machine.Lane{LockedBy: a.words[1], Agents: strings.Split(a.or("agents", "agent"), ",")}
 		if until, ok := a.values["until"]; ok {
@@ -348,8 +344,7 @@ func (s *story) event(verb string, a args) job.Event {
 	case "submitted":
 		return job.Submitted{}
 	case "admitted":
-		state, _ := s.job.Step(a.words[1])
-		return job.Admitted{Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt)))}
+		return s.admitted(a)
 	case "held":
 		return job.StepHeld{Reply: s.reply(a)}
 	}
@@ -361,35 +356,6 @@ func (s *story) event(verb string, a args) job.Event {
 		s.t.Fatalf("a story knows no %q", verb)
 	}
 	return e
-}
-
-// reply comes from the claim that is held, of the step's latest attempt and with its token, unless said otherwise.
-func (s *story) reply(a args) job.Reply {
-	var item store.ClaimItem
-	state, ok := s.job.Step(a.words[1])
-	if ok {
-		item = s.items[s.slot(state.Name)]
-	}
-	if claim, is := s.within(state.Name); is {
-		item = store.ClaimItem{Claim: claim}
-	}
-	r := job.Reply{
-		Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))),
-		LockedBy: a.or("by", item.LockedBy), StartedAt: item.StartedAt,
-	}
-	switch a.or("token", "") {
-	case "":
-		r.Token = machine.Token(s.job, r.Step, r.Attempt)
-	case "other":
-		// That of the attempt before: who got its task has no other.
-		r.Token = machine.Token(s.job, r.Step, r.Attempt-1)
-	case "wrong":
-		r.Token = "1.AAAAAAAAAAAAAAAAAAAAAA"
-	case "none":
-	default:
-		s.t.Fatalf("a story knows no token %q", a.values["token"])
-	}
-	return r
 }
 
 func (s *story) submit(a args) string {

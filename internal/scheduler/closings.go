@@ -36,8 +36,8 @@ func (k *knowledge) note(ask machine.Ask, found job.Found) {
 	k.found[ask] = found
 }
 
-// forgetLooks keeps the closings, which stay true, and drops the looks and the permits, which may not. A claim of an attempt newer than
-// the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
+// forgetLooks keeps the closings, which stay true, and drops the looks and the permits, which may not. A claim of an
+// attempt newer than the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
 func (k *knowledge) forgetLooks() {
 	for ask, found := range k.found {
 		if ask.Kind == machine.AskPermit || ask.Kind == machine.AskLook && found.Finding != job.FoundOver {

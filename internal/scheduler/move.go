@@ -60,7 +60,9 @@ type loaded struct {
 	steps                    []job.StepState
 }
 
-func loadedOf(j job.Job) loaded { return loaded{j.ID, j.Workflow, j.Definition, j.Rev, j.Input, j.Steps} }
+func loadedOf(j job.Job) loaded {
+	return loaded{j.ID, j.Workflow, j.Definition, j.Rev, j.Input, j.Steps}
+}
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a job that is not
 // there, with a *parkError for one that cannot be decided about, and with a *NewerError, before any decision, for one
@@ -104,8 +106,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if err != nil {
 		return nil, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := &moved{compiled: compiled, values: s.newValues(compiled), known: k, loaded: loadedOf(loaded)}
-	m.values.birth = loaded.Birth
+	m := s.movedFrom(loaded, compiled, k)
 	s.renew(ctx, loaded, &m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
 		return nil, err
@@ -154,6 +155,13 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	}
 	m.commands = pending(m.compiled.Workflow, m.job, events, s.now())
 	return m, nil
+}
+
+// movedFrom returns what a move begins with.
+func (s *Scheduler) movedFrom(j job.Job, compiled *workflowfile.Compiled, k *knowledge) *moved {
+	m := &moved{compiled: compiled, values: s.newValues(compiled), known: k, loaded: loadedOf(j)}
+	m.values.birth = j.Birth
+	return m
 }
 
 // poked reports whether one of the events is what recovery sends to every unfinished job at start: a deadline without

@@ -34,8 +34,8 @@ type Held struct {
 	Holds job.Holds
 }
 
-// Key is when the Supervisor must look: when the next jobs of one that is being released go on, or the gate of a limit is
-// looked at. Zero: there is none of these.
+// Key is when the Supervisor must look: when the next jobs of one that is being released go on, or the gate of a limit
+// is looked at. Zero: there is none of these.
 func (h Held) Key() time.Time {
 	var key time.Time
 	for _, one := range h.Holds {

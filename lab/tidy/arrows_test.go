@@ -59,8 +59,7 @@ var arrows = []arrow{
 	{"internal/pause", nil, nil},
 	// Text of others: shown so that it draws nothing, its nearest name, the size of a regular expression.
 	{"internal/plain", nil, nil},
-	{"internal/tally", nil, nil},
-	{"internal/crew", nil, nil},
+	{"internal/tally", nil, nil}, {"internal/crew", nil, nil},
 	{"internal/spend", []string{"internal/job"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
 	{"internal/bulk", []string{".", "api", "internal/pause"}, []string{"github.com/gofrs/flock"}},
@@ -118,6 +117,7 @@ var arrows = []arrow{
 		".", "internal/job", "internal/schedule", "internal/scheduler", "internal/store", "internal/canonical", "internal/workflowfile", "internal/tally",
 	}, nil},
 	// Pausing agents and workflows as a whole: it tells the Scheduler of jobs by messages, as the Supervisor does.
+	{"internal/gate", []string{".", "internal/job", "internal/machine", "internal/store", "internal/queue", "internal/wire"}, nil},
 	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	// The context of an attempt, which the runners of agents and package agent share.
