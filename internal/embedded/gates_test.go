@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,5 +173,38 @@ func TestDeathsAtAGate(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// Twenty callers of a service that takes 50 ms, and 64 with a limit of twenty: how many jobs of one step end in a second.
+func BenchmarkALimitOfTwenty(b *testing.B) {
+	for name, c := range map[string]struct{ callers, limit int }{"20 callers": {20, 0}, "64 callers, a limit of 20": {64, 20}} {
+		b.Run(name, func(b *testing.B) {
+			r := troupe{script: map[string]work{"charge": slowly(50 * time.Millisecond)}}
+			w := open(b, embedded.Config{
+				Dir: b.TempDir(), Agents: r.agents("bank"), Concurrency: embedded.Concurrency{Agents: map[string]int{"bank": 64}},
+			})
+			if c.limit > 0 {
+				w.limit("bank", c.limit)
+			}
+			compiled := w.define("name: trip\nsteps:\n  - {name: charge, agent: bank, undo: none}\n")
+			jobs := w.engine.Jobs("b", slog.New(slog.DiscardHandler))
+			var next atomic.Int64
+			var callers sync.WaitGroup
+			b.ResetTimer()
+			for range c.callers {
+				callers.Go(func() {
+					for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+						id := fmt.Sprint("j", n)
+						w.submit(compiled, id, `{}`)
+						if _, err := jobs.Wait(b.Context(), id); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			callers.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+		})
 	}
 }
