@@ -59,7 +59,7 @@ func grants() map[string][]string {
 			eachOf(kept("agent", "submitter", "incoming/agent/X"), "s3:GetObject"), eachOf(kept("incoming/agent/X"), "s3:DeleteObject"),
 		),
 		"submitDoorRole": slices.Concat(
-			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
 			send(events), send("${XTasksQueue.Arn}"), usual("submitDoorLogs"), keep,
 		),
 		"operateDoorRole": slices.Concat(
@@ -67,9 +67,9 @@ func grants() map[string][]string {
 			each("${Table.Arn}/index/Attention", "dynamodb:Query"),
 			send(events), send("${XTasksQueue.Arn}"), usual("operateDoorLogs"), keep,
 		),
-		// What it may write to is narrowed to jobs and claims; see checkNarrow.
+		// What it may write to is narrowed to jobs, claims and gates; see checkNarrow.
 		"completeDoorRole": slices.Concat(
-			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
 			send(events), send("${XTasksQueue.Arn}"), usual("completeDoorLogs"), keep,
 		),
 		// It shows, and can change nothing: not one action that writes.
@@ -175,15 +175,16 @@ func checkNarrow(t *template) []string {
 			continue // These run the Scheduler's code.
 		}
 		for _, s := range t.Statements(role) {
-			writes := slices.ContainsFunc(stackfile.Texts(stackfile.At(s, "Action")), func(a string) bool {
-				return a == "dynamodb:UpdateItem" || a == "dynamodb:DeleteItem"
-			})
+			actions := stackfile.Texts(stackfile.At(s, "Action"))
+			writes := slices.ContainsFunc(actions, func(a string) bool { return a == "dynamodb:UpdateItem" || a == "dynamodb:DeleteItem" })
 			var want []string
 			switch {
 			case !writes:
 				continue
+			case role == completeRole && slices.Contains(actions, "dynamodb:DeleteItem"):
+				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys gate#*", "Null dynamodb:LeadingKeys false"}
 			case role == completeRole:
-				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys job#* claim#*", "Null dynamodb:LeadingKeys false"}
+				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys job#* claim#* gate#*", "Null dynamodb:LeadingKeys false"}
 			case role == "SupervisorRole":
 				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys lease#*", "Null dynamodb:LeadingKeys false"}
 			default:
@@ -324,7 +325,8 @@ func roleRules() []rule {
 			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "shippingAgentRole writes to the table if"},
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "httpAgentRole writes"},
 			{`["lease#*"]`, `["*"]`, "SupervisorRole writes to the table if"},
-			{`["job#*", "claim#*"]`, `["*"]`, "completeDoorRole writes to the table if"},
+			{`["job#*", "claim#*", "gate#*"]`, `["*"]`, "completeDoorRole writes to the table if"},
+			{`{dynamodb:LeadingKeys: ["gate#*"]}`, `{dynamodb:LeadingKeys: ["*"]}`, "completeDoorRole writes to the table if"},
 		}},
 		{"what a thief of a role can do is known", checkTries, []mistake{
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "paymentsAgentRole may read another agent's claim"},
@@ -335,7 +337,9 @@ func roleRules() []rule {
 			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "paymentsAgentRole may move a claim of its own into the index"},
 			{"SK, Attempt, LockedBy, StartedAt", "SK, Attempt, LockedBy", "paymentsAgentRole cannot claim a step of its own"},
 			{`dynamodb:LeadingKeys: ["lease#*"]`, `dynamodb:LeadingKeys: ["*"]`, "SupervisorRole may take a job out of the index"},
-			{`"definition#*", "steps#*", "holds#"]`, `"definition#*", "holds#"]`, "completeDoorRole cannot read the names of steps"},
+			{`"definition#*", "steps#*", "holds#"`, `"definition#*", "holds#"`, "completeDoorRole cannot read the names of steps"},
+			{`["job#*", "claim#*", "gate#*"]`, `["job#*", "claim#*"]`, "completeDoorRole cannot take a permit of an agent"},
+			{`{dynamodb:LeadingKeys: ["gate#*"]}`, `{dynamodb:LeadingKeys: ["*"]}`, "SchedulerRole may delete a job"},
 			{"ProcessState, CompleteBy, Shard, ExpiresAt]", "ProcessState, CompleteBy, Shard, ExpiresAt, Data]", "SupervisorRole may audit what jobs hold"},
 			{"                  StringEquals: {dynamodb:Select: SPECIFIC_ATTRIBUTES}\n                  \"Null\": {dynamodb:Attributes: false}\n", "", "SupervisorRole may read the table through"},
 			{"                      \"Null\": {dynamodb:LeadingKeys: false}\n", "", "paymentsAgentRole may write without naming a key"},
