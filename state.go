@@ -63,6 +63,8 @@ type StepState string
 const (
 	// StepNotStarted: the step waits for the steps that it needs, or, an undo, for being wanted.
 	StepNotStarted StepState = "notStarted"
+	// StepQueued: an attempt stands before the gate of its agent, which has a limit. Its task is sent once there is room.
+	StepQueued StepState = "queued"
 	// StepDispatched: an attempt is with its agent, and is not known to be claimed.
 	StepDispatched StepState = "dispatched"
 	// StepClaimed: an agent is at work on it.

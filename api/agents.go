@@ -40,6 +40,9 @@ type Agent struct {
 	// Hold is the pause of the whole agent (since when, by which caller, why), or the progress of its release; null: the
 	// agent is not paused.
 	Hold *makegood.Hold `json:"hold"`
+	// Limit is the limit of its attempts that are under way at once, with how many are and how many wait; null: there is
+	// none.
+	Limit *makegood.Hold `json:"limit"`
 	// Problem is the reason why the agent's queue could not be asked; empty: it could.
 	Problem string `json:"problem"`
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Holds pauses and resumes whole agents and workflows, wherever they are. After *RefusedError and *InvalidError no
-// state has changed. After *UnreachableError, or another error, the fate of the request is unknown: every request may
-// be made again without harm.
+// Holds pauses and resumes whole agents and workflows, and limits agents, wherever they are. After *RefusedError and
+// *InvalidError no state has changed. After *UnreachableError, or another error, the fate of the request is unknown:
+// every request may be made again without harm.
 type Holds interface {
 	// PauseAll pauses an agent or a workflow: no new task goes to the agent, or out for a job of the workflow, and the
 	// affected jobs stand still. The pause holds everywhere five seconds after the answer. An agent or workflow that is
@@ -17,6 +17,11 @@ type Holds interface {
 	// ResumeAll ends the pause: new work flows at once, and the jobs that stood still resume gradually. A *RefusedError
 	// says that there is no such pause.
 	ResumeAll(ctx context.Context, kind makegood.HoldKind, name string) (makegood.Hold, error)
-	// ListHolds returns the pauses, and the releases that have not yet reached all their jobs.
+	// LimitAgent sets how many attempts of an agent may be under way at once, 1 to 100, in the place of any limit that it
+	// has; 0 takes the limit away, and a *RefusedError says that there is none. An attempt counts from before its task is
+	// sent until it is over; one that finds no room stands before the agent's gate (StepQueued). The limit holds
+	// everywhere five seconds after the answer, and is exact for the attempts opened since: earlier ones are not counted.
+	LimitAgent(ctx context.Context, agent string, most int, reason string) (makegood.Hold, error)
+	// ListHolds returns the pauses, the releases that have not yet reached all their jobs, and the limits of agents.
 	ListHolds(ctx context.Context) ([]makegood.Hold, error)
 }

@@ -22,6 +22,11 @@ func (c *remote) ResumeAll(ctx context.Context, kind makegood.HoldKind, name str
 	return c.hold(ctx, "resume", kind, name, map[string]string{})
 }
 
+// LimitAgent implements api.Holds.
+func (c *remote) LimitAgent(ctx context.Context, agent string, most int, reason string) (makegood.Hold, error) {
+	return c.hold(ctx, "limit", makegood.HoldAgent, agent, map[string]any{"concurrency": most, "reason": reason})
+}
+
 func (c *remote) hold(ctx context.Context, what string, kind makegood.HoldKind, name string, body any) (makegood.Hold, error) {
 	if err := domain.CheckHold(kind, name); err != nil {
 		return makegood.Hold{}, fmt.Errorf("%s: %w", what, &api.InvalidError{Message: err.Error()})

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/plain"
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
@@ -23,8 +26,8 @@ func newAgents() *cobra.Command {
 		Use:   "agents",
 		Short: "Show how the agents stand",
 		Long: `Show how the agents stand: how many tasks wait for each, for how long, how many it has taken and not ended, how its
-attempts ended in the last minutes, whether it is paused, and which workflows use it. Of an agent outside it says
-how many processes have asked for its tasks in the last 30 s, and, where none has, how long ago the last one did.
+attempts ended in the last minutes, whether it is paused, its limit, and which workflows use it. Of an agent outside it
+says how many processes have asked for its tasks in the last 30 s, and, where none has, how long ago the last one did.
 
 A dash stands for an unknown figure: of a stack SQS says about how many tasks there are, and the metrics say the rest; the tasks
 that an agent outside has taken are known in its own process alone.
@@ -35,6 +38,63 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 		RunE:    listing(&o, "agents", (*client.Client).ListAgents, func(w io.Writer, all []api.Agent) { printAgents(w, all, time.Now()) }),
 	}
 	o.flags(cmd)
+	cmd.AddCommand(newLimit(), newUnlimit())
+	return cmd
+}
+
+// limitExit says what the exit codes of the verbs for limits mean.
+const limitExit = `
+
+Exit status: 0; 1 bad usage, refused, or no such agent or stack; 3 the API or AWS cannot be reached, and it is not known what
+became of the request: make it again.`
+
+// newLimit makes the verb that limits an agent.
+func newLimit() *cobra.Command {
+	var o remote
+	var most int
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "limit NAME",
+		Short: "Limit how many attempts of an agent are under way at once",
+		Long: fmt.Sprintf(`Limit how many attempts of an agent are under way at once, over all its processes and all workflows. Further attempts
+wait before the gate of the agent: undos first, then in the order in which they came. An attempt counts from before its
+task is sent until it is over. The limit is known everywhere %s later; attempts that were opened before then are not
+counted. Asked again it replaces the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
+		Example: "  makegood agents limit payments --concurrency 20 --reason 'the bank takes 20 at once'",
+		Args:    one("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if most == 0 {
+				return exit(codeUsage, fmt.Errorf("agents limit needs --concurrency, 1 to %d; agents unlimit takes a limit away", limits.MaxPermits))
+			}
+			return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
+				return c.LimitAgent(ctx, args[0], most, reason)
+			})
+		},
+	}
+	o.flags(cmd)
+	o.askedBy(cmd)
+	cmd.Flags().IntVar(&most, "concurrency", 0, fmt.Sprintf("how `many` attempts, 1 to %d", limits.MaxPermits))
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`; makegood holds shows it")
+	return cmd
+}
+
+// newUnlimit makes the verb that takes the limit of an agent away.
+func newUnlimit() *cobra.Command {
+	var o remote
+	cmd := &cobra.Command{
+		Use:     "unlimit NAME",
+		Short:   "Take the limit of an agent away",
+		Long:    "Take the limit of an agent away. The attempts that waited before its gate go on." + limitExit,
+		Example: "  makegood agents unlimit payments",
+		Args:    one("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
+				return c.LimitAgent(ctx, args[0], 0, "")
+			})
+		},
+	}
+	o.flags(cmd)
+	o.askedBy(cmd)
 	return cmd
 }
 
@@ -51,7 +111,7 @@ func printAgents(w io.Writer, all []api.Agent, now time.Time) {
 		if a.OldestAt != nil {
 			oldest = now.Sub(*a.OldestAt).Round(time.Second).String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, pollsOf(a), stateOf(a, now), orDash(strings.Join(a.Workflows, " ")))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, pollsOf(a), limitedState(a, now), orDash(strings.Join(a.Workflows, " ")))
 	}
 	_ = t.Flush() // a closed standard output is no error
 }
@@ -70,6 +130,14 @@ func pollsOf(a api.Agent) string {
 		return "-"
 	}
 	return strconv.Itoa(a.Polls.Instances)
+}
+
+// limitedState is how an agent stands, with its limit.
+func limitedState(a api.Agent, now time.Time) string {
+	if a.Limit == nil {
+		return stateOf(a, now)
+	}
+	return stateOf(a, now) + "; " + protocol.LimitText(*a.Limit)
 }
 
 func stateOf(a api.Agent, now time.Time) string {

@@ -279,6 +279,9 @@ func activityText(a makegood.Activity) string {
 	if a.Attempt > 0 {
 		text += fmt.Sprintf(", attempt %d", a.Attempt)
 	}
+	if a.State == makegood.StepQueued {
+		text += ", stands before the gate of its agent"
+	}
 	if a.Inline {
 		text += ", inline"
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/plain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // asAWhole are the flags beside which --agent or --workflow alone means the thing itself, as --whole-agent and
@@ -103,16 +104,22 @@ func askWhole(cmd *cobra.Command, verb makegood.Verb, kind makegood.HoldKind, na
 	if err != nil {
 		return err
 	}
+	reason, _ := cmd.Flags().GetString("reason") // there is one
+	return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
+		if verb == makegood.VerbResume {
+			return c.ResumeAll(ctx, kind, name)
+		}
+		return c.PauseAll(ctx, kind, name, reason)
+	})
+}
+
+// hold asks for a hold, or for its end, and says how it stands.
+func (o *remote) hold(cmd *cobra.Command, ask func(context.Context, *client.Client) (makegood.Hold, error)) error {
 	c, err := o.client(cmd)
 	if err != nil {
 		return err
 	}
-	reason, _ := cmd.Flags().GetString("reason") // there is one
-	ask := func(ctx context.Context) (makegood.Hold, error) { return c.PauseAll(ctx, kind, name, reason) }
-	if verb == makegood.VerbResume {
-		ask = func(ctx context.Context) (makegood.Hold, error) { return c.ResumeAll(ctx, kind, name) }
-	}
-	h, err := ask(cmd.Context())
+	h, err := ask(cmd.Context(), c)
 	if err != nil {
 		return failed(cmd, err)
 	}
@@ -129,14 +136,15 @@ func remoteOf(cmd *cobra.Command) (o remote, err error) {
 	return o, err
 }
 
-// newHolds makes the verb that shows the pauses of agents and workflows as a whole.
+// newHolds makes the verb that shows the pauses of agents and workflows as a whole, and the limits of agents.
 func newHolds() *cobra.Command {
 	var o remote
 	cmd := &cobra.Command{
 		Use:   "holds",
-		Short: "Show the agents and workflows that are paused",
+		Short: "Show the agents and workflows that are paused, and the limits of agents",
 		Long: `Show the agents and workflows that are paused as a whole: since when, who paused each and why, and how many jobs stand still
-for it. One that was resumed is shown until the last of its jobs has gone on.
+for it. One that was resumed is shown until the last of its jobs has gone on. And the limits of agents, which makegood agents limit
+sets: how many attempts are under way, and how many wait.
 
 Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`,
 		Example: "  makegood holds\n  makegood holds --json | jq '.holds[].jobs'",
@@ -151,17 +159,20 @@ var _ api.Holds = (*client.Client)(nil)
 
 func printHolds(w io.Writer, all []makegood.Hold) {
 	if len(all) == 0 {
-		fmt.Fprintln(w, "no agent and no workflow is paused")
+		fmt.Fprintln(w, "no agent and no workflow is paused, and no agent has a limit")
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WHAT\tSINCE\tBY\tJOBS\tRELEASE\tREASON")
+	fmt.Fprintln(t, "WHAT\tSINCE\tBY\tJOBS\tSTATE\tREASON")
 	for _, h := range all {
-		release := "-"
-		if h.ReleasedAt != nil {
-			release = fmt.Sprintf("since %s, %d told to go on", moment(h.ReleasedAt), h.Resumed)
+		jobs, state := jobsOf(h), "paused"
+		switch {
+		case h.Kind == makegood.HoldLimit:
+			jobs, state = "-", protocol.LimitText(h)
+		case h.ReleasedAt != nil:
+			state = fmt.Sprintf("resumed %s, %d told to go on", moment(h.ReleasedAt), h.Resumed)
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", h.Kind, h.Name, moment(&h.Since), orDash(h.By), jobsOf(h), release, orDash(plain.Line(h.Reason)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", heldName(h), moment(&h.Since), orDash(h.By), jobs, state, orDash(plain.Line(h.Reason)))
 	}
 	_ = t.Flush() // a closed standard output is no error
 }
@@ -173,20 +184,35 @@ func jobsOf(h makegood.Hold) string {
 	return fmt.Sprint(h.Jobs)
 }
 
+// heldName names the agent or the workflow of a hold.
+func heldName(h makegood.Hold) string {
+	if h.Kind == makegood.HoldLimit {
+		return "agent " + h.Name
+	}
+	return fmt.Sprintf("%s %s", h.Kind, h.Name)
+}
+
 // holdLine says in a line how a hold stands.
 func holdLine(h makegood.Hold, now time.Time) string {
-	line := fmt.Sprintf("%s %s", h.Kind, h.Name)
-	if h.ReleasedAt != nil {
+	line, rest := heldName(h), "jobs that stand still: "+jobsOf(h)
+	switch {
+	case h.ReleasedAt != nil:
 		return fmt.Sprintf("%s  resumed: new work flows; what stood still goes on little by little (%s)", line, count(h.Jobs, "job"))
+	case h.Kind == makegood.HoldLimit && h.Limit == 0:
+		return line + "  has no limit any more: the attempts that waited go on"
+	case h.Kind == makegood.HoldLimit:
+		line += fmt.Sprintf("  limited since %s", moment(&h.Since))
+		rest = protocol.LimitText(h)
+	default:
+		line += fmt.Sprintf("  paused since %s", moment(&h.Since))
 	}
-	line += fmt.Sprintf("  paused since %s", moment(&h.Since))
 	if h.By != "" {
 		line += " by " + h.By
 	}
 	if h.Reason != "" {
 		line += ": " + plain.Line(h.Reason)
 	}
-	line += fmt.Sprintf("; jobs that stand still: %s", jobsOf(h))
+	line += "; " + rest
 	if now.Sub(h.Since) < limits.HoldsFresh {
 		line += fmt.Sprintf("; known everywhere %s later", limits.HoldsFresh)
 	}

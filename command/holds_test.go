@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -25,18 +26,41 @@ func paused(t *testing.T) (url string, submit func(id string)) {
 
 // The commands of docs/holds.md, in their order, do what it says they do.
 func TestAnOutageAsTheDocsTellIt(t *testing.T) {
-	text, err := os.ReadFile("../docs/holds.md")
+	url, submit := paused(t)
+	if ran := saysAsTyped(t, "../docs/holds.md", url, func() { submit("order-17") }); ran < 6 {
+		t.Errorf("ran %d commands", ran)
+	}
+}
+
+// The commands of docs/limit-an-agent.md about a limit over all processes do what it says they do.
+func TestALimitAsTheDocsTellIt(t *testing.T) {
+	url, submit := paused(t)
+	ran := saysAsTyped(t, "../docs/limit-an-agent.md", url, func() {
+		for i := range 23 {
+			submit(fmt.Sprint("order-", i))
+		}
+	})
+	if ran < 3 {
+		t.Errorf("ran %d commands", ran)
+	}
+}
+
+// saysAsTyped types the commands of a page, calls begun after the first, and holds their output against the page's. It
+// returns the number of commands.
+func saysAsTyped(t *testing.T, page, url string, begun func()) (ran int) {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, submit := paused(t)
 	moment := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 	by := regexp.MustCompile(`by [^ :)]+`)
 	column := regexp.MustCompile(`\s{2,}`)
+	who := regexp.MustCompile(`T  \S+  `)
 	plain := func(line string) string {
-		return column.ReplaceAllString(by.ReplaceAllString(moment.ReplaceAllString(strings.TrimSpace(line), "T"), "by WHO"), "  ")
+		line = column.ReplaceAllString(by.ReplaceAllString(moment.ReplaceAllString(strings.TrimSpace(line), "T"), "by WHO"), "  ")
+		return who.ReplaceAllString(line, "T  WHO  ")
 	}
-	ran := 0
 	for _, block := range strings.Split(string(text), "```") {
 		if !strings.HasPrefix(block, "\n$ makegood") {
 			continue
@@ -47,21 +71,16 @@ func TestAnOutageAsTheDocsTellIt(t *testing.T) {
 			_, stdout, stderr := ask(t, append(words(line), "--addr", url)...)
 			got := plain(strings.ReplaceAll(stdout+stderr, "deaf", "payments"))
 			for want := range strings.Lines(wants) {
-				if strings.Contains(want, "anna  1") {
-					continue // The columns of who and when are as wide as what is in them.
-				}
 				if want = plain(want); !strings.Contains(got, want) {
 					t.Errorf("makegood %s\nsays %q\nwant %q", line, got, want)
 				}
 			}
 			if ran++; ran == 1 {
-				submit("order-17")
+				begun()
 			}
 		}
 	}
-	if ran < 6 {
-		t.Errorf("ran %d commands of docs/holds.md", ran)
-	}
+	return ran
 }
 
 // What pause and resume take as an agent or a workflow as a whole, and what they refuse.
@@ -72,7 +91,7 @@ func TestPauseOfAnAgentOrAWorkflowAsAWhole(t *testing.T) {
 		code int
 		says string
 	}{
-		{"holds", 0, "no agent and no workflow is paused"},
+		{"holds", 0, "no agent and no workflow is paused, and no agent has a limit"},
 		{"pause --agent deff", codeUsage, `there is no agent "deff"; there are [deaf]`},
 		{"pause --whole-agent approval", codeUsage, "no task is ever sent to it"},
 		{"pause --whole-agent deaf --state Processing", codeUsage, "neither ids nor a filter"},
@@ -104,5 +123,43 @@ func TestPauseOfAnAgentOrAWorkflowAsAWhole(t *testing.T) {
 	var job makegood.Job
 	if err := json.Unmarshal([]byte(stdout), &job); err != nil || !job.Paused || job.HeldBy != "" {
 		t.Errorf("got %s, %v, want a job that a person has paused", stdout, err)
+	}
+}
+
+// What agents limit and agents unlimit take, what they say, and what they refuse.
+func TestALimitOfAnAgent(t *testing.T) {
+	url, submit := paused(t)
+	for _, step := range []struct {
+		line string
+		code int
+		says string
+	}{
+		{"agents limit deaf", codeUsage, "agents limit needs --concurrency, 1 to 100"},
+		{"agents limit --concurrency 2", codeUsage, "NAME"},
+		{"agents limit deff --concurrency 2", codeUsage, `there is no agent "deff"; there are [deaf]`},
+		{"agents limit deaf --concurrency 101", codeUsage, "want 1 to 100"},
+		{"agents limit deaf --concurrency -1", codeUsage, "want 1 to 100"},
+		{"agents limit approval --concurrency 2", codeUsage, "no task is ever sent to it"},
+		{"agents unlimit deaf", codeUsage, "refused: agent deaf has no limit"},
+		{"agents limit deaf --concurrency 1 --json", 0, `"limit":1,"underWay":0,"jobs":0`},
+		{"agents limit deaf --concurrency 2 --reason narrow --who anna", 0, "by anna: narrow; limit 2: 0 under way, 0 wait; known everywhere 5s later"},
+		{"submit", 0, ""},
+		{"agents", 0, "; limit 2: 2 under way, 1 wait"},
+		{"agents --json", 0, `"limit":2,"underWay":2,"jobs":1`},
+		{"holds", 0, "limit 2: 2 under way, 1 wait"},
+		{"get job-2", 0, "queued, attempt 1, stands before the gate of its agent"},
+		{"agents unlimit deaf", 0, "agent deaf  has no limit any more"},
+		{"holds", 0, "no agent has a limit"},
+	} {
+		if step.line == "submit" {
+			for i := range 3 {
+				submit(fmt.Sprint("job-", i))
+			}
+			continue
+		}
+		code, stdout, stderr := ask(t, append(words(step.line), "--addr", url)...)
+		if code != step.code || !strings.Contains(stdout+stderr, step.says) {
+			t.Errorf("makegood %s: got %d, %q, %q, want %d and %q", step.line, code, stdout, stderr, step.code, step.says)
+		}
 	}
 }

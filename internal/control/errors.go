@@ -46,7 +46,7 @@ func inWords(err error) error {
 		return api.ErrNotFound
 	case errors.Is(err, holds.ErrInvalid):
 		return &api.InvalidError{Message: strings.TrimPrefix(err.Error(), holds.ErrInvalid.Error()+": ")}
-	case errors.Is(err, holds.ErrNotHeld):
+	case errors.Is(err, holds.ErrNotHeld), errors.Is(err, holds.ErrNoLimit):
 		return &api.RefusedError{Reason: err.Error()}
 	case errors.Is(err, payload.ErrTooLarge):
 		return &api.InvalidError{Message: payload.ErrTooLarge.Error(), Status: http.StatusRequestEntityTooLarge}

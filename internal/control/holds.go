@@ -23,7 +23,12 @@ func (s *Service) ResumeAll(ctx context.Context, kind makegood.HoldKind, name st
 	return s.hold(ctx, "resume", func() (job.Hold, error) { return s.parts.Holds.Resume(ctx, kind, name, s.by(ctx)) })
 }
 
-// hold pauses or resumes an agent or a workflow, and returns the stored pause.
+// LimitAgent implements api.Holds.
+func (s *Service) LimitAgent(ctx context.Context, agent string, most int, reason string) (makegood.Hold, error) {
+	return s.hold(ctx, "limit", func() (job.Hold, error) { return s.parts.Holds.Limit(ctx, agent, most, reason, s.by(ctx)) })
+}
+
+// hold does one of these, and returns the hold as it is then, or was when it was taken away.
 func (s *Service) hold(ctx context.Context, what string, do func() (job.Hold, error)) (makegood.Hold, error) {
 	if s.parts.Holds == nil {
 		return makegood.Hold{}, fmt.Errorf("%s: %w", what, errNoPauses)

@@ -327,11 +327,17 @@ func otherCalls() (all []call) {
 		one("PauseAll "+name, func(ctx context.Context, j everything) (any, error) {
 			return j.PauseAll(ctx, makegood.HoldAgent, name, "slow")
 		})
+		for _, most := range []int{0, 101, 3} {
+			one(fmt.Sprint("LimitAgent ", name, most), func(ctx context.Context, j everything) (any, error) {
+				return j.LimitAgent(ctx, name, most, "narrow")
+			})
+		}
 		one("ListHolds "+name, func(ctx context.Context, j everything) (any, error) { return j.ListHolds(ctx) })
 		one("ListAgents "+name, func(ctx context.Context, j everything) (any, error) {
 			agents, err := j.ListAgents(ctx)
 			return len(agents), err
 		})
+		one("LimitAgent away "+name, func(ctx context.Context, j everything) (any, error) { return j.LimitAgent(ctx, name, 0, "") })
 		one("ResumeAll "+name, func(ctx context.Context, j everything) (any, error) {
 			_, err := j.ResumeAll(ctx, makegood.HoldAgent, name)
 			return nil, err

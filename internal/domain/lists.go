@@ -90,7 +90,7 @@ func SettledAs() []makegood.StepState {
 // StepStates returns all states of a step, in the order in which a reader meets them.
 func StepStates() []makegood.StepState {
 	return []makegood.StepState{
-		makegood.StepNotStarted, makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff,
+		makegood.StepNotStarted, makegood.StepQueued, makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff,
 		makegood.StepDone, makegood.StepSkipped, makegood.StepFailed, makegood.StepWithdrawn, makegood.StepIrreversible,
 	}
 }

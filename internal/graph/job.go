@@ -77,7 +77,7 @@ func OfJob(w makegood.Workflow, job makegood.Job) ([]Node, []Edge) {
 func StateOf(s makegood.JobStep) (State, string) {
 	if s.Undo != nil {
 		switch s.Undo.State {
-		case makegood.StepDispatched, makegood.StepClaimed, makegood.StepBackoff:
+		case makegood.StepQueued, makegood.StepDispatched, makegood.StepClaimed, makegood.StepBackoff:
 			return Undoing, "being undone"
 		case makegood.StepWaiting:
 			return Waiting, "its undo waits"
@@ -89,6 +89,8 @@ func StateOf(s makegood.JobStep) (State, string) {
 		}
 	}
 	switch s.State {
+	case makegood.StepQueued:
+		return Pending, "at the gate"
 	case makegood.StepDispatched:
 		return Pending, "queued"
 	case makegood.StepClaimed:
@@ -223,7 +225,7 @@ func wayBack(step, before makegood.JobStep) (EdgeKind, bool) {
 	switch before.Undo.State {
 	case makegood.StepDone, makegood.StepSkipped, makegood.StepIrreversible:
 		return Back, true
-	case makegood.StepDispatched, makegood.StepClaimed, makegood.StepBackoff, makegood.StepWaiting:
+	case makegood.StepQueued, makegood.StepDispatched, makegood.StepClaimed, makegood.StepBackoff, makegood.StepWaiting:
 		return BackFlow, true
 	case makegood.StepFailed:
 		return Stop, true

@@ -113,10 +113,10 @@ func TestEveryStateOfAStepHasALook(t *testing.T) {
 		state, _ = StateOf(makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDone}, Undo: &makegood.Activity{State: s}})
 		undos = append(undos, fmt.Sprintf("%s %s", s, state.Class()))
 	}
-	if got, want := strings.Join(steps, ", "), "notStarted idle, dispatched pending, claimed processing, waiting waiting, backoff pending, done processed, skipped skipped, failed error, withdrawn cancelled, irreversible idle"; got != want {
+	if got, want := strings.Join(steps, ", "), "notStarted idle, queued pending, dispatched pending, claimed processing, waiting waiting, backoff pending, done processed, skipped skipped, failed error, withdrawn cancelled, irreversible idle"; got != want {
 		t.Errorf("steps: got %s, want %s", got, want)
 	}
-	if got, want := strings.Join(undos, ", "), "notStarted processed, dispatched undoing, claimed undoing, waiting waiting, backoff undoing, done undone, skipped processed, failed error, withdrawn processed, irreversible processed"; got != want {
+	if got, want := strings.Join(undos, ", "), "notStarted processed, queued undoing, dispatched undoing, claimed undoing, waiting waiting, backoff undoing, done undone, skipped processed, failed error, withdrawn processed, irreversible processed"; got != want {
 		t.Errorf("undos: got %s, want %s", got, want)
 	}
 }

@@ -24,6 +24,8 @@ var (
 	ErrInvalid = errors.New("invalid")
 	// ErrNotHeld: it is not paused.
 	ErrNotHeld = errors.New("not paused")
+	// ErrNoLimit: it has no limit.
+	ErrNoLimit = errors.New("no limit")
 )
 
 const (
@@ -114,7 +116,7 @@ func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by st
 
 // Limit sets how many attempts of an agent may be with it at once, and returns after that is stored; 0 takes the limit
 // away. It holds for attempts that are opened limits.HoldsFresh later; those with the agent already are not counted.
-// ErrInvalid; ErrNotHeld, where there is no limit to take away; after any other error the outcome is unknown.
+// ErrInvalid; ErrNoLimit, where there is none to take away; after any other error the outcome is unknown.
 func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by string) (job.Hold, error) {
 	err := k.check(ctx, makegood.HoldAgent, agent, reason)
 	switch {
@@ -131,7 +133,7 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 		was = *h
 		switch {
 		case most == 0 && h.Name == "":
-			return fmt.Errorf("agent %s has no limit: %w", agent, ErrNotHeld)
+			return fmt.Errorf("agent %s has %w", agent, ErrNoLimit)
 		case most == 0:
 			*h = job.Hold{}
 			return nil

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
@@ -14,20 +15,36 @@ type HoldAsking struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// LimitAsking is the body that sets the limit of an agent. Concurrency must be there; 0 takes the limit away.
+type LimitAsking struct {
+	Concurrency *int   `json:"concurrency"`
+	Reason      string `json:"reason,omitempty"`
+}
+
 // ReleaseAsking is the body that resumes an agent or a workflow: an empty object.
 type ReleaseAsking struct{}
 
-// HoldList is the list of all pauses of whole agents and workflows.
+// HoldList is the list of all pauses of whole agents and workflows, and of the limits of agents.
 type HoldList struct {
 	Holds []makegood.Hold `json:"holds"`
 }
 
-// holdRoutes are the routes of paused agents and workflows.
+// holdRoutes are the routes of paused agents and workflows, and of agents with a limit.
 func holdRoutes() []route {
 	all := []route{{
 		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: bare((*handlers).listHolds),
-		summary: "The agents and workflows that are paused as a whole, since when, who paused each and why, how many jobs stand still for it, and how far a release is.",
+		summary: "The agents and workflows that are paused as a whole, since when, who paused each and why, how many jobs stand still for it, and how far a release is; and the limits of agents, with how many attempts are under way and how many wait.",
 		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
+	}, {
+		method: "POST", path: "/api/holds/agent/{id}/limit", name: "limitAgent", door: Operate, body: LimitAsking{}, limit: maxOverhead,
+		summary: fmt.Sprintf("Limit how many attempts of an agent are under way at once, 1 to %d: further ones wait before its gate. It is stored before this is answered, and known everywhere %s later; attempts opened before then are not counted. concurrency 0 takes the limit away, and is refused (409) where there is none.", limits.MaxPermits, limits.HoldsFresh),
+		answers: withBody(map[int]any{http.StatusOK: makegood.Hold{}}, http.StatusInternalServerError, http.StatusConflict),
+		handle: taking(func(a *handlers, r *http.Request, asking LimitAsking) (answer, error) {
+			if asking.Concurrency == nil {
+				return answer{}, &api.InvalidError{Message: "want concurrency, a number; 0 takes the limit away"}
+			}
+			return orError(a.Jobs.LimitAgent(r.Context(), r.PathValue("id"), *asking.Concurrency, asking.Reason))
+		}),
 	}}
 	for _, kind := range domain.HoldKinds() {
 		all = append(

@@ -16,7 +16,7 @@ import (
 
 // brokenHolds is what keeps holds in a store that fails.
 func brokenHolds(err error) *holds.Keeper {
-	return holds.New(holds.Config{Store: holdless{err}, Queue: queueless{}, Events: "events"})
+	return holds.New(holds.Config{Store: holdless{err}, Gates: gateless{}, Queue: queueless{}, Events: "events"})
 }
 
 // holdless keeps no hold: every call of it fails.
@@ -30,6 +30,9 @@ func (h holdless) HeldJobs(context.Context, string, int) ([]string, error) { ret
 
 func (h holdless) CountHeld(context.Context, string, int) (int, error) { return 0, h.err }
 
+// gateless has no gate, and is never asked for one.
+type gateless struct{ holds.Gates }
+
 // queueless is never sent anything.
 type queueless struct{}
 
@@ -41,6 +44,20 @@ func (queueless) Depth(context.Context, string) (queue.Depth, error) { panic("de
 func holdConversations() (all []conversation) {
 	large := `{"reason":"` + strings.Repeat("x", 64<<10) + `"}`
 	all = append(all, conversation{"GET", "/api/holds", "/api/holds", "", "", 200})
+	limit := func(name, body, header string, status int) conversation {
+		return conversation{"POST", "/api/holds/agent/{id}/limit", "/api/holds/agent/" + name + "/limit", body, header, status}
+	}
+	all = append(all,
+		limit("pilot", `{"concurrency":0}`, "", 409),
+		limit("pilot", `{"concurrency":20,"reason":"it takes 20"}`, "", 200),
+		limit("pilot", `{"concurrency":0}`, "", 200),
+		limit("pilot", `{"concurrency":101}`, "", 400),
+		limit("pilot", `{"reason":"it says no number"}`, "", 400),
+		limit("no_Such!", `{"concurrency":1}`, "", 400),
+		limit("pilot", `{}`, "Content-Type: text/plain", 415),
+		limit("pilot", `{}`, "Sec-Fetch-Site: cross-site", 403),
+		limit("pilot", large, "", 413),
+	)
 	for kind, name := range map[string]string{"agent": "pilot", "workflow": "voyage"} {
 		base := "/api/holds/" + kind + "/{id}/"
 		at := func(name, word string) string { return "/api/holds/" + kind + "/" + name + "/" + word }
@@ -95,5 +112,41 @@ func TestAnAgentIsPausedOverHTTP(t *testing.T) {
 	var invalid *api.InvalidError
 	if _, err := w.client.PauseAll(t.Context(), makegood.HoldAgent, "actress", ""); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "there are") {
 		t.Errorf("an agent that there is not: got %v, want those that there are", err)
+	}
+}
+
+// The client limits an agent, sets another limit in its place, sees it, and takes it away.
+func TestAnAgentIsLimitedOverHTTP(t *testing.T) {
+	w := newWorld(t)
+	h, err := w.client.LimitAgent(t.Context(), "actor", 1, "one stage")
+	check(t, err)
+	if h.Kind != makegood.HoldLimit || h.Name != "actor" || h.Limit != 1 || h.By == "" || h.Reason != "one stage" {
+		t.Errorf("got %+v, want the limit, who set it and why", h)
+	}
+	h, err = w.client.LimitAgent(t.Context(), "actor", 2, "two stages")
+	check(t, err)
+	all, err := w.client.ListHolds(t.Context())
+	check(t, err)
+	if h.Limit != 2 || len(all) != 1 || all[0].Limit != 2 || all[0].Reason != "two stages" || all[0].NextAt != nil {
+		t.Errorf("got %+v and %+v, want the second limit in the place of the first", h, all)
+	}
+	agents, err := w.client.ListAgents(t.Context())
+	check(t, err)
+	for _, a := range agents {
+		if limited := a.Limit != nil; limited != (a.Name == "actor") || a.Hold != nil {
+			t.Errorf("agent %s: got the limit %v and the pause %v, want a limit of the actor alone", a.Name, a.Limit, a.Hold)
+		}
+	}
+	gone, err := w.client.LimitAgent(t.Context(), "actor", 0, "")
+	if err != nil || gone.Kind != makegood.HoldLimit || gone.Limit != 0 {
+		t.Errorf("got %+v, %v, want the limit taken away", gone, err)
+	}
+	var refused *api.RefusedError
+	if _, err := w.client.LimitAgent(t.Context(), "actor", 0, ""); !errors.As(err, &refused) || refused.Reason != "agent actor has no limit" {
+		t.Errorf("taken away again: got %v, want it refused", err)
+	}
+	var invalid *api.InvalidError
+	if _, err := w.client.LimitAgent(t.Context(), "actor", 101, ""); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "1 to 100") {
+		t.Errorf("a limit of 101: got %v, want the highest", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,13 +31,15 @@ func agentsViews() []view {
 		{pattern: "GET /holds/{kind}/{name}/pause", nav: "Agents", title: "Pause", template: "pause.html", load: (*Page).askPause},
 		{pattern: "POST /holds/{kind}/{name}/pause", load: (*Page).pauseAll},
 		{pattern: "POST /holds/{kind}/{name}/resume", load: (*Page).resumeAll},
+		{pattern: "GET /holds/agent/{name}/limit", nav: "Agents", title: "Limit", template: "limit.html", load: (*Page).askLimit},
+		{pattern: "POST /holds/agent/{name}/limit", load: (*Page).limit},
 	}
 }
 
 // agentsData is how the agents stand.
 type agentsData struct {
 	Agents []agentRow
-	// Holds are the pauses of whole agents and workflows, with those that are being released.
+	// Holds are the pauses of whole agents and workflows, with those that are being released, and the limits of agents.
 	Holds []makegood.Hold
 	// Workflows can be paused, too.
 	Workflows []string
@@ -243,17 +246,24 @@ func (p *Page) errorsByAgent(ctx context.Context) (map[string]int, error) {
 	return by, err
 }
 
-// pauseData is the agent or workflow to pause.
+// pauseData is the agent or workflow to pause, or the agent to limit.
 type pauseData struct {
 	Kind makegood.HoldKind
 	Name string
 	// Fresh is how long it takes until every process knows.
 	Fresh time.Duration
-	Jobs  int
+	// Most is the highest limit, and Limit the one that the agent has; nil: none.
+	Most  int
+	Limit *makegood.Hold
 }
 
 // Title names the window.
-func (d pauseData) Title() string { return "Pause " + string(d.Kind) + " " + d.Name }
+func (d pauseData) Title() string {
+	if d.Most > 0 {
+		return "Limit agent " + d.Name
+	}
+	return "Pause " + string(d.Kind) + " " + d.Name
+}
 
 // askPause asks for the reason of a pause, and explains its effect.
 func (p *Page) askPause(r *http.Request) (any, error) {
@@ -262,6 +272,31 @@ func (p *Page) askPause(r *http.Request) (any, error) {
 		return nil, &api.InvalidError{Message: err.Error()}
 	}
 	return d, nil
+}
+
+// askLimit asks for the limit of an agent, and explains its effect.
+func (p *Page) askLimit(r *http.Request) (any, error) {
+	d := pauseData{Kind: makegood.HoldAgent, Name: r.PathValue("name"), Fresh: limits.HoldsFresh, Most: limits.MaxPermits}
+	if err := domain.CheckLimit(d.Name, 0); err != nil {
+		return nil, &api.InvalidError{Message: err.Error()}
+	}
+	holds, err := p.Jobs.ListHolds(r.Context())
+	for i, h := range holds {
+		if h.Kind == makegood.HoldLimit && h.Name == d.Name {
+			d.Limit = &holds[i]
+		}
+	}
+	return d, err
+}
+
+// limit limits an agent; 0 takes its limit away.
+func (p *Page) limit(r *http.Request) (any, error) {
+	most, err := strconv.Atoi(r.PostFormValue("concurrency"))
+	if err != nil {
+		return nil, &api.InvalidError{Message: fmt.Sprintf("a limit of %.20q: want a number of attempts", r.PostFormValue("concurrency"))}
+	}
+	_, err = p.Jobs.LimitAgent(r.Context(), r.PathValue("name"), most, r.PostFormValue("reason"))
+	return goTo("agents"), err
 }
 
 // pauseAll pauses an agent or a workflow as a whole.

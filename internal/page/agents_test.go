@@ -32,3 +32,36 @@ func TestAnAgentIsPausedAndResumedOnThePage(t *testing.T) {
 		}
 	}
 }
+
+// An agent gets a limit with a reason; the page says how many of its attempts are under way and wait, of a job that it
+// waits before the gate, and takes the limit away.
+func TestAnAgentIsLimitedOnThePage(t *testing.T) {
+	w := newWorld(t)
+	w.get("agents").wants(t, "no agent has a limit", "holds/agent/shop/limit")
+	w.get("holds/agent/shop/limit").wants(t, "Limit agent shop?", `name="concurrency"`, `max="100"`, `name="reason"`)
+	w.post("holds/agent/shop/limit", url.Values{"concurrency": {"1"}, "reason": {"one till"}}).wants(t, "limit 1: 0 under way, 0 wait", "one till", "Take away")
+	w.get("holds/agent/shop/limit").wants(t, `value="1"`)
+	w.submit("first", `{"hold":true}`, false)
+	w.eventually("agents", "limit 1: 1 under way, 0 wait")
+	w.submit("second", `{"hold":true}`, false)
+	w.eventually("agents", "limit 1: 1 under way, 1 wait")
+	before := w.eventually("jobs/second", "Step reserve stands before the gate of shop, attempt 1")
+	before.wants(t, "at the gate")
+	list := w.get("")
+	list.wants(t, "before the gate of its agent")
+	list.lacks(t, "is paused")
+	w.post("holds/agent/shop/limit", url.Values{"concurrency": {"0"}}).wants(t, "no agent has a limit")
+	w.eventually("jobs/second", "is at work")
+	close(w.hold)
+	if again := w.post("holds/agent/shop/limit", url.Values{"concurrency": {"0"}}); again.status != http.StatusConflict {
+		t.Errorf("no limit taken away: got %d, want 409", again.status)
+	}
+	for path, concurrency := range map[string]string{"shop": "many", "No_Such!": "1", makegood.AgentWait: "1"} {
+		if got := w.post("holds/agent/"+path+"/limit", url.Values{"concurrency": {concurrency}}); got.status != http.StatusBadRequest {
+			t.Errorf("%s, %s: got %d, want 400", path, concurrency, got.status)
+		}
+	}
+	if got := w.get("holds/agent/" + makegood.AgentWait + "/limit"); got.status != http.StatusBadRequest {
+		t.Errorf("the form of a limit that cannot be: got %d, want 400", got.status)
+	}
+}

@@ -169,7 +169,7 @@ func side(j makegood.Job, s makegood.JobStep) makegood.Activity {
 	if !back(j) {
 		return s.Activity
 	}
-	if s.State == makegood.StepDispatched || s.State == makegood.StepClaimed {
+	if isOut(s.State) {
 		return s.Activity // It must end before its undo begins.
 	}
 	if s.Undo == nil {
@@ -180,7 +180,12 @@ func side(j makegood.Job, s makegood.JobStep) makegood.Activity {
 
 // onUndo reports whether side is the step's undo.
 func onUndo(j makegood.Job, s makegood.JobStep) bool {
-	return back(j) && s.State != makegood.StepDispatched && s.State != makegood.StepClaimed
+	return back(j) && !isOut(s.State)
+}
+
+// isOut reports whether an attempt stands before its gate, is sent, or is at work.
+func isOut(s makegood.StepState) bool {
+	return s == makegood.StepQueued || s == makegood.StepDispatched || s == makegood.StepClaimed
 }
 
 // graphOf draws the steps; empty where the definition is not known.

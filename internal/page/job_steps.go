@@ -200,9 +200,9 @@ func saysOf(s seen, step makegood.JobStep) string {
 	return ""
 }
 
-// underWayNow reports whether an attempt is sent, at work, awaited or to follow.
+// underWayNow reports whether an attempt is out, awaited or to follow.
 func underWayNow(a makegood.Activity) bool {
-	return slices.Contains([]makegood.StepState{makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff}, a.State)
+	return isOut(a.State) || a.State == makegood.StepWaiting || a.State == makegood.StepBackoff
 }
 
 // reported is the latest progress report of a running attempt, with its time; empty: none.

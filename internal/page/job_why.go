@@ -134,7 +134,7 @@ func ended(s seen) why {
 func goesOn(s seen) why {
 	w := why{Tone: lower(s.job.ProcessState)}
 	var said []string
-	for _, state := range []makegood.StepState{makegood.StepWaiting, makegood.StepBackoff, makegood.StepClaimed, makegood.StepDispatched} {
+	for _, state := range []makegood.StepState{makegood.StepWaiting, makegood.StepBackoff, makegood.StepClaimed, makegood.StepDispatched, makegood.StepQueued} {
 		for _, step := range s.job.Steps {
 			if a := side(s.job, step); a.State == state {
 				said = append(said, does(s, step, a))
@@ -184,6 +184,8 @@ func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 			text += ", since " + moment(*a.LastStartedAt)
 		}
 		return text
+	case makegood.StepQueued:
+		return fmt.Sprintf("%s stands before the gate of %s, attempt %d", what, agentOf(s, step.Name, onUndo(s.job, step)), a.Attempt)
 	default:
 		agent := agentOf(s, step.Name, onUndo(s.job, step))
 		text := fmt.Sprintf("%s is in the queue of %s, attempt %d", what, agent, a.Attempt)

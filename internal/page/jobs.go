@@ -117,13 +117,14 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 	return d, err
 }
 
-// holds returns the pauses of whole agents and workflows that are not resumed; none if they cannot be read.
+// holds returns the pauses of whole agents and workflows that are not resumed, and no limits; none if they cannot be
+// read.
 func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
 	holds, err := p.Jobs.ListHolds(ctx)
 	if invalid, is := errors.AsType[*api.InvalidError](err); is && invalid.Status == http.StatusNotFound {
 		return nil, nil
 	}
-	return slices.DeleteFunc(holds, func(h makegood.Hold) bool { return h.ReleasedAt != nil }), err
+	return slices.DeleteFunc(holds, func(h makegood.Hold) bool { return h.ReleasedAt != nil || h.Kind == makegood.HoldLimit }), err
 }
 
 // foundByWords returns the results for free words: for one word the jobs with that id prefix; for several, or if no id

@@ -124,11 +124,9 @@ func activitiesOf(j makegood.Job) []activity {
 	return all
 }
 
-// underWay returns the activities of a job that are sent, will be retried, or wait.
+// underWay returns the activities of a job that are under way now.
 func underWay(j makegood.Job) []activity {
-	return slices.DeleteFunc(activitiesOf(j), func(a activity) bool {
-		return !slices.Contains([]makegood.StepState{makegood.StepDispatched, makegood.StepClaimed, makegood.StepWaiting, makegood.StepBackoff}, a.State)
-	})
+	return slices.DeleteFunc(activitiesOf(j), func(a activity) bool { return !underWayNow(a.Activity) })
 }
 
 // doingOf describes the current work of a job, or why it stopped.
@@ -202,6 +200,8 @@ func doingNow(a activity) doing {
 			d.Text += ", reported " + cut(string(a.Progress.Value), maxRowProgress)
 			return d
 		}
+	case makegood.StepQueued:
+		d.Text = fmt.Sprintf("attempt %d, before the gate of its agent", a.Attempt)
 	default:
 		d.Text = fmt.Sprintf("attempt %d, sent", a.Attempt)
 	}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // words are the functions of templates.
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
-		"prose": prose, "since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number, "retry": domain.RetryText, "whose": whose, "items": domain.ItemsText,
+		"prose": prose, "since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number, "retry": domain.RetryText, "whose": whose, "items": domain.ItemsText, "limited": protocol.LimitText,
 	}
 }
 

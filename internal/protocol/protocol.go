@@ -112,6 +112,18 @@ func Absent(a api.Agent, now time.Time) (since time.Time, absent bool) {
 	return since, now.Sub(since) > limits.AbsentAfter
 }
 
+// LimitText describes the limit of an agent; empty: the hold is none.
+func LimitText(h makegood.Hold) string {
+	if h.Kind != makegood.HoldLimit {
+		return ""
+	}
+	more := ""
+	if h.AtLeast {
+		more = " or more"
+	}
+	return fmt.Sprintf("limit %d: %d under way, %d%s wait", h.Limit, h.UnderWay, h.Jobs, more)
+}
+
 // PutAwayText describes a message, as far as its content is known.
 func PutAwayText(p api.PutAway) string {
 	what := p.Type

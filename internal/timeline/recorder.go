@@ -104,6 +104,10 @@ func orElse(text, instead string) string {
 func (r *recorder) latest(a makegood.Activity) {
 	told := a.Attempt > 0 && a.Attempt <= r.attempt
 	switch a.State {
+	case makegood.StepQueued:
+		if !r.free.IsZero() {
+			r.open(Queue, r.free, a.Attempt)
+		}
 	case makegood.StepDispatched:
 		r.queued(a)
 		r.open(Queue, orNow(a.SentAt, r.now), a.Attempt)

@@ -51,6 +51,7 @@ func TestEveryStateOfAStepHasItsBars(t *testing.T) {
 		want    string
 	}{
 		{"not begun", makegood.JobStep{Activity: makegood.Activity{State: makegood.StepNotStarted}}, nil, makegood.JobProcessing, "a:"},
+		{"before the gate", makegood.JobStep{Activity: makegood.Activity{State: makegood.StepQueued, Attempt: 1}}, nil, makegood.JobProcessing, "a: queue#1 0-9000+"},
 		{"in the queue", makegood.JobStep{Activity: makegood.Activity{State: makegood.StepDispatched, Attempt: 1, SentAt: at(100)}}, nil, makegood.JobProcessing, "a: queue#1 100-9000+"},
 		{
 			"at work",

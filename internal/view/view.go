@@ -226,6 +226,9 @@ func activity(times *moments, j *job.Job, a *job.Activity, claim job.Claim) make
 	if a.State == job.NotStarted {
 		v.State = makegood.StepNotStarted
 	}
+	if a.Queued {
+		v.State = makegood.StepQueued
+	}
 	if v.LastStartedAt = times.show(a.LastStartedAt); v.LastStartedAt == nil {
 		v.LastStartedAt = v.StartedAt
 	}
@@ -233,7 +236,7 @@ func activity(times *moments, j *job.Job, a *job.Activity, claim job.Claim) make
 	case job.Backoff:
 		v.NextAt = times.show(a.At)
 	case job.Dispatched, job.Waiting, job.Done, job.Failed:
-		if a.FinishedAt.IsZero() || !a.At.After(a.FinishedAt) { // Else it ended before the attempt that was to be made then.
+		if !a.Queued && (a.FinishedAt.IsZero() || !a.At.After(a.FinishedAt)) { // Else it ended before the attempt that was to be made then.
 			v.SentAt = times.show(a.At)
 		}
 	}

@@ -113,6 +113,21 @@ func TestEveryStateOfAStepHasItsWord(t *testing.T) {
 	}
 }
 
+// An attempt before the gate of its agent is no sent one: its state is queued, and it has no time of sending.
+func TestAnAttemptBeforeAGateIsNotShownAsSent(t *testing.T) {
+	a := job.Activity{State: job.Dispatched, Attempt: 1, At: base}
+	shown := func() makegood.Activity {
+		return view.Of(job.Job{Steps: []job.StepState{{Name: "a", Forward: a}}}, nil).Steps[0].Activity
+	}
+	if got := shown(); got.State != makegood.StepDispatched || got.SentAt == nil {
+		t.Errorf("sent: got %+v", got)
+	}
+	a.Queued = true
+	if got := shown(); got.State != makegood.StepQueued || got.SentAt != nil {
+		t.Errorf("before the gate: got %+v, want %s, without a time of sending", got, makegood.StepQueued)
+	}
+}
+
 func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
 	j := job.Job{
 		ID: "j", Input: job.Payload{Ref: "input"},
