@@ -237,7 +237,7 @@ seek: ## Play the random tests with fresh seeds, TIMES=1; RAPID=1000 jobs each o
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./lab/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
 
 planted: ## Plant bugs in the shipped code, and see that the random world, oracle, simulation and model check find them; takes minutes
-	@PLANTED=$(or $(PLANTED),1) go test ./internal/machine -count=1 -timeout 30m -v -run Planted
+	@PLANTED=$(or $(PLANTED),1) go test ./internal/machine ./internal/gate -count=1 -timeout 30m -v -run Planted
 	@PLANTED=$(or $(PLANTED),1) go test ./lab/oracle -count=1 -timeout 30m -v -run Planted
 	@PLANTED=$(or $(PLANTED),1) go test ./lab/sim -count=1 -timeout 30m -v -run Planted
 	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 60m -v -run Planted
