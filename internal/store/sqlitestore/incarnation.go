@@ -70,10 +70,7 @@ func (s *Store) noteRun(ctx context.Context, key string) error {
 		}
 		return nil, g.setMeta(key, run)
 	})
-	if err != nil {
-		return fmt.Errorf("keep that this run has %s: %w", key, err)
-	}
-	return nil
+	return store.About(err, "keep that this run has %s", key)
 }
 
 func (g *group) setMeta(key string, value int64) error {

@@ -2,8 +2,9 @@ package sqlitestore
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // metaProbed is when the store was asked last whether it can be written.
@@ -15,8 +16,5 @@ func (s *Store) Probe(ctx context.Context) error {
 		g.durable = true
 		return nil, g.setMeta(metaProbed, time.Now().UnixMilli())
 	})
-	if err != nil {
-		return fmt.Errorf("write to the store: %w", err)
-	}
-	return nil
+	return store.About(err, "write to the store")
 }
