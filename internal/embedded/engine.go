@@ -34,7 +34,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/secret"
-	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
@@ -406,9 +405,4 @@ func (e *Engine) end(note func()) error {
 	e.closeLarge()
 	note()
 	return e.file.Shut()
-}
-
-// withBackoff makes the records that a handler failed visible again soon, and later each time.
-func (e *Engine) withBackoff(h queue.Handler, name string) queue.Handler {
-	return sqsbatch.Backoff(h, e.queues, name, sqsbatch.BackoffOptions{Logger: e.config.Logger})
 }
