@@ -184,7 +184,7 @@ func (w walk) compensated(s *step, here comes, result func(*value) *value) {
 // undosByHand leaves all undos to be written by hand, because they cannot do without the output of their steps.
 func (t *translator) undosByHand() {
 	for _, s := range t.steps {
-		if s.undo != nil {
+		if s.undo != nil && s.undo.state != nil {
 			t.tell(s.undo.state).left("its input cannot be made where nobody knows what the step gave: write the undo of " + s.name + " by hand")
 			s.undo.agent, s.undo.action, s.undo.with = agentByHand, s.name+"_undo", t.object(nil, nil)
 		}

@@ -72,10 +72,7 @@ func integration(s *state, parts []string) resource {
 
 // functionName is the name of the function that lambda:invoke calls, where it is written out.
 func functionName(s *state) string {
-	text := s.body.get("Parameters").textOf("FunctionName")
-	if s.jsonata {
-		text = s.body.get("Arguments").textOf("FunctionName")
-	}
+	text := s.body.get(s.calledWith()).textOf("FunctionName")
 	if strings.HasPrefix(text, "{%") {
 		return ""
 	}
@@ -132,10 +129,8 @@ func (w walk) task(here comes, r resource, with, result func(*value) *value) {
 	if r.token || r.sync {
 		w.handsOver(s, r)
 	}
-	for _, field := range []string{"Credentials"} {
-		if w.state.body.get(field) != nil {
-			w.tell(w.state).left(field + ": the agent's own role is what it may do")
-		}
+	if w.state.body.get("Credentials") != nil {
+		w.tell(w.state).left("Credentials: the agent's own role is what it may do")
 	}
 	if p := w.polls[w.state]; p != nil {
 		w.repeat(s, here, p, result)
