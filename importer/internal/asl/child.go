@@ -44,7 +44,7 @@ var notOfChildren = []struct{ name, says string }{
 func (w walk) childTask(here comes, r resource, workflow string) {
 	s := w.add(w.state.name, here)
 	s.agent, s.action = makegood.AgentWorkflow, workflow
-	s.with = w.childInput(w.valueOf(here.arrivals, w.effective))
+	s.with = w.given(w.valueOf(here.arrivals, w.effective), "Input")
 	t := w.tell(w.state)
 	t.becomes(fmt.Sprintf("step %s, which a job of workflow %s does", s.name, workflow))
 	w.importsToo(workflow)
@@ -62,14 +62,6 @@ func (w walk) childTask(here comes, r resource, workflow string) {
 	w.catching(s, here)
 	result := w.childResult(r, w.path(".steps."+s.name+".output"))
 	w.leave(comes{w.done(s, w.apply(here.arrivals, func(arrival *value) (*value, error) { return w.after(arrival, result) })), []*step{s}})
-}
-
-// childInput is the input of the job that a Task starts.
-func (w walk) childInput(effective *value) *value {
-	if in := w.member(effective, "Input"); !isAbsent(in) {
-		return in
-	}
-	return w.object(nil, nil)
 }
 
 func (w walk) importsToo(workflow string) {

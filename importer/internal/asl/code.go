@@ -161,6 +161,9 @@ func (a *agentCode) undo(s *step, taken map[string]bool) {
 	c.say("It undoes the step " + s.name + ", as the Task " + oneLine(s.undo.state.name) + " did.")
 }
 
+// predeclared names would hide those that the code uses.
+var predeclared = []string{"error", "nil", "string", "init", "main", "any", "ctx", "in", "done", "items", "i", "err"}
+
 // goName makes a name of Go that nothing else has.
 func goName(name string, taken map[string]bool) string {
 	var out strings.Builder
@@ -175,14 +178,9 @@ func goName(name string, taken map[string]bool) string {
 		base = "do"
 	}
 	wanted := base
-	for i := 2; taken[wanted] || token.IsKeyword(wanted) || predeclared(wanted); i++ {
+	for i := 2; taken[wanted] || token.IsKeyword(wanted) || slices.Contains(predeclared, wanted); i++ {
 		wanted = fmt.Sprintf("%s%d", base, i)
 	}
 	taken[wanted] = true
 	return wanted
-}
-
-// predeclared names would hide those of Go's own that the code uses.
-func predeclared(name string) bool {
-	return slices.Contains([]string{"error", "nil", "string", "init", "main", "any", "ctx", "in", "done"}, name)
 }

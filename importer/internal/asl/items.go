@@ -51,7 +51,6 @@ func (w walk) reader(here comes, reader *node) (list *value, tails []*step) {
 func unread(reader *node) string {
 	switch kind := reader.get("ReaderConfig").textOf("InputType"); {
 	case reader == nil:
-		return ""
 	case !strings.HasSuffix(reader.textOf("Resource"), ":s3:getObject"):
 		return "ItemReader of a list of objects: let a step before it list them, as a list or as a large payload of JSON lines (docs/maps.md), without ItemReader"
 	case kind != "JSON" && kind != "JSONL":
@@ -140,6 +139,5 @@ func (w walk) endsBadly(s *step) {
 	} else {
 		s.undo = s.undoneByNothing()
 	}
-	t := w.tell(w.state)
-	t.note("a Catch is reached by the kind child, whatever the errors of the items were: States.ALL catches it; items that were done are undone before, by an undo that does nothing unless you write it")
+	w.tell(w.state).note("a Catch is reached by the kind child, whatever the errors of the items were: States.ALL catches it; items that were done are undone before, by an undo that does nothing unless you write it")
 }

@@ -284,7 +284,7 @@ func (j *jsonata) behind(left term, operator string, power int) (term, error) {
 			err = j.want("]")
 		}
 		// A filter names members of what it filters, which as an expression of its own would stand for nothing.
-		i, whole := literalInt(orNull(j.pool, inner.value))
+		i, whole := literalInt(inner.value)
 		if err != nil || !whole {
 			return term{}, errors.New("a filter is not translated, only a number between brackets")
 		}
@@ -299,13 +299,6 @@ func (j *jsonata) behind(left term, operator string, power int) (term, error) {
 		return term{}, err
 	}
 	return j.binary(left, operator, right)
-}
-
-func orNull(p *pool, v *value) *value {
-	if v == nil {
-		return p.constant("null")
-	}
-	return v
 }
 
 func (j *jsonata) conditional(condition term) (term, error) {

@@ -131,7 +131,7 @@ func (w walk) itemOf(s *step, here comes, by doer) {
 		return inner.effective(w.arrival(item, variables, order))
 	})
 	if by.workflow != "" {
-		s.agent, s.action, s.with = makegood.AgentWorkflow, by.workflow, inner.childInput(effective)
+		s.agent, s.action, s.with = makegood.AgentWorkflow, by.workflow, w.given(effective, "Input")
 		inner.importsToo(by.workflow)
 		inner.leftOfChild()
 		return
@@ -181,20 +181,18 @@ func (w walk) bounds(m *overItems) {
 	t := w.tell(w.state)
 	number := func(field string) (n float64, said bool) {
 		v := w.state.body.get(field)
-		if v == nil {
+		switch {
+		case w.state.body.get(field+"Path") != nil:
+			t.left(field + "Path: it is written out here, and the same for every job")
 			return 0, false
-		}
-		if v.kind != isNumber {
+		case v == nil:
+			return 0, false
+		case v.kind != isNumber:
 			t.left(field + " is an expression: it is written out here, and the same for every job")
 			return 0, false
 		}
 		n, err := strconv.ParseFloat(v.text, 64)
 		return n, err == nil && n > 0
-	}
-	for _, field := range []string{"MaxConcurrencyPath", "ToleratedFailurePercentagePath", "ToleratedFailureCountPath"} {
-		if w.state.body.get(field) != nil {
-			t.left(field + ": it is written out here, and the same for every job")
-		}
 	}
 	if n, said := number("MaxConcurrency"); said {
 		m.concurrency = int(min(n*float64(max(m.batch, 1)), limits.MaxConcurrency))
