@@ -114,7 +114,7 @@ func (t *translator) gives(out exit) {
 	given := t.single1(out.arrivals)
 	if n := len(t.steps); n > 0 {
 		if last := t.steps[n-1]; last.do == stubEcho && last.undo == nil && last.overItems == nil && given == t.path(".steps."+last.name+".output") {
-			last.undo = last.undoneByNothing()
+			last.undo = last.idleUndo()
 			return
 		}
 	}
@@ -122,13 +122,13 @@ func (t *translator) gives(out exit) {
 		name: t.names.unique("result", "result"), agent: agentOutcome, action: "give", do: stubGive, tails: out.tails,
 		reach: []*diagram{t.reached(out.arrivals)}, with: given, retry: &retry{attempts: 1},
 	}
-	s.undo = s.undoneByNothing()
+	s.undo = s.idleUndo()
 	t.steps = append(t.steps, s)
 }
 
-// undoneByNothing is an undo that does nothing. A job that fails ends only in a workflow that has an undo; in any other
+// idleUndo is an undo without an effect. A job that fails ends only in a workflow that has an undo; in any other
 // it waits for a person, and whatever waits for its end with it.
-func (s *step) undoneByNothing() *undo {
+func (s *step) idleUndo() *undo {
 	return &undo{agent: s.agent, action: s.action + "_undo", with: s.with, retry: s.retry}
 }
 
@@ -137,7 +137,7 @@ func (w walk) endsBadly(s *step) {
 	if s.agent == makegood.AgentWorkflow {
 		s.undoesChild = true
 	} else {
-		s.undo = s.undoneByNothing()
+		s.undo = s.idleUndo()
 	}
 	w.tell(w.state).note("a Catch is reached by the kind child, whatever the errors of the items were: States.ALL catches it; items that were done are undone before, by an undo that does nothing unless you write it")
 }

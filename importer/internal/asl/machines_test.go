@@ -71,7 +71,7 @@ func (f *functions) Handle(_ context.Context, task makegood.Task) (json.RawMessa
 		}
 	}
 	if strings.HasSuffix(task.Action, "_undo") {
-		return nil, nil // The stub of an undo does nothing.
+		return nil, nil // a stub
 	}
 	f.calls = append(f.calls, functionCall{task.Action, task.Input})
 	script := f.answers[task.Action]

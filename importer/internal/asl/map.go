@@ -23,8 +23,8 @@ type overItems struct {
 	manifest bool
 }
 
-// doer does the items of a Map: the agent of their one Task, a job of the workflow that this Task starts, or, where task
-// is nil, a job of a workflow that is made of their states.
+// doer does the items of a Map: the agent of their one Task, or a job of the workflow that this Task starts. Without a
+// task it is a job of a workflow that is made of their states.
 type doer struct {
 	task     *state
 	r        resource
@@ -103,7 +103,7 @@ func (w walk) itemsBy() (by doer, why string) {
 	return by, ""
 }
 
-// shapes reports whether a Task has a Catch, or gives something else than its agent answers: then a step of its own does it.
+// shapes reports whether a Task has a Catch, or gives something else than its agent answers.
 func shapes(task *state) bool {
 	if task.body.textOf("OutputPath") == "$.Payload" || strings.ReplaceAll(task.body.textOf("Output"), " ", "") == "{%$states.result.Payload%}" {
 		return task.body.get("Catch") != nil || task.body.get("Assign") != nil || !strings.HasSuffix(task.body.textOf("Resource"), ":lambda:invoke")

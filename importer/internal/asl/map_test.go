@@ -71,7 +71,7 @@ const (
 	twoTasks = `"A":{"Type":"Task","Resource":"arn:aws:lambda:eu-west-1:1:function:A","Next":"B"},"B":{"Type":"Task","Resource":"arn:aws:lambda:eu-west-1:1:function:B","End":true}`
 )
 
-// A Map goes on where as many of its items fail as it tolerates, with null in their places, and not where one more does.
+// A Map goes on where as many of its items fail as it tolerates, with null for each, and not where one more does.
 // The interpreter of the reference knows no tolerance: these are the words of Step Functions' documentation.
 func TestAMapGoesOnWithinItsToleranceAlone(t *testing.T) {
 	const bad = `{"error":"Bad"}`
@@ -145,8 +145,8 @@ func (b *batching) agent() agent.Handler {
 	}))
 }
 
-// A Map with an ItemBatcher hands whole batches to its agent, and its result has an output for each batch. Where a batch
-// fails, its items count as failed.
+// A Map with an ItemBatcher hands whole batches to its agent, and its result has an output for each batch. The items of
+// a batch that fails count as failed.
 func TestABatchIsOneTaskAndHasOneResult(t *testing.T) {
 	imported, err := Import(readFile(t, "testdata/machines/map-batches.asl.json"), Options{From: "order"})
 	if err != nil || imported.Report.NotTaken > 0 || !strings.Contains(string(imported.YAML), "concurrency: 3\n      batch: 3\n") {

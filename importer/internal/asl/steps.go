@@ -32,7 +32,7 @@ type step struct {
 	undoesChild bool
 	// overItems is set where it is done once for each item of a list.
 	overItems *overItems
-	// wait is how long a step waits for somebody who completes it.
+	// wait is how long a step waits to be completed.
 	wait string
 }
 
@@ -75,7 +75,7 @@ const (
 	// stubList answers an empty list, and stubBatch for each item of a batch.
 	stubList  stubKind = "list"
 	stubBatch stubKind = "batch"
-	// stubUndo does nothing; stubMissing stops the job.
+	// stubUndo has no effect; stubMissing stops the job.
 	stubUndo    stubKind = "undo"
 	stubMissing stubKind = "missing"
 	// stubNone: the agent is built in.

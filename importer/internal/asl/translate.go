@@ -31,8 +31,8 @@ type translator struct {
 	dropped map[*state]int
 	polls   map[*state]*poll
 	saga    *saga
-	// level is how many Maps are around, whose items are done by jobs of the workflow; item and execution are where in their
-	// input the item lies, and the input of the execution.
+	// level is how many Maps are around whose items are jobs of the workflow; item and execution are where in the input
+	// of such a job the item lies, and the input of the execution.
 	level           int
 	item, execution string
 	// workflows are the names of all of the import, and items those workflows that do items; failed is why one cannot be.
