@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -63,14 +64,14 @@ type stray struct {
 }
 
 func audit(cmd *cobra.Command, o auditOptions) error {
-	pages, closePages, err := auditPages(cmd, o)
+	jobs, closeJobs, err := o.jobs(cmd, o.data)
 	if err != nil {
 		return err
 	}
-	defer closePages()
+	defer closeJobs()
 	found := audited{Strays: []stray{}}
 	progress := newBar(cmd.Context(), cmd.ErrOrStderr(), -1)
-	for page, pageErr := range pages {
+	for page, pageErr := range jobs.(auditing).Audit(cmd.Context()) {
 		if pageErr != nil {
 			err = failed(cmd, pageErr)
 			break
@@ -88,20 +89,9 @@ func audit(cmd *cobra.Command, o auditOptions) error {
 	return errors.Join(err, printAudit(cmd, o, found, err != nil))
 }
 
-// auditPages returns the pages, and what to call after the last one was read.
-func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[api.AuditPage, error], func(), error) {
-	if o.data == "" {
-		c, err := o.client(cmd)
-		if err != nil {
-			return nil, nil, err
-		}
-		return c.Audit(cmd.Context()), func() {}, nil
-	}
-	f, err := openData(cmd, o.data)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f.Audit(cmd.Context()), func() { _ = f.Close() }, nil
+// auditing has its jobs audited: a client does, and a folder.
+type auditing interface {
+	Audit(ctx context.Context) iter.Seq2[api.AuditPage, error]
 }
 
 // mend wakes the jobs that were found. If one cannot be mended, the others still are.

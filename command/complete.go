@@ -10,7 +10,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
-	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 const (
@@ -30,10 +29,31 @@ func beginning(all []string, begun string) []string {
 	})
 }
 
-func completeStates(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	var all []string
-	for _, s := range domain.ProcessStates() {
-		all = append(all, string(s))
+// completeOneOf offers what begins with the typed text.
+func completeOneOf[T ~string](all ...T) completion {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		var texts []string
+		for _, one := range all {
+			texts = append(texts, string(one))
+		}
+		return beginning(texts, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// complete offers what read finds in the jobs of the process, stack or folder that the flags name; nothing after an
+// error.
+func (o *remote) complete(cmd *cobra.Command, data, begun string, read func(context.Context, api.Reader) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	cmd.SetContext(ctx)
+	jobs, closeJobs, err := o.jobs(cmd, data)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer closeJobs()
+	all, err := read(ctx, jobs)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
 }
@@ -44,18 +64,10 @@ func completeWorkflows(o *remote) completion {
 		if len(args) > 0 && cmd.Args != nil && cmd.Name() != "list" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
-		defer cancel()
-		cmd.SetContext(ctx)
-		c, err := o.client(cmd)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		known, err := c.Workflows(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return beginning(names(known), begun), cobra.ShellCompDirectiveNoFileComp
+		return o.complete(cmd, "", begun, func(ctx context.Context, jobs api.Reader) ([]string, error) {
+			known, err := jobs.Workflows(ctx)
+			return names(known), err
+		})
 	}
 }
 
@@ -74,22 +86,15 @@ func completeIDs(o *remote, data *string) completion {
 		if len(args) > 0 || *data == "" && o.stackName(cmd) != "" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
-		defer cancel()
-		cmd.SetContext(ctx)
-		jobs, closeJobs, err := o.jobs(cmd, *data)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer closeJobs()
-		var ids []string
-		for job, err := range jobs.List(ctx, api.Filter{}) {
-			if err != nil || len(ids) == maxCompleted {
-				break
+		return o.complete(cmd, *data, begun, func(ctx context.Context, jobs api.Reader) (ids []string, _ error) {
+			for job, err := range jobs.List(ctx, api.Filter{}) {
+				if err != nil || len(ids) == maxCompleted {
+					break
+				}
+				ids = append(ids, job.ID)
 			}
-			ids = append(ids, job.ID)
-		}
-		return beginning(ids, begun), cobra.ShellCompDirectiveNoFileComp
+			return ids, nil
+		})
 	}
 }
 
@@ -104,24 +109,15 @@ func completeSteps(o *remote, holds func(makegood.Activity) bool) completion {
 		if len(args) != 1 {
 			return ids(cmd, args, begun)
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
-		defer cancel()
-		cmd.SetContext(ctx)
-		c, err := o.client(cmd)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		job, err := c.Look(ctx, args[0])
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var steps []string
-		for _, s := range job.Steps {
-			if holds(s.Activity) || s.Undo != nil && holds(*s.Undo) {
-				steps = append(steps, s.Name)
+		return o.complete(cmd, "", begun, func(ctx context.Context, jobs api.Reader) (steps []string, _ error) {
+			job, err := jobs.Look(ctx, args[0])
+			for _, s := range job.Steps {
+				if holds(s.Activity) || s.Undo != nil && holds(*s.Undo) {
+					steps = append(steps, s.Name)
+				}
 			}
-		}
-		return beginning(steps, begun), cobra.ShellCompDirectiveNoFileComp
+			return steps, err
+		})
 	}
 }
 

@@ -81,9 +81,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	cmd.Flags().StringVar(&o.prices, "prices", "", "price by this `file`")
 	cmd.Flags().StringVar(&o.region, "region", "", "refuse prices that are not of this `region`")
 	cmd.Flags().BoolVar(&o.list, "list", false, "print the prices as JSON, and ask for no jobs")
-	completeFlag(cmd, "by", func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return beginning(costBy(), begun), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeFlag(cmd, "by", completeOneOf(costBy()...))
 	return cmd
 }
 

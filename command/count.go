@@ -40,16 +40,8 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	}
 	o.add(cmd)
 	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(api.ByState)}, fmt.Sprintf("the groups to count `by`: %v", protocol.Facets()))
-	completeFlag(cmd, "by", completeFacets)
+	completeFlag(cmd, "by", completeOneOf(protocol.Facets()...))
 	return cmd
-}
-
-func completeFacets(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	var all []string
-	for _, facet := range protocol.Facets() {
-		all = append(all, string(facet))
-	}
-	return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
 }
 
 func countJobs(cmd *cobra.Command, o countOptions) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
@@ -39,7 +40,7 @@ func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
 		}
 	}
 	cmd.MarkFlagsMutuallyExclusive("paused", "state")
-	completeFlag(cmd, "state", completeStates)
+	completeFlag(cmd, "state", completeOneOf(domain.ProcessStates()...))
 	completeFlag(cmd, "workflow", completeWorkflows(o))
 }
 

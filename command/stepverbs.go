@@ -43,9 +43,7 @@ func (o *saying) addFlags(cmd *cobra.Command) {
 // addEarly adds the flag that keeps an early answer; a heartbeat is never kept.
 func (o *saying) addEarly(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.early, "early", "", "`keep`: an answer that comes before the step waits is kept for when it does; else it is refused")
-	completeFlag(cmd, "early", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"keep"}, cobra.ShellCompDirectiveNoFileComp
-	})
+	completeFlag(cmd, "early", completeOneOf("keep"))
 }
 
 // arguments wants a job and a step, or a token.

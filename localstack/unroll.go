@@ -30,7 +30,7 @@ func Unroll(template []byte) ([]byte, error) {
 	if err := unrollIn(document.Content[0]); err != nil {
 		return nil, err
 	}
-	settle(document.Content[0], mappings(document.Content[0]))
+	settle(document.Content[0], below(document.Content[0], "Mappings"))
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
@@ -48,9 +48,6 @@ func repeat(n *yaml.Node) {
 	}
 	n.Anchor = ""
 }
-
-// mappings returns the section Mappings; nil: there is none.
-func mappings(template *yaml.Node) *yaml.Node { return below(template, "Mappings") }
 
 // below returns what is under a key of a mapping; nil: nothing.
 func below(n *yaml.Node, key string) *yaml.Node {

@@ -17,6 +17,7 @@
 package agentdoor
 
 import (
+	"container/list"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -117,7 +118,7 @@ func New(c Config) *Door {
 	for _, name := range c.Agents {
 		d.agents[name] = &outside{
 			name: name, token: c.Tokens[name], polls: make(chan struct{}, limits.MaxTaskPolls),
-			uploads: make(chan struct{}, limits.MaxUploads), recent: newRecent(), seen: seen{by: map[string]time.Time{}},
+			uploads: make(chan struct{}, limits.MaxUploads), recent: recent{given: map[string]*list.Element{}, order: list.New()}, seen: seen{by: map[string]time.Time{}},
 		}
 	}
 	return d

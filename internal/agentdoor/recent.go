@@ -31,8 +31,6 @@ type gift struct {
 	bytes int
 }
 
-func newRecent() recent { return recent{given: map[string]*list.Element{}, order: list.New()} }
-
 // once returns the tasks that the same request got before and that are still out; waits while the same request is being
 // served; and else calls take, and remembers the result.
 func (r *recent) once(ctx context.Context, request string, out func(Task) bool, take func() ([]Task, error)) ([]Task, error) {

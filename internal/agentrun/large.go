@@ -17,13 +17,11 @@ import (
 // payloads are the payloads of one job, for one agent.
 type payloads struct{ *attempt }
 
-func (p payloads) at() payload.Place { return payload.Place{Job: p.task.Job, By: p.task.Agent} }
-
 var _ agentctx.Payloads = payloads{}
 
 // Write stores bytes for the job, under the agent's name.
 func (p payloads) Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
-	at := p.at()
+	at := payload.Place{Job: p.task.Job, By: p.task.Agent}
 	written, err := p.large.Write(ctx, at, from)
 	if err != nil {
 		return makegood.Payload{}, hopeless(err)

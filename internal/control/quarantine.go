@@ -2,9 +2,9 @@ package control
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // quarantinePage is the number of messages in a page of the quarantine.
@@ -53,8 +53,5 @@ func (s *Service) quarantine(what string, do func(Quarantine) error) error {
 	if s.parts.Quarantine != nil {
 		err = do(s.parts.Quarantine)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, inWords(err))
-	}
-	return nil
+	return store.About(inWords(err), "%s", what)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -87,10 +86,7 @@ func (s *Service) extendByToken(ctx context.Context, token string, until time.Ti
 
 // byToken words the error of a request under a completion token.
 func byToken(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, inWords(err))
-	}
-	return nil
+	return store.About(inWords(err), "%s", what)
 }
 
 // holder returns the job and the place of a completion token. A token that no job has made, and a token of a job that

@@ -104,16 +104,13 @@ func open(ctx context.Context, p parts) (*stack, error) {
 // awsConfig is the configuration of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
 func awsConfig(ctx context.Context) (aws.Config, error) {
 	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
-		config.WithLogger(logging.LoggerFunc(sdkLog)))
+		config.WithLogger(logging.LoggerFunc(func(class logging.Classification, format string, args ...any) {
+			slog.Debug("AWS SDK", "class", class, "said", fmt.Sprintf(format, args...)) // By itself it would not be in JSON.
+		})))
 	if err != nil {
 		return c, fmt.Errorf("AWS configuration: %w", err)
 	}
 	return c, nil
-}
-
-// sdkLog logs the SDK's messages, which otherwise would not be in JSON.
-func sdkLog(class logging.Classification, format string, args ...any) {
-	slog.Debug("AWS SDK", "class", class, "said", fmt.Sprintf(format, args...))
 }
 
 // open makes the adapters.

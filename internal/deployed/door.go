@@ -77,7 +77,7 @@ func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (e
 	if err != nil {
 		return problem(http.StatusBadRequest, err.Error()), nil
 	}
-	w := newWritten()
+	w := &written{header: http.Header{}, status: http.StatusOK}
 	d.api.ServeHTTP(w, r)
 	answer := w.response()
 	d.log.InfoContext(ctx, "answered", "door", d.name, "by", by, "method", r.Method, "path", d.loggedPath(r),

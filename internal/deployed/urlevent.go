@@ -62,8 +62,6 @@ type written struct {
 	body   bytes.Buffer
 }
 
-func newWritten() *written { return &written{header: http.Header{}, status: http.StatusOK} }
-
 // Header returns the headers of the answer.
 func (w *written) Header() http.Header { return w.header }
 

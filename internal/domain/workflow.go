@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -86,12 +87,7 @@ func HasUndo(w makegood.Workflow) bool {
 	if w.Part != nil && w.Part.Items == 0 {
 		return true // A map without items leaves no effect behind.
 	}
-	for _, s := range w.Steps {
-		if CanUndo(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Steps, CanUndo)
 }
 
 // CanUndo reports whether the step has an undo with an action.

@@ -35,7 +35,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/router"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/secret"
-	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
@@ -273,10 +272,10 @@ func (e *Engine) wire(run store.Incarnation) {
 	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), run.Number)
 	to := e.config.Telemetry
 	e.watch = watch.New(watch.Providers{Traces: to.Traces, Sampled: to.Sampled, Metrics: to.Metrics}, e.config.Logger)
-	held := holds.NewReader(e.held(), nil)
-	gates := gate.New(gate.Config{Store: e.gates(), Jobs: e.store, Queue: e.queues, Events: eventsQueue, Logger: e.config.Logger})
+	held := holds.NewReader(port[store.Holds](e), nil)
+	gates := gate.New(gate.Config{Store: port[store.Gates](e), Jobs: e.store, Queue: e.queues, Events: eventsQueue, Logger: e.config.Logger})
 	e.holds = holds.New(holds.Config{
-		Store: e.held(), Gates: gates, Queue: e.queues, Events: eventsQueue, Agents: e.agentNames(), Knows: e.knows, Logger: e.config.Logger,
+		Store: port[store.Holds](e), Gates: gates, Queue: e.queues, Events: eventsQueue, Agents: e.agentNames(), Knows: e.knows, Logger: e.config.Logger,
 		Changed: func(_ context.Context, key time.Time) {
 			held.Forget()
 			e.alarm.at(key)
@@ -296,7 +295,7 @@ func (e *Engine) wire(run store.Incarnation) {
 		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Parked: e.config.Parked, Watch: e.watch, Logger: e.config.Logger,
 	})
 	e.timetable = timetable.New(timetable.Config{
-		Schedules: e.schedules(), Jobs: e.store, Submit: e.SubmitCurrent, Knows: e.mayFire, Again: fireAgain, Logger: e.config.Logger,
+		Schedules: port[store.Schedules](e), Jobs: e.store, Submit: e.SubmitCurrent, Knows: e.mayFire, Again: fireAgain, Logger: e.config.Logger,
 		Stored: func(_ context.Context, _ string, key time.Time) { e.alarm.at(key) },
 	})
 	e.events = router.New(router.Config{
@@ -304,7 +303,7 @@ func (e *Engine) wire(run store.Incarnation) {
 	})
 	e.supervisor = supervisor.New(supervisor.Config{
 		Index: e.store, Queue: e.queues, Events: eventsQueue, Grace: tick, Logger: e.config.Logger,
-		Auditor: e.auditor(), Strays: quiet.Loud(e.config.Logger),
+		Auditor: port[store.Auditor](e), Strays: quiet.Loud(e.config.Logger),
 	})
 	e.door = e.config.door(e, held)
 }
@@ -322,28 +321,12 @@ func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (job.Job, b
 	return e.scheduler.Submit(ctx, s)
 }
 
-// schedules is the store that the engine works on, if it has schedules, or else its file.
-func (e *Engine) schedules() store.Schedules {
-	if s, ok := e.store.(store.Schedules); ok {
-		return s
+// port is the store that the engine works on, if it is a T, or else its file.
+func port[T any](e *Engine) T {
+	if p, is := e.store.(T); is {
+		return p
 	}
-	return e.file
-}
-
-// held is the store that the engine works on, if it has holds, or else its file.
-func (e *Engine) held() store.Holds {
-	if h, ok := e.store.(store.Holds); ok {
-		return h
-	}
-	return e.file
-}
-
-// gates has what is kept of the gates of agents, which is no part of what a wrapped store must have.
-func (e *Engine) gates() store.Gates {
-	if g, ok := e.store.(store.Gates); ok {
-		return g
-	}
-	return e.file
+	return e.file.(T)
 }
 
 // agentNames are those of all agents that workflows may name, but for those that wait by themselves.
@@ -365,7 +348,7 @@ func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 func (e *Engine) Parts() control.Config {
 	return control.Config{
 		Reading: control.Reading{
-			Store: reads{store.Shared(e.store), e.store, e.file, e.auditor()}, Near: true, Totals: e.file,
+			Store: reads{store.Shared(e.store), e.store, e.file, port[store.Auditor](e)}, Near: true, Totals: e.file,
 			Workflows: func(context.Context) (map[string]string, error) { return e.workflows(), nil },
 		},
 		Scheduler: e.scheduler, Submit: e.SubmitCurrent, Timetable: e.timetable, Holds: e.holds, Agents: e, Quarantine: e.quarantine(), Large: e,
@@ -416,9 +399,4 @@ func (e *Engine) end(note func()) error {
 	e.closeLarge()
 	note()
 	return e.file.Shut()
-}
-
-// withBackoff makes the records that a handler failed visible again soon, and later each time.
-func (e *Engine) withBackoff(h queue.Handler, name string) queue.Handler {
-	return sqsbatch.Backoff(h, e.queues, name, sqsbatch.BackoffOptions{Logger: e.config.Logger})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -85,8 +86,10 @@ func (e *Engine) work(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
+// poller has the records that a handler failed visible again soon, and later each time.
 func (e *Engine) poller(p localqueue.Poller) func(context.Context) error {
-	p.Receiver, p.Handler, p.Logger = e.queues, e.withBackoff(p.Handler, p.Queue), e.config.Logger
+	p.Handler = sqsbatch.Backoff(p.Handler, e.queues, p.Queue, sqsbatch.BackoffOptions{Logger: e.config.Logger})
+	p.Receiver, p.Logger = e.queues, e.config.Logger
 	return p.Run
 }
 

@@ -54,9 +54,6 @@ const (
 	Stop
 )
 
-// back reports whether an edge runs against the order.
-func (k EdgeKind) back() bool { return k >= Back }
-
 // Edge leads from a node to another, by their IDs.
 type Edge struct {
 	From, To string
@@ -134,7 +131,7 @@ func sortOut(index map[string]int, edges []Edge) (forward []link, back map[[2]in
 		switch {
 		case !known || !too:
 			return nil, nil, fmt.Errorf("draw a graph: there is no node for the edge from %q to %q", e.From, e.To)
-		case e.Kind.back():
+		case e.Kind >= Back: // It runs against the order.
 			pair := [2]int{to, from}
 			back[pair] = max(back[pair], e.Kind)
 		case !seen[[2]int{from, to}]:

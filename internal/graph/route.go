@@ -48,7 +48,7 @@ func (p *plan) drawing() Drawing {
 				continue
 			}
 			c := p.points[id].column
-			placed := Placed{Node: p.nodes[node], X: left[c], Y: top(y[id]), Width: width, Height: boxHeight, Column: c}
+			placed := Placed{Node: p.nodes[node], X: left[c], Y: pixel(y[id]) - boxHeight/2, Width: width, Height: boxHeight, Column: c}
 			d.Nodes = append(d.Nodes, placed)
 			d.Height = max(d.Height, placed.Y+boxHeight+margin)
 		}
@@ -84,8 +84,6 @@ func apartAsBoxes(upper, lower point) float64 {
 
 // pixel is where the middle of a height is drawn: half a box below the top, so that a box at height 0 fits.
 func pixel(y float64) int { return int(math.Round(y)) + boxHeight/2 + margin }
-
-func top(y float64) int { return pixel(y) - boxHeight/2 }
 
 // boxWidth is wide enough for the longest texts, within its bounds.
 func (p *plan) boxWidth() int {

@@ -25,10 +25,7 @@ const (
 // agentPayloadRoutes are the routes by which outside agents write and read payloads too large for a message.
 func agentPayloadRoutes() []route {
 	refused := func(answers map[int]any, statuses ...int) map[int]any {
-		for _, status := range append(statuses, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusInternalServerError) {
-			answers[status] = Problem{}
-		}
-		return everywhere(answers)
+		return refusing(answers, append(statuses, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusInternalServerError)...)
 	}
 	holder := parameter{
 		name: agentdoor.HolderHeader, header: true,

@@ -88,12 +88,7 @@ const keep = "keep"
 // completionRoutes are the routes of steps that wait or are settled: by address for operators, by completion token for
 // the holder of the token.
 func completionRoutes() []route {
-	job := makegood.Job{}
-	addressed := func() map[int]any {
-		return posted(map[int]any{http.StatusOK: job, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}})
-	}
-	settled := addressed()
-	settled[http.StatusOK] = Requested{}
+	addressed := func() map[int]any { return askedOf(makegood.Job{}, http.StatusConflict) }
 	held := func() map[int]any {
 		return posted(map[int]any{http.StatusOK: api.Standing{}, http.StatusNotFound: Problem{}})
 	}
@@ -118,7 +113,7 @@ func completionRoutes() []route {
 		{
 			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: taking((*handlers).settleStep), body: StepSettlement{}, limit: maxBody,
 			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step of unknown outcome: no effect of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if no other step has failed; by notDone it does not go on. An attempt that is out is closed first; refused while an agent holds it (409, with its name and until when), of a side that the job does not go, and of a step or undo that is done or settled already. undo: its undo. round: refused in another round than this. attempt: refused if another than this is the latest. The same again is the same. The answer has no payloads.",
-			answers: settled,
+			answers: askedOf(Requested{}, http.StatusConflict),
 		},
 		{
 			method: "POST", path: "/api/completions/complete", name: "completeByToken", door: Complete, handle: taking((*handlers).completeByToken), body: TokenCompletion{}, limit: maxBody,

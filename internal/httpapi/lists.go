@@ -3,11 +3,13 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/protocol"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -53,12 +55,12 @@ func countRoutes() []route {
 			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 		{
-			method: "GET", path: "/api/totals", name: "totals", door: Read, handle: bare((*handlers).totals),
+			method: "GET", path: "/api/totals", name: "totals", door: Read, handle: allOf((*control.Service).Totals, func(all map[makegood.ProcessState]int) TotalList { return TotalList{all} }),
 			summary: "How many jobs there are in each state, without reading them. 404 where it is unknown: on a deployed stack.",
 			answers: everywhere(map[int]any{http.StatusOK: TotalList{}, http.StatusNotFound: Problem{}}),
 		},
 		{
-			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: (*handlers).errors,
+			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: paged((*control.Service).Errors),
 			summary:    fmt.Sprintf("Count the jobs in Error, which wait for a person, by %v. It goes on as a count does.", view.ErrorFacets()),
 			parameters: []parameter{cursor},
 			answers:    everywhere(map[int]any{http.StatusOK: api.Groups{}, http.StatusBadRequest: Problem{}}),
@@ -69,12 +71,6 @@ func countRoutes() []route {
 // TotalList is how many jobs there are.
 type TotalList struct {
 	Totals map[makegood.ProcessState]int `json:"totals"`
-}
-
-// totals answers how many jobs there are.
-func (a *handlers) totals(r *http.Request) (answer, error) {
-	all, err := a.Jobs.Totals(r.Context())
-	return orError(TotalList{Totals: all}, err)
 }
 
 // list lists jobs.
@@ -107,15 +103,6 @@ func (a *handlers) counts(r *http.Request) (answer, error) {
 	return orError(a.Jobs.Count(r.Context(), wanted, by, values.Get("cursor")))
 }
 
-// errors counts the jobs in Error.
-func (a *handlers) errors(r *http.Request) (answer, error) {
-	values, err := query(r, "cursor")
-	if err != nil {
-		return answer{}, err
-	}
-	return orError(a.Jobs.Errors(r.Context(), values.Get("cursor")))
-}
-
 // listing has the parameters of a list.
 type listing struct {
 	filter api.Filter
@@ -131,7 +118,7 @@ func listQuery(r *http.Request) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
+	l := listing{cursor: values.Get("cursor")}
 	if l.filter, err = protocol.ReadFilter(values); err != nil {
 		return l, err
 	}
@@ -143,10 +130,33 @@ func listQuery(r *http.Request) (listing, error) {
 	default:
 		return l, bad("detail is %.40q: want true, or leave it out", text)
 	}
-	if text := values.Get("limit"); text != "" {
-		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 1 || l.limit > most {
-			return l, bad("limit is %.40q: want 1 to %d", text, most)
-		}
+	l.limit, err = limitOf(values, "limit", most)
+	return l, err
+}
+
+// limitOf reads a parameter that says how many are wanted; DefaultLimit without it.
+func limitOf(values url.Values, name string, most int) (int, error) {
+	text := values.Get(name)
+	if text == "" {
+		return DefaultLimit, nil
 	}
-	return l, nil
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, bad("%s is %.40q: want 1 to %d", name, text, most)
+	}
+	return n, nil
+}
+
+// AgentList is how all agents stand.
+type AgentList struct {
+	Agents []api.Agent `json:"agents"`
+}
+
+// standingRoutes is the route of the agents' state. The routes that agents use are in agents.go.
+func standingRoutes() []route {
+	return []route{{
+		method: "GET", path: "/api/agents", name: "agents", door: Read, handle: allOf((*control.Service).ListAgents, func(all []api.Agent) AgentList { return AgentList{all} }),
+		summary: "How the agents stand: how many tasks wait for each, since when, how many it has taken, how its attempts ended in the last minutes, whether it is paused, and which workflows ask it. An unknown figure is null.",
+		answers: everywhere(map[int]any{http.StatusOK: AgentList{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}}),
+	}}
 }

@@ -56,12 +56,8 @@ type payloadBytes struct{}
 
 // payloadRoutes are the routes for values too large for an input or an output.
 func payloadRoutes() []route {
-	none := Problem{}
 	refused := func(answers map[int]any, statuses ...int) map[int]any {
-		for _, status := range append(statuses, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError) {
-			answers[status] = none
-		}
-		return everywhere(answers)
+		return refusing(answers, append(statuses, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError)...)
 	}
 	return []route{
 		{

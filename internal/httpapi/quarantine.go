@@ -1,12 +1,11 @@
 package httpapi
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 )
 
 // QuarantineAsking is the body of a request about a message in quarantine: an empty object.
@@ -29,12 +28,12 @@ func quarantineRoutes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: api.QuarantinePage{}, http.StatusBadRequest: none, http.StatusNotFound: none}),
 		},
 		{
-			method: "GET", path: "/api/quarantine/{id}", name: "getQuarantined", door: Read, handle: (*handlers).getQuarantined,
+			method: "GET", path: "/api/quarantine/{id}", name: "getQuarantined", door: Read, handle: of("id", (*control.Service).QuarantinedMessage),
 			summary: "Read a message in quarantine, and the result that a replay would have.",
 			answers: everywhere(map[int]any{http.StatusOK: api.Quarantined{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
-			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: taking((*handlers).replayQuarantined), body: QuarantineAsking{},
+			method: "POST", path: "/api/quarantine/{id}/replay", name: "replayQuarantined", door: Operate, handle: empty[QuarantineAsking](of("id", (*control.Service).ReplayQuarantined)), body: QuarantineAsking{},
 			summary: "Let a message do its work: an event that is understood now is handled; a task is never put back, its Scheduler looks at the job. The message is deleted after its effect is stored. One that is refused stays; why says the reason.",
 			answers: askedOf(api.Replayed{}),
 		},
@@ -51,19 +50,11 @@ func (a *handlers) quarantined(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	limit, err := strconv.Atoi(cmp.Or(values.Get("limit"), strconv.Itoa(DefaultLimit)))
-	if err != nil || limit < 1 || limit > MaxLimit {
-		return answer{}, bad("limit is %.40q: want 1 to %d", values.Get("limit"), MaxLimit)
+	limit, err := limitOf(values, "limit", MaxLimit)
+	if err != nil {
+		return answer{}, err
 	}
 	return orError(a.Jobs.QuarantineOf(r.Context(), values.Get("cursor"), limit))
-}
-
-func (a *handlers) getQuarantined(r *http.Request) (answer, error) {
-	return orError(a.Jobs.QuarantinedMessage(r.Context(), r.PathValue("id")))
-}
-
-func (a *handlers) replayQuarantined(r *http.Request, _ QuarantineAsking) (answer, error) {
-	return orError(a.Jobs.ReplayQuarantined(r.Context(), r.PathValue("id")))
 }
 
 func (a *handlers) dropQuarantined(r *http.Request, _ QuarantineAsking) (answer, error) {

@@ -2,15 +2,18 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -90,7 +93,7 @@ type route struct {
 	optional bool
 	// answers are zero values of the types of the answers, by status.
 	answers map[int]any
-	handle  func(a *handlers, r *http.Request) (answer, error)
+	handle  handling
 	// stream serves answers that are not JSON, and as large as a payload, in place of handle.
 	stream func(a *handlers, w http.ResponseWriter, r *http.Request)
 }
@@ -111,8 +114,37 @@ type parameter struct {
 	many bool
 }
 
+// handling answers a request.
+type handling = func(a *handlers, r *http.Request) (answer, error)
+
+// of returns a handler that answers with the value of the name in the path, {id} or {hash}.
+func of[T any](name string, value func(*control.Service, context.Context, string) (T, error)) handling {
+	return func(a *handlers, r *http.Request) (answer, error) {
+		return orError(value(a.Jobs, r.Context(), r.PathValue(name)))
+	}
+}
+
+// allOf returns a handler that answers with a list, in an object.
+func allOf[T, L any](list func(*control.Service, context.Context) (T, error), in func(T) L) handling {
+	return bare(func(a *handlers, r *http.Request) (answer, error) {
+		all, err := list(a.Jobs, r.Context())
+		return orError(in(all), err)
+	})
+}
+
+// paged returns a handler that answers with the page that comes after the parameter cursor, its only one.
+func paged[T any](page func(*control.Service, context.Context, string) (T, error)) handling {
+	return func(a *handlers, r *http.Request) (answer, error) {
+		values, err := query(r, "cursor")
+		if err != nil {
+			return answer{}, err
+		}
+		return orError(page(a.Jobs, r.Context(), values.Get("cursor")))
+	}
+}
+
 // bare returns a handler of requests that have no parameters; it refuses any.
-func bare(do func(*handlers, *http.Request) (answer, error)) func(*handlers, *http.Request) (answer, error) {
+func bare(do handling) handling {
 	return func(a *handlers, r *http.Request) (answer, error) {
 		if _, err := query(r); err != nil {
 			return answer{}, err
@@ -122,7 +154,7 @@ func bare(do func(*handlers, *http.Request) (answer, error)) func(*handlers, *ht
 }
 
 // taking returns a handler that reads the body of its request, as decode does.
-func taking[B any](do func(*handlers, *http.Request, B) (answer, error)) func(*handlers, *http.Request) (answer, error) {
+func taking[B any](do func(*handlers, *http.Request, B) (answer, error)) handling {
 	return func(a *handlers, r *http.Request) (answer, error) {
 		var body B
 		if err := decode(r, &body); err != nil {
@@ -130,6 +162,11 @@ func taking[B any](do func(*handlers, *http.Request, B) (answer, error)) func(*h
 		}
 		return do(a, r, body)
 	}
+}
+
+// empty returns a handler of requests with an empty object as their body.
+func empty[B any](do handling) handling {
+	return taking(func(a *handlers, r *http.Request, _ B) (answer, error) { return do(a, r) })
 }
 
 // everywhere are the answers that any route may give.
@@ -191,7 +228,7 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
-			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: bare((*handlers).workflows),
+			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: allOf((*control.Service).Workflows, func(all []api.Workflow) WorkflowList { return WorkflowList{all} }),
 			summary: "The workflows that jobs can be submitted to.",
 			answers: everywhere(map[int]any{http.StatusOK: WorkflowList{}}),
 		},
@@ -211,28 +248,17 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
 		},
 	}
-	all = append(all, payloadRoutes()...)
-	all = append(all, countRoutes()...)
-	all = append(all, auditRoutes()...)
-	all = append(all, scheduleRoutes()...)
-	all = append(all, holdRoutes()...)
-	all = append(all, quarantineRoutes()...)
-	all = append(all, standingRoute())
-	all = append(all, agentRoutes()...)
-	all = append(all, agentPayloadRoutes()...)
-	all = append(all, completionRoutes()...)
-	all = append(all, planRoute(), offersRoute(), sentRoute(), definitionRoute())
-	return append(all, verbRoutes()...)
+	return slices.Concat(all, payloadRoutes(), countRoutes(), auditRoutes(), scheduleRoutes(), holdRoutes(), quarantineRoutes(), standingRoutes(),
+		agentRoutes(), agentPayloadRoutes(), completionRoutes(), detailRoutes(), verbRoutes())
 }
 
 // verbRoutes are the routes of the verbs in the table.
 func verbRoutes() (all []route) {
-	job, none := Requested{}, Problem{}
 	for _, verb := range domain.Verbs() {
 		asks := route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
-			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
+			answers: askedOf(Requested{}, http.StatusConflict),
 			handle: taking(func(a *handlers, r *http.Request, asking Asking) (answer, error) {
 				return a.ask(r, api.Request{Verb: verb, Reason: asking.Reason, Name: asking.Request})
 			}),
@@ -257,12 +283,31 @@ func verbRoutes() (all []route) {
 	return all
 }
 
-// planRoute is the route of a resubmit's plan.
-func planRoute() route {
-	return route{
-		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*handlers).plan,
-		summary: "Say what a resubmit with this definition and input would do: what becomes of each step, and how the definitions differ. The job stays unchanged. Refused where the resubmit would be (409, with the same reason).",
-		answers: posted(map[int]any{http.StatusOK: makegood.Plan{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
+// detailRoutes are the routes of what would become of a job, of its inputs, and of its definition.
+func detailRoutes() []route {
+	return []route{
+		{
+			method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*handlers).plan,
+			summary: "Say what a resubmit with this definition and input would do: what becomes of each step, and how the definitions differ. The job stays unchanged. Refused where the resubmit would be (409, with the same reason).",
+			answers: askedOf(makegood.Plan{}, http.StatusConflict),
+		},
+		{
+			method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: bare(of("id", (*control.Service).Offers)),
+			summary: "Say of each verb, and of each action on a step, how it would change the job as it stands, or why it would be refused, in the same words. The job stays unchanged, and the answer is no promise: the job may have moved on by the time of the request. Where an attempt is out that is not known to be claimed, settling its step is offered, and refused if an agent has claimed it by then. A side of a step without any action is left out, unless it is under way or has failed.",
+			answers: everywhere(map[int]any{http.StatusOK: makegood.Offers{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
+		},
+		{
+			method: "GET", path: "/api/jobs/{id}/inputs", name: "inputs", door: Read, handle: (*handlers).sent,
+			parameters: []parameter{{name: "step", says: "one step, with its input whole"}},
+			summary: fmt.Sprintf("The inputs of the steps of a job and of their undos: those of their latest attempts, of up to %d bytes each (more where step names one), evaluated from the definition and from what the job keeps, with marks in the place of secrets. asSent says that the values that it reads have not changed since; otherwise it is the input that an attempt would get now, and changed says why.",
+				limits.MaxSentInputBytes),
+			answers: everywhere(map[int]any{http.StatusOK: makegood.SentInputs{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
+		},
+		{
+			method: "GET", path: "/api/definitions/{hash}", name: "definition", door: Read, handle: bare(of("hash", (*control.Service).Definition)),
+			summary: "Read a definition by its hash, current or not: its name, the whole workflow, and a workflow file that says the same (without the comments and schedules of the file that it was made of).",
+			answers: everywhere(map[int]any{http.StatusOK: api.Definition{}, http.StatusNotFound: Problem{}}),
+		},
 	}
 }
 
@@ -392,29 +437,18 @@ func orError[T any](body T, err error) (answer, error) {
 	return ok(body)
 }
 
-// offersRoute is the route of the requests that a job allows.
-func offersRoute() route {
-	return route{
-		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: bare((*handlers).offers),
-		summary: "Say of each verb, and of each action on a step, how it would change the job as it stands, or why it would be refused, in the same words. The job stays unchanged, and the answer is no promise: the job may have moved on by the time of the request. Where an attempt is out that is not known to be claimed, settling its step is offered, and refused if an agent has claimed it by then. A side of a step without any action is left out, unless it is under way or has failed.",
-		answers: everywhere(map[int]any{http.StatusOK: makegood.Offers{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
-	}
-}
-
-// offers answers with the requests that a job allows.
-func (a *handlers) offers(r *http.Request) (answer, error) {
-	return orError(a.Jobs.Offers(r.Context(), r.PathValue("id")))
-}
-
-// workflows lists the workflows that accept jobs.
-func (a *handlers) workflows(r *http.Request) (answer, error) {
-	all, err := a.Jobs.Workflows(r.Context())
-	return orError(WorkflowList{Workflows: all}, err)
-}
-
 // publish makes a workflow file the current definition of its name.
 func (a *handlers) publish(r *http.Request, p Publication) (answer, error) {
 	return orError(a.Jobs.Publish(r.Context(), []byte(p.Source)))
 }
 
 func (a *handlers) openapi(*http.Request) (answer, error) { return ok(a.document) }
+
+// sent answers with the evaluated inputs of a job's steps.
+func (a *handlers) sent(r *http.Request) (answer, error) {
+	given, err := query(r, "step")
+	if err != nil {
+		return answer{}, err
+	}
+	return orError(a.Jobs.SentInputs(r.Context(), r.PathValue("id"), given.Get("step")))
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/control"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
@@ -58,12 +59,12 @@ func scheduleRoutes() []route {
 			answers: posted(map[int]any{http.StatusCreated: s, http.StatusOK: s}),
 		},
 		{
-			method: "GET", path: "/api/schedules", name: "listSchedules", door: Read, handle: bare((*handlers).listSchedules),
+			method: "GET", path: "/api/schedules", name: "listSchedules", door: Read, handle: allOf((*control.Service).ListSchedules, func(all []api.Scheduled) ScheduleList { return ScheduleList{all} }),
 			summary: "All schedules, by their names.",
 			answers: everywhere(map[int]any{http.StatusOK: ScheduleList{}}),
 		},
 		{
-			method: "GET", path: "/api/schedules/{id}", name: "getSchedule", door: Read, handle: bare((*handlers).getSchedule),
+			method: "GET", path: "/api/schedules/{id}", name: "getSchedule", door: Read, handle: bare(of("id", (*control.Service).GetSchedule)),
 			summary: "Read a schedule.",
 			answers: refusing(map[int]any{http.StatusOK: s}, http.StatusNotFound, http.StatusInternalServerError),
 		},
@@ -80,12 +81,12 @@ func scheduleRoutes() []route {
 			answers:    askedOf(s, http.StatusConflict),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/pause", name: "pauseSchedule", door: Operate, handle: taking((*handlers).pauseSchedule), body: ScheduleAsking{},
+			method: "POST", path: "/api/schedules/{id}/pause", name: "pauseSchedule", door: Operate, handle: empty[ScheduleAsking](of("id", (*control.Service).PauseSchedule)), body: ScheduleAsking{},
 			summary: "Keep a schedule from firing until it is resumed.",
 			answers: askedOf(s),
 		},
 		{
-			method: "POST", path: "/api/schedules/{id}/resume", name: "resumeSchedule", door: Operate, handle: taking((*handlers).resumeSchedule), body: ScheduleAsking{},
+			method: "POST", path: "/api/schedules/{id}/resume", name: "resumeSchedule", door: Operate, handle: empty[ScheduleAsking](of("id", (*control.Service).ResumeSchedule)), body: ScheduleAsking{},
 			summary: "Let a schedule fire again. Fires that came due while it was paused are not made up for.",
 			answers: askedOf(s),
 		},
@@ -111,23 +112,14 @@ func (a *handlers) createSchedule(r *http.Request, s makegood.Schedule) (answer,
 	return said, err
 }
 
-func (a *handlers) listSchedules(r *http.Request) (answer, error) {
-	all, err := a.Jobs.ListSchedules(r.Context())
-	return orError(ScheduleList{Schedules: all}, err)
-}
-
-func (a *handlers) getSchedule(r *http.Request) (answer, error) {
-	return orError(a.Jobs.GetSchedule(r.Context(), r.PathValue("id")))
-}
-
 func (a *handlers) nextFires(r *http.Request) (answer, error) {
 	values, err := query(r, "count")
 	if err != nil {
 		return answer{}, err
 	}
-	count, err := strconv.Atoi(cmp.Or(values.Get("count"), strconv.Itoa(DefaultLimit)))
-	if err != nil || count < 1 || count > MaxLimit {
-		return answer{}, bad("count is %.40q: want 1 to %d", values.Get("count"), MaxLimit)
+	count, err := limitOf(values, "count", MaxLimit)
+	if err != nil {
+		return answer{}, err
 	}
 	fires, err := a.Jobs.NextFires(r.Context(), r.PathValue("id"), count)
 	return orError(Fires{Fires: append([]time.Time{}, fires...)}, err)
@@ -151,14 +143,6 @@ func (a *handlers) changeSchedule(r *http.Request) (answer, error) {
 		return answer{}, bad("the schedule %.80q cannot become %.80q: create that, and remove this", name, s.Name)
 	}
 	return orError(a.Jobs.ChangeSchedule(r.Context(), s, rev))
-}
-
-func (a *handlers) pauseSchedule(r *http.Request, _ ScheduleAsking) (answer, error) {
-	return orError(a.Jobs.PauseSchedule(r.Context(), r.PathValue("id")))
-}
-
-func (a *handlers) resumeSchedule(r *http.Request, _ ScheduleAsking) (answer, error) {
-	return orError(a.Jobs.ResumeSchedule(r.Context(), r.PathValue("id")))
 }
 
 func (a *handlers) runSchedule(r *http.Request, run ScheduleRun) (answer, error) {

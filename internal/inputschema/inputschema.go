@@ -75,7 +75,7 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	if !is {
 		return nil, Problems{{Message: "want a mapping: a JSON Schema"}}
 	}
-	w := newWalk()
+	w := &walk{nodes: map[string]*Node{}, anchors: map[string]*Node{}}
 	node, counted := w.schema("", root, 1)
 	w.refs()
 	s := &Schema{Root: node, Doubts: w.doubts, counted: counted}

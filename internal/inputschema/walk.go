@@ -65,10 +65,6 @@ type walk struct {
 	anchors map[string]*Node
 }
 
-func newWalk() *walk {
-	return &walk{nodes: map[string]*Node{}, anchors: map[string]*Node{}}
-}
-
 func (w *walk) problem(at, format string, args ...any) {
 	w.problems = append(w.problems, Problem{at, fmt.Sprintf(format, args...)})
 }

@@ -89,9 +89,7 @@ func (s search) By(name string) template.URL { return s.by(name).With("") }
 // With is the query of the same search with another cursor.
 func (s search) With(cursor string) template.URL {
 	query := url.Values{}
-	for name, values := range s.values {
-		query[name] = values
-	}
+	maps.Copy(query, s.values)
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}

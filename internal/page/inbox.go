@@ -241,19 +241,26 @@ func (p *Page) lookInto(ctx context.Context, groups []inboxGroup) error {
 	if err != nil {
 		return err
 	}
-	var looking sync.WaitGroup
+	someAtOnce(len(groups), func(i int) {
+		if job, err := p.Jobs.Look(ctx, groups[i].LatestExample); err == nil {
+			groups[i].learn(job, current)
+		} // One that is gone, or cannot be read, is shown all the same.
+	})
+	return context.Cause(ctx)
+}
+
+// someAtOnce calls do for each number below n, for lookedAtOnce of them at once, and returns when all calls have.
+func someAtOnce(n int, do func(i int)) {
+	var all sync.WaitGroup
 	turn := make(chan struct{}, lookedAtOnce)
-	for i := range groups {
-		looking.Go(func() {
+	for i := range n {
+		all.Go(func() {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			if job, err := p.Jobs.Look(ctx, groups[i].LatestExample); err == nil {
-				groups[i].learn(job, current)
-			} // One that is gone, or cannot be read, is shown all the same.
+			do(i)
 		})
 	}
-	looking.Wait()
-	return context.Cause(ctx)
+	all.Wait()
 }
 
 // learn takes from a job of the group the values that the group lacks.

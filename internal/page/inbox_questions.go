@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
@@ -50,18 +49,11 @@ func (p *Page) asked(ctx context.Context, words string) ([]askedGroup, error) {
 			groups = append(groups, askedGroup{Group: g, Workflow: asked.Workflow, Step: asked.Step})
 		}
 	}
-	var looking sync.WaitGroup
-	turn := make(chan struct{}, lookedAtOnce)
-	for i := range groups[:min(len(groups), maxLooked)] {
-		looking.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
-			if offers, err := p.Jobs.Offers(ctx, groups[i].Example); err == nil {
-				groups[i].learn(offers)
-			} // One that is gone, or cannot be read, is shown all the same.
-		})
-	}
-	looking.Wait()
+	someAtOnce(min(len(groups), maxLooked), func(i int) {
+		if offers, err := p.Jobs.Offers(ctx, groups[i].Example); err == nil {
+			groups[i].learn(offers)
+		} // One that is gone, or cannot be read, is shown all the same.
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

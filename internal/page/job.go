@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"html/template"
@@ -193,15 +192,8 @@ func graphOf(s seen) template.HTML {
 	if s.workflow == nil {
 		return ""
 	}
-	drawing, err := graph.Layout(s.order, s.edges...)
-	if err != nil {
-		return ""
-	}
-	var b bytes.Buffer
-	if err := graph.SVG(&b, drawing, graph.SVGOptions{Title: "The steps of " + s.job.ID}); err != nil {
-		return ""
-	}
-	return template.HTML(b.String()) // graph escapes every text, and the links are made of names of steps.
+	svg, _ := drawn(s.order, s.edges, "The steps of "+s.job.ID) // What cannot be drawn is left out.
+	return svg
 }
 
 // facts are the key figures of a job.

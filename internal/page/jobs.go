@@ -190,7 +190,7 @@ func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
 	}
 	// Those in Error have a key, too, but stand above.
 	open := slices.DeleteFunc(sections[1].Rows, func(r row) bool { return r.Mark.Shape == "error" })
-	slices.SortStableFunc(open, func(a, b row) int { return lateFirst(a) - lateFirst(b) })
+	slices.SortStableFunc(open, func(a, b row) int { return boolRank(!a.Late) - boolRank(!b.Late) })
 	sections[1].Rows = open[:min(len(open), firstOpen)]
 	if !p.Scans {
 		ended, err := p.endedLast(ctx, now)
@@ -200,13 +200,6 @@ func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
 		sections = append(sections, ended)
 	}
 	return slices.DeleteFunc(sections, func(s section) bool { return len(s.Rows) == 0 }), nil
-}
-
-func lateFirst(r row) int {
-	if r.Late {
-		return 0
-	}
-	return 1
 }
 
 // more is the query that leads on, where a page is not all.

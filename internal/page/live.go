@@ -111,7 +111,7 @@ func (p *Page) look(ctx context.Context, path *url.URL) (update, error) {
 			return now, fmt.Errorf("write region %s of %s: %w", region, path.Path, err)
 		}
 		now.Regions[region] = string(plain.Escaped(text.Bytes()))
-		now.stills[region] = still(now.Regions[region])
+		now.stills[region] = counting.ReplaceAllString(now.Regions[region], "$1")
 	}
 	return now, nil
 }
@@ -124,9 +124,6 @@ var errNoView = errors.New("there is no view at this path that has anything live
 
 // counting matches the times that page.js rewrites each second, which are no change.
 var counting = regexp.MustCompile(`(<time [^>]*data-(?:since|until)[^>]*>)[^<]*`)
-
-// still is a region without its running times.
-func still(region string) string { return counting.ReplaceAllString(region, "$1") }
 
 // stream sends the regions of a view as they change, until the browser goes or the page is closed; or once, to a
 // browser that has as many streams as it can.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -77,7 +76,8 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 	if c.Settles() {
 		d.Others = bulkSettles
 	}
-	answers := p.tryAll(r.Context(), c, found[:d.Tried])
+	answers := make([]tried, d.Tried)
+	someAtOnce(d.Tried, func(i int) { answers[i] = p.try(r.Context(), c, found[i].ID) })
 	for _, a := range answers {
 		into := &d.Would
 		if a.refused {
@@ -107,22 +107,6 @@ func addAnswer(list []wouldBe, a tried) []wouldBe {
 		list[i].IDs = append(list[i].IDs, a.id)
 	}
 	return list
-}
-
-// tryAll asks jobs for the expected outcome, some at once.
-func (p *Page) tryAll(ctx context.Context, c choice, jobs []api.Listed) []tried {
-	answers := make([]tried, len(jobs))
-	var asking sync.WaitGroup
-	turn := make(chan struct{}, lookedAtOnce)
-	for i, job := range jobs {
-		asking.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
-			answers[i] = p.try(ctx, c, job.ID)
-		})
-	}
-	asking.Wait()
-	return answers
 }
 
 // try asks a job for the expected outcome.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -118,7 +117,7 @@ func (p *Page) schedules(r *http.Request) (any, error) {
 		d.Schedules = append(d.Schedules, scheduleRow{Scheduled: s, Now: now})
 	}
 	slices.SortStableFunc(d.Schedules, func(a, b scheduleRow) int { return compareFires(a.NextFire, b.NextFire) })
-	p.draw(r.Context(), d.Schedules[:min(len(d.Schedules), maxDrawn)])
+	someAtOnce(min(len(d.Schedules), maxDrawn), func(i int) { p.draw(r.Context(), &d.Schedules[i]) })
 	if len(d.Schedules) > 0 && d.Schedules[0].NextFire != nil {
 		d.Next = &d.Schedules[0]
 	}
@@ -143,22 +142,9 @@ func compareFires(a, b *time.Time) int {
 	return a.Compare(*b)
 }
 
-// draw asks for the next fires and the last job of each.
-func (p *Page) draw(ctx context.Context, rows []scheduleRow) {
-	var asking sync.WaitGroup
-	turn := make(chan struct{}, lookedAtOnce)
-	for i := range rows {
-		asking.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
-			p.drawOne(ctx, &rows[i])
-		})
-	}
-	asking.Wait()
-}
-
-// drawOne leaves out values that cannot be read: the row shows the others all the same.
-func (p *Page) drawOne(ctx context.Context, row *scheduleRow) {
+// draw asks for the next fires and the last job of a schedule. It leaves out values that cannot be read: the row shows
+// the others all the same.
+func (p *Page) draw(ctx context.Context, row *scheduleRow) {
 	if row.PausedAt == nil {
 		fires, err := p.Jobs.NextFires(ctx, row.Name, maxFires)
 		row.Drawn = err == nil
@@ -237,11 +223,16 @@ func readSchedule(r *http.Request) (s makegood.Schedule, rev int64, err error) {
 			return s, 0, &api.InvalidError{Message: "at most: want a number"}
 		}
 	}
-	rev, err = strconv.ParseInt(cmp.Or(r.PostFormValue("rev"), "0"), 10, 64)
+	rev, err = readRev(r)
+	return s, rev, err
+}
+
+func readRev(r *http.Request) (int64, error) {
+	rev, err := strconv.ParseInt(cmp.Or(r.PostFormValue("rev"), "0"), 10, 64)
 	if err != nil {
-		return s, 0, &api.InvalidError{Message: "rev: want a number"}
+		return 0, &api.InvalidError{Message: "rev: want a number"}
 	}
-	return s, rev, nil
+	return rev, nil
 }
 
 func (p *Page) createSchedule(r *http.Request) (any, error) {
@@ -291,9 +282,9 @@ func (p *Page) askRemoval(r *http.Request) (any, error) {
 }
 
 func (p *Page) removeSchedule(r *http.Request) (any, error) {
-	rev, err := strconv.ParseInt(cmp.Or(r.PostFormValue("rev"), "0"), 10, 64)
+	rev, err := readRev(r)
 	if err != nil {
-		return nil, &api.InvalidError{Message: "rev: want a number"}
+		return nil, err
 	}
 	return goTo("schedules"), p.Jobs.RemoveSchedule(r.Context(), r.PathValue("name"), rev)
 }

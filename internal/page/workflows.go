@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,10 +144,7 @@ func (p *Page) workflow(r *http.Request) (any, error) {
 			d.CurrentHash = w.Definition
 		}
 	}
-	wanted := r.FormValue("definition")
-	if wanted == "" {
-		wanted = d.CurrentHash
-	}
+	wanted := cmp.Or(r.FormValue("definition"), d.CurrentHash)
 	if d.Definition, err = p.definitionOf(r.Context(), name, wanted); err != nil {
 		return nil, err
 	}
@@ -196,15 +194,7 @@ func (p *Page) versions(ctx context.Context, d workflowData) (all []version, asO
 		all = append(all, version{running: of, Hash: hash, Current: hash == d.CurrentHash, Shown: hash == d.Definition.Definition})
 	}
 	slices.SortFunc(all, func(a, b version) int {
-		switch {
-		case a.Current != b.Current && a.Current:
-			return -1
-		case a.Current != b.Current:
-			return 1
-		case a.Jobs != b.Jobs:
-			return b.Jobs - a.Jobs
-		}
-		return strings.Compare(a.Hash, b.Hash)
+		return cmp.Or(boolRank(!a.Current)-boolRank(!b.Current), b.Jobs-a.Jobs, strings.Compare(a.Hash, b.Hash))
 	})
 	return all, asOf, nil
 }
@@ -217,6 +207,11 @@ func drawnWorkflow(w makegood.Workflow, title, link string) (template.HTML, erro
 			nodes[i].Href = link + nodes[i].ID
 		}
 	}
+	return drawn(nodes, edges, title)
+}
+
+// drawn draws steps.
+func drawn(nodes []graph.Node, edges []graph.Edge, title string) (template.HTML, error) {
 	drawing, err := graph.Layout(nodes, edges...)
 	if err != nil {
 		return "", err
@@ -225,7 +220,7 @@ func drawnWorkflow(w makegood.Workflow, title, link string) (template.HTML, erro
 	if err := graph.SVG(&svg, drawing, graph.SVGOptions{Title: title}); err != nil {
 		return "", err
 	}
-	return template.HTML(svg.String()), nil // graph.SVG escapes its texts.
+	return template.HTML(svg.String()), nil // graph.SVG escapes its texts, and the links are made of names of steps.
 }
 
 // After names the steps that a step comes after.

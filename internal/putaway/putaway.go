@@ -133,7 +133,7 @@ func (o Office) Open(ctx context.Context, queues []string, want Wanted, limit in
 // gather receives until a queue is empty, all that was asked for is found, or no more can be held.
 func (b *Bundle) gather(ctx context.Context, name string, want Wanted, limit int) error {
 	seen := map[string]bool{}
-	for !b.complete(want) {
+	for len(want.IDs) == 0 || len(b.Messages) < len(want.IDs) {
 		if len(b.Messages) >= limit || len(seen) >= Max {
 			b.More = true
 			return nil
@@ -160,11 +160,6 @@ func (b *Bundle) gather(ctx context.Context, name string, want Wanted, limit int
 		}
 	}
 	return nil
-}
-
-// complete reports whether all messages are found that were asked for by their ids.
-func (b *Bundle) complete(want Wanted) bool {
-	return len(want.IDs) > 0 && len(b.Messages) >= len(want.IDs)
 }
 
 // receive takes a batch, and hides it. None: the queue is empty.

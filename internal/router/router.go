@@ -96,7 +96,7 @@ func (r *Router) fire(ctx context.Context, due []hint) (failed []events.SQSBatch
 	for i, err := range errs {
 		switch {
 		case err == nil:
-		case isNewer(err):
+		case errors.Is(err, wire.ErrNewer), errors.Is(err, store.ErrNewer):
 			// As with the deadline of a job: each sweep says it again.
 			r.left.Add(1)
 		default:
@@ -106,8 +106,6 @@ func (r *Router) fire(ctx context.Context, due []hint) (failed []events.SQSBatch
 	}
 	return failed
 }
-
-func isNewer(err error) bool { return errors.Is(err, wire.ErrNewer) || errors.Is(err, store.ErrNewer) }
 
 // release lets the jobs of pauses go on, once a batch, if a hint says that they are due.
 func (r *Router) release(ctx context.Context, due []hint) {

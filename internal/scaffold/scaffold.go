@@ -61,9 +61,6 @@ func ofAWS(name string) bool {
 	return name == "project/samconfig.toml.tmpl" || strings.HasPrefix(name, "project/functions/")
 }
 
-// agents are those of the project as it is written, beside http.
-func agents() []string { return []string{"flights", "hotels", "cars", makegood.HTTPAgent} }
-
 // imported are the packages that a project's files import; its own cannot have their names.
 var imported = []string{"agent", "command", "context", "embed", "errors", "fmt", "main", "makegood", "makegoodtest", "onlambda", "testing"}
 
@@ -115,7 +112,7 @@ func (p Project) Files() ([]File, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	around := agents()
+	around := []string{"flights", "hotels", "cars", makegood.HTTPAgent}
 	if len(p.Agents) > 0 {
 		around = p.Agents
 	}

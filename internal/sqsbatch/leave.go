@@ -55,7 +55,8 @@ func (l Leaving) Leave(ctx context.Context, unread []Unread) (left Left) {
 			l.giveUp(ctx, &left, u, fmt.Sprintf("too large to be left: %v", u.Why))
 		default:
 			again = append(again, u)
-			messages = append(messages, queue.Message{Body: body, Group: u.Record.Attributes[groupAttribute], Delay: delay(waited)})
+			hidden := min(max(waited, limits.LeaveFor), limits.MaxLeaveFor).Truncate(time.Second)
+			messages = append(messages, queue.Message{Body: body, Group: u.Record.Attributes[groupAttribute], Delay: hidden})
 		}
 	}
 	if len(again) == 0 {
@@ -70,11 +71,6 @@ func (l Leaving) Leave(ctx context.Context, unread []Unread) (left Left) {
 		l.sent(ctx, &left, u, err)
 	}
 	return left
-}
-
-// delay is how long a message stays hidden that was left for a while already.
-func delay(waited time.Duration) time.Duration {
-	return min(max(waited, limits.LeaveFor), limits.MaxLeaveFor).Truncate(time.Second)
 }
 
 // sent notes what became of a record that was sent again.

@@ -21,11 +21,6 @@ const (
 	keySystem        = attribute.Key("messaging.system")
 )
 
-// bounds are the buckets of durations, in seconds: from what an agent in the process takes to what a person does.
-func bounds() metric.HistogramOption {
-	return metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 6*3600, 24*3600, 7*24*3600)
-}
-
 // metrics are the instruments, and the names that they have been given.
 type metrics struct {
 	counters   map[Metric]metric.Int64Counter
@@ -37,11 +32,13 @@ type metrics struct {
 // newMetrics makes the instruments. An instrument that the meter refuses has no effect.
 func newMetrics(meter metric.Meter) *metrics {
 	m := &metrics{counters: map[Metric]metric.Int64Counter{}, histograms: map[Metric]metric.Float64Histogram{}}
+	// From what an agent in the process takes to what a person does.
+	bounds := metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 6*3600, 24*3600, 7*24*3600)
 	for _, d := range Metrics() {
 		switch {
 		case d.Metric == Spans: // package telemetry/export's
 		case d.Unit == seconds:
-			m.histograms[d.Metric], _ = meter.Float64Histogram(string(d.Metric), metric.WithUnit(d.Unit), metric.WithDescription(d.Says), bounds())
+			m.histograms[d.Metric], _ = meter.Float64Histogram(string(d.Metric), metric.WithUnit(d.Unit), metric.WithDescription(d.Says), bounds)
 		default:
 			m.counters[d.Metric], _ = meter.Int64Counter(string(d.Metric), metric.WithUnit(d.Unit), metric.WithDescription(d.Says))
 		}

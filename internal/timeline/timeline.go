@@ -59,11 +59,6 @@ type Bar struct {
 // Took is how long it took so far.
 func (b Bar) Took() time.Duration { return max(0, b.To.Sub(b.From)) }
 
-// worked reports whether work was done meanwhile.
-func (b Bar) worked() bool {
-	return b.Kind == Work || b.Kind == Going || b.Kind == Failed || b.Kind == Final
-}
-
 // Row is a step.
 type Row struct {
 	Step string
@@ -207,7 +202,7 @@ type span struct{ from, to time.Time }
 func busySpans(rows []Row) (all []span) {
 	for _, r := range rows {
 		for _, b := range r.Bars {
-			if b.worked() {
+			if b.Kind == Work || b.Kind == Going || b.Kind == Failed || b.Kind == Final {
 				all = append(all, span{b.From, later(b.From, b.To)})
 			}
 		}

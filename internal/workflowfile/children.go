@@ -37,11 +37,6 @@ func (r rules) child(path string, s makegood.Step) {
 	}
 }
 
-// itsOwnUndo reports whether the undo of such a step is the one that it has by default, or says no more.
-func itsOwnUndo(s makegood.Step) bool {
-	return s.Undo.Agent == s.Agent && s.Undo.Action == s.Action && s.Undo.With == nil
-}
-
 // CheckRoom refuses an id of a job of this workflow that leaves no room for those of its children.
 func (c *Compiled) CheckRoom(id string) error { return domain.RoomForChildren(id, c.Workflow) }
 

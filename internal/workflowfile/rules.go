@@ -192,7 +192,7 @@ func (r rules) undo(path string, s makegood.Step) {
 		if !reflect.DeepEqual(*u, makegood.Undo{None: true}) {
 			r.add(path, "an undo is none or says how, not both")
 		}
-	case s.Agent == makegood.AgentWorkflow && !itsOwnUndo(s):
+	case s.Agent == makegood.AgentWorkflow && (u.Agent != s.Agent || u.Action != s.Action || u.With != nil):
 		r.add(path, "the undo of step %q is that of its own job: leave it out, or say undo: none", s.Name)
 	default:
 		undoKind(u, &s).check(r, path)

@@ -155,15 +155,10 @@ func (c compiler) text(path, text string) *template {
 			t.texts = append(t.texts, piece{literal: p.text})
 		}
 	}
-	if t.isLiteral() {
+	if !slices.ContainsFunc(t.texts, func(p piece) bool { return p.expression != nil || p.secret != "" }) {
 		return t.fold()
 	}
 	return t
-}
-
-// isLiteral reports whether a text has neither expressions nor secrets.
-func (t *template) isLiteral() bool {
-	return !slices.ContainsFunc(t.texts, func(p piece) bool { return p.expression != nil || p.secret != "" })
 }
 
 // otherNotation is the notation of expressions in other tools.

@@ -147,6 +147,7 @@ func mutants() []proof.Bug {
 		{"a child is under way for as long as it was not undone", factsChildren, "case c.State == \"\", c.Back && c.State.Finished():", "case c.State == \"\", c.State.Finished():"},
 		{"the undo of a child counts as asked for", factsChildren, "case !c.Back && ask.Kind == AskLook:", "case c.Back && ask.Kind == AskLook:"},
 		{"a child that ended before its redrive has ended after it", factsChildren, "ask.Kind == AskLook:\n\t\treturn job.FoundOpen, \"\"\n\tcase ended && c.Redrives < ask.Redrives && !ask.Mark", "ask.Kind == AskLook:\n\t\treturn job.FoundEnded, \"\"\n\tcase ended && c.Redrives < ask.Redrives && !ask.Mark"},
+		{"a redrive that was lost passes for made", factsChildren, "c.Redrives < ask.Redrives && ask.Kind == AskLook", "c.Redrives < ask.Redrives-1000 && ask.Kind == AskLook"},
 		{"a pause ends a redrive that was not asked for", factsChildren, "return job.FoundHeld, \"\" // A pause", "return job.FoundEnded, \"\" // A pause"},
 		{"a redrive comes behind its closing", factsChildren, "return job.FoundEnded, NeverRedrive", "return job.FoundEnded, \"\""},
 		{"another child counts as redriven", movesAttempts, "\t\ta.Repeats = 0 //", "\t\ta.Repeats += 0 //"},

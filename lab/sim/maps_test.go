@@ -46,17 +46,14 @@ func TestWhateverGoesWrongEveryMapEnds(t *testing.T) {
 		s.seeds, s.events, s.ends, sums.Redriven, sums.Tried, sums.Refused, sums.Items)
 }
 
-// bugsOfMaps are wrong versions of the rules of maps.
+// bugsOfMaps are wrong versions of the rules of maps. docs/proof.md names three more, which other layers find.
 func bugsOfMaps() []proof.Bug {
 	const facts, moves = "machine/facts_maps.go", "machine/moves_maps.go"
 	return proof.Bugs([][4]string{
 		{"one item too many is under way", facts, "return n >= t.w.Part.Concurrency", "return n > t.w.Part.Concurrency"},
 		{"one item too many may fail", facts, "may.Items > 0 && failed > may.Items", "may.Items > 0 && failed > may.Items+1"},
 		{"a share is judged only by failures", moves, "\twhy := t.intolerable(0)\n", "\twhy := \"\"\n"},
-		{"parts that are redriven have no limit", moves, "t.job.Paused() || t.full() ||", "t.job.Paused() ||"},
-		{"the attempt after a redrive is redriven", "machine/moves_attempts.go", "\t\ta.Repeats = 0 //", "\t\ta.Repeats += 0 //"},
 		{"items are redriven while what follows is under way", moves, "follower != \"\" {", "follower == \"none\" {"},
-		{"a redrive that was lost passes for made", "machine/facts_children.go", "c.Redrives < ask.Redrives && ask.Kind == AskLook", "c.Redrives < ask.Redrives-1000 && ask.Kind == AskLook"},
 		{"every part has the items of the first", "scheduler/maps.go", "input.key(input.From))\n\tif errors.Is", "input.key(0))\n\tif errors.Is"},
 		{"a part has another input", "machine/facts_redefining.go", "if t.w.Part != nil {", "if t.w.Part != nil && t.w.Part.Items < 0 {"},
 	})

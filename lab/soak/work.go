@@ -63,6 +63,8 @@ type figures struct {
 	goroutines      int
 	// queued are jobs that have begun and not ended, ended those that have.
 	queued, ended int
+	// waited is for how long submissions have waited so far because too many jobs were under way.
+	waited time.Duration
 }
 
 // measure takes the sizes of this process, and of the engine's files.

@@ -16,7 +16,7 @@ func (w walk) childOf(r resource) (workflow, why string) {
 	case w.polls[w.state] != nil:
 		return "", "it is asked again and again, which a job of its own is not"
 	}
-	name := w.state.body.get(w.calledWith()).textOf("StateMachineArn")
+	name := w.state.body.get(w.state.calledWith()).textOf("StateMachineArn")
 	if name == "" || strings.HasPrefix(name, "{%") {
 		return "", "which machine it starts is not written out"
 	}
@@ -44,13 +44,10 @@ var notOfChildren = []struct{ name, says string }{
 func (w walk) childTask(here comes, r resource, workflow string) {
 	s := w.add(w.state.name, here)
 	s.agent, s.action = makegood.AgentWorkflow, workflow
-	effective := w.valueOf(here.arrivals, w.effective)
-	if s.with = w.member(effective, "Input"); isAbsent(s.with) {
-		s.with = w.object(nil, nil)
-	}
+	s.with = w.given(w.valueOf(here.arrivals, w.effective), "Input")
 	t := w.tell(w.state)
 	t.becomes(fmt.Sprintf("step %s, which a job of workflow %s does", s.name, workflow))
-	t.note(fmt.Sprintf("import the machine of workflow %s, too, and deploy both files together; without it a submission is refused (docs/children.md)", workflow))
+	w.importsToo(workflow)
 	t.note(fmt.Sprintf("of the answer only Output and Status can be read, and Output is the output of the last step of %s that was done", workflow))
 	if w.saga != nil && w.saga.undoes[w.state] != nil {
 		undo := w.saga.undoes[w.state]
@@ -65,6 +62,10 @@ func (w walk) childTask(here comes, r resource, workflow string) {
 	w.catching(s, here)
 	result := w.childResult(r, w.path(".steps."+s.name+".output"))
 	w.leave(comes{w.done(s, w.apply(here.arrivals, func(arrival *value) (*value, error) { return w.after(arrival, result) })), []*step{s}})
+}
+
+func (w walk) importsToo(workflow string) {
+	w.tell(w.state).note(fmt.Sprintf("import the machine of workflow %s, too, and deploy both files together; without it a submission is refused (docs/children.md)", workflow))
 }
 
 // leftOfChild tells which fields a step that a job of its own does cannot have.
@@ -84,10 +85,13 @@ func (w walk) childResult(r resource, output *value) *value {
 	return w.object([]string{"Output", "Status"}, []*value{output, w.text("SUCCEEDED")})
 }
 
-// children are the workflows of the jobs that do steps.
+// children are the workflows of the jobs that do steps, and that the definition does not have.
 func (i *Imported) children() []string {
 	var all []string
 	seen := map[string]bool{i.Workflow: true}
+	for _, of := range i.items {
+		seen[of.Workflow] = true
+	}
 	for _, s := range i.steps {
 		if s.agent == makegood.AgentWorkflow && !seen[s.action] {
 			seen[s.action] = true

@@ -23,9 +23,9 @@ func builtIn(name string) bool {
 }
 
 // agents are the names of those that need code.
-func (t *translator) agents() []string {
+func agents(steps []*step) []string {
 	var all []string
-	for _, s := range t.steps {
+	for _, s := range steps {
 		for _, name := range []string{s.agent, s.undoAgent()} {
 			if name != "" && !builtIn(name) && !slices.Contains(all, name) {
 				all = append(all, name)
@@ -54,8 +54,8 @@ type actionCode struct {
 	Name, Func string
 	// About says what it stands for.
 	About []string
-	// Undo: it undoes, and nothing else. Wait, Fail and Missing say what it does; none: it answers what it was asked.
-	Undo, Fail    bool
+	// Do is what it does; Wait says how long it waits, and Missing what is to be written.
+	Do            stubKind
 	Wait, Missing string
 }
 
@@ -66,16 +66,17 @@ func (i *Imported) Code(packageName string) ([]byte, error) {
 		return nil, err
 	}
 	agents := i.agentCodes()
-	has := func(is func(*actionCode) bool) bool {
-		return slices.ContainsFunc(agents, func(a *agentCode) bool { return slices.ContainsFunc(a.Actions, is) })
+	has := map[stubKind]bool{}
+	for _, a := range agents {
+		for _, c := range a.Actions {
+			has[c.Do] = true
+			has[stubMissing] = has[stubMissing] || c.Missing != ""
+		}
 	}
 	var out bytes.Buffer
 	err = parsed.Execute(&out, map[string]any{
 		"Package": packageName, "Workflow": i.Workflow, "Agents": agents,
-		"Waits":   has(func(a *actionCode) bool { return a.Wait != "" }),
-		"Fails":   has(func(a *actionCode) bool { return a.Fail }),
-		"Missing": has(func(a *actionCode) bool { return a.Missing != "" }),
-		"Echoes":  has((*actionCode).Echo),
+		"Waits": has[stubWait], "Fails": has[stubFail], "Missing": has[stubMissing], "Batches": has[stubBatch],
 	})
 	if err != nil {
 		return nil, err
@@ -87,12 +88,9 @@ func (i *Imported) Code(packageName string) ([]byte, error) {
 	return code, nil
 }
 
-// Echo reports whether it answers what it was asked.
-func (a *actionCode) Echo() bool { return !a.Undo && !a.Fail && a.Wait == "" && a.Missing == "" }
-
 func (i *Imported) agentCodes() []*agentCode {
 	taken := map[string]bool{}
-	for _, word := range []string{"agent", "context", "errors", "fmt", "json", "time", "makegood", "Agents", "Files", "failure", "missing"} {
+	for _, word := range []string{"agent", "context", "errors", "fmt", "json", "time", "makegood", "Agents", "Files", "failure", "missing", "batched", "batchOf"} {
 		taken[word] = true
 	}
 	var all []*agentCode
@@ -118,7 +116,7 @@ func (a *agentCode) action(name string, taken map[string]bool) *actionCode {
 	if i := slices.IndexFunc(a.Actions, func(c *actionCode) bool { return c.Name == name }); i >= 0 {
 		return a.Actions[i]
 	}
-	c := &actionCode{Name: name, Func: goName(name, taken)}
+	c := &actionCode{Name: name, Func: goName(name, taken), Do: stubEcho}
 	a.Actions = append(a.Actions, c)
 	return c
 }
@@ -126,6 +124,9 @@ func (a *agentCode) action(name string, taken map[string]bool) *actionCode {
 // take takes over what is said of a step.
 func (c *actionCode) take(s *step) {
 	of := "It does the step " + s.name
+	if s.do == stubGive {
+		of = "It gives what an item of a Map gives, as the output of its job: that of the last step, " + s.name
+	}
 	if s.state != nil {
 		of += ", which was the " + s.state.kind + " " + oneLine(s.state.name)
 	}
@@ -133,13 +134,8 @@ func (c *actionCode) take(s *step) {
 	for _, text := range s.about {
 		c.say(oneLine(text))
 	}
-	switch s.do {
-	case stubWait:
-		c.Wait = s.wait
-	case stubFail:
-		c.Fail = true
-	case stubMissing:
-		c.Missing = oneLine(s.missing)
+	if s.do != stubEcho {
+		c.Do, c.Wait, c.Missing = s.do, s.wait, oneLine(s.missing)
 	}
 }
 
@@ -153,13 +149,20 @@ func (a *agentCode) undo(s *step, taken map[string]bool) {
 	known := slices.ContainsFunc(a.Actions, func(c *actionCode) bool { return c.Name == s.undo.action })
 	c := a.action(s.undo.action, taken)
 	if !known {
-		c.Undo = true
+		c.Do = stubUndo
 	}
 	if s.undo.agent == agentByHand {
 		c.Missing = "the undo " + oneLine(s.undo.state.name)
 	}
+	if s.undo.state == nil {
+		c.say("The state machine did not undo the step " + s.name + ": this does nothing. Without an undo an item that fails would wait for a person (docs/children.md).")
+		return
+	}
 	c.say("It undoes the step " + s.name + ", as the Task " + oneLine(s.undo.state.name) + " did.")
 }
+
+// predeclared names would hide those that the code uses.
+var predeclared = []string{"error", "nil", "string", "init", "main", "any", "ctx", "in", "done", "items", "i", "err"}
 
 // goName makes a name of Go that nothing else has.
 func goName(name string, taken map[string]bool) string {
@@ -175,14 +178,9 @@ func goName(name string, taken map[string]bool) string {
 		base = "do"
 	}
 	wanted := base
-	for i := 2; taken[wanted] || token.IsKeyword(wanted) || predeclared(wanted); i++ {
+	for i := 2; taken[wanted] || token.IsKeyword(wanted) || slices.Contains(predeclared, wanted); i++ {
 		wanted = fmt.Sprintf("%s%d", base, i)
 	}
 	taken[wanted] = true
 	return wanted
-}
-
-// predeclared names would hide those of Go's own that the code uses.
-func predeclared(name string) bool {
-	return slices.Contains([]string{"error", "nil", "string", "init", "main", "any", "ctx", "in", "done"}, name)
 }

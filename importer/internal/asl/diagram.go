@@ -70,7 +70,14 @@ func (p *pool) fork(of *decision, ways []*diagram) *diagram {
 }
 
 // mapLeaves replaces the value at each end that some way leads to.
-func (p *pool) mapLeaves(d *diagram, f func(*value) *value) *diagram {
+func (p *pool) mapLeaves(d *diagram, f func(*value) *value) *diagram { return p.remade(d, nil, f) }
+
+// assume is d if these decisions have these outcomes.
+func (p *pool) assume(d *diagram, outcomes map[*decision]int) *diagram {
+	return p.remade(d, outcomes, func(v *value) *value { return v })
+}
+
+func (p *pool) remade(d *diagram, outcomes map[*decision]int, f func(*value) *value) *diagram {
 	done := map[*diagram]*diagram{}
 	var walk func(d *diagram) *diagram
 	walk = func(d *diagram) *diagram {
@@ -78,7 +85,9 @@ func (p *pool) mapLeaves(d *diagram, f func(*value) *value) *diagram {
 			return known
 		}
 		mapped := d
-		switch {
+		switch outcome, known := outcomes[d.decision]; {
+		case known:
+			mapped = walk(d.ways[outcome])
 		case d.decision != nil:
 			ways := make([]*diagram, len(d.ways))
 			for i, w := range d.ways {
@@ -159,30 +168,6 @@ func (p *pool) where(d *diagram, of *decision, outcome int) *diagram {
 	}
 	ways[outcome] = p.leaf(p.constant("true"))
 	return p.both(d, p.fork(of, ways))
-}
-
-// assume is d if these decisions have these outcomes.
-func (p *pool) assume(d *diagram, outcomes map[*decision]int) *diagram {
-	done := map[*diagram]*diagram{}
-	var walk func(d *diagram) *diagram
-	walk = func(d *diagram) *diagram {
-		if d.decision == nil {
-			return d
-		}
-		if outcome, known := outcomes[d.decision]; known {
-			return walk(d.ways[outcome])
-		}
-		if known := done[d]; known != nil {
-			return known
-		}
-		ways := make([]*diagram, len(d.ways))
-		for i, w := range d.ways {
-			ways[i] = walk(w)
-		}
-		done[d] = p.fork(d.decision, ways)
-		return done[d]
-	}
-	return walk(d)
 }
 
 // reached forgets the values.
@@ -309,9 +294,6 @@ func parenthesized(text string) string {
 
 // anyOf writes that a decision has one of these outcomes.
 func (p *pool) anyOf(of *decision, outcomes []int) string {
-	if len(outcomes) == 1 {
-		return p.holds(of, outcomes[0])
-	}
 	if rest := without(len(of.outcomes), outcomes); len(rest) == 1 && of.outcomes[rest[0]].yes != nil {
 		return p.allBut(of, rest[0])
 	}
@@ -319,7 +301,14 @@ func (p *pool) anyOf(of *decision, outcomes []int) string {
 	for i, o := range outcomes {
 		terms[i] = p.holds(of, o)
 	}
-	return "(" + strings.Join(terms, " or ") + ")"
+	return together(terms, " or ")
+}
+
+func together(terms []string, word string) string {
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	return "(" + strings.Join(terms, word) + ")"
 }
 
 // allBut writes that a decision has any outcome but one, which has a condition.
@@ -330,11 +319,7 @@ func (p *pool) allBut(of *decision, outcome int) string {
 			terms = append(terms, p.operand(earlier.yes))
 		}
 	}
-	terms = append(terms, p.holdsNot(of.outcomes[outcome]))
-	if len(terms) == 1 {
-		return terms[0]
-	}
-	return "(" + strings.Join(terms, " or ") + ")"
+	return together(append(terms, p.holdsNot(of.outcomes[outcome])), " or ")
 }
 
 // without are the numbers below n that are not among these.
@@ -366,10 +351,7 @@ func (p *pool) holds(of *decision, outcome int) string {
 			terms = append(terms, p.holdsNot(earlier))
 		}
 	}
-	if len(terms) == 1 {
-		return terms[0]
-	}
-	return "(" + strings.Join(terms, " and ") + ")"
+	return together(terms, " and ")
 }
 
 func (p *pool) holdsNot(o outcome) string {

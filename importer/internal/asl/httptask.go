@@ -10,7 +10,7 @@ func (w walk) httpTask(here comes, r resource) {
 	with := func(effective *value) *value {
 		names, parts := []string{"method", "url"}, []*value{w.member(effective, "Method"), w.url(effective)}
 		headers := w.member(effective, "Headers")
-		if w.state.body.get(w.calledWith()).get("Authentication") != nil || w.state.body.get(w.calledWith()).get("InvocationConfig") != nil {
+		if w.state.body.get(w.state.calledWith()).get("Authentication") != nil || w.state.body.get(w.state.calledWith()).get("InvocationConfig") != nil {
 			headers = w.authorized(headers)
 		}
 		if !isAbsent(headers) {
@@ -28,8 +28,8 @@ func (w walk) httpTask(here comes, r resource) {
 }
 
 // calledWith names the field that says what a task is called with.
-func (w walk) calledWith() string {
-	if w.state.jsonata {
+func (s *state) calledWith() string {
+	if s.jsonata {
 		return "Arguments"
 	}
 	return "Parameters"
@@ -72,7 +72,7 @@ func (w walk) authorized(headers *value) *value {
 
 // stepSecret is the name of the secret of an http step.
 func (w walk) stepSecret() string {
-	connection := w.state.body.get(w.calledWith()).get("Authentication").textOf("ConnectionArn")
+	connection := w.state.body.get(w.state.calledWith()).get("Authentication").textOf("ConnectionArn")
 	if _, name, found := strings.Cut(connection, ":connection/"); found {
 		connection, _, _ = strings.Cut(name, "/")
 	}

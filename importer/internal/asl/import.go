@@ -35,6 +35,8 @@ type Imported struct {
 	Report Report
 
 	steps []*step
+	// items are the workflows of the jobs that do the items of Maps.
+	items []*Imported
 }
 
 // Import takes over a definition. What is no definition is refused with Errors; every other error is a mistake of ours.
@@ -47,19 +49,31 @@ func Import(source []byte, o Options) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &translator{
-		pool: newPool(), workflow: name, machine: or(d.name, name), names: names{}, report: &Report{Workflow: name}, told: map[*state]*StateReport{},
-		stepOf: map[*state]*step{}, waiting: map[*state]*comes{}, dropped: map[*state]int{}, polls: map[*state]*poll{},
+	t := newTranslator(name, or(d.name, name))
+	t.workflows.unique(snake(name), "items")
+	out := t.take(&d.machine, t.arrival(t.path(".input"), nil, nil))
+	done, err := t.imported(d)
+	if err != nil {
+		return nil, err
 	}
-	t.findPolls(&d.machine)
-	t.findSaga(&d.machine)
-	t.dropFails(&d.machine, false)
-	begin := comes{arrivals: t.leaf(t.arrival(t.path(".input"), nil, nil))}
-	out := t.through(&d.machine, begin)
-	if n := len(t.steps); n > limits.MaxSteps {
-		return nil, Errors{{"", fmt.Sprintf("it would have more than %d steps, which is the limit of a workflow: split it", limits.MaxSteps)}}
+	for _, of := range done.items {
+		done.steps = append(done.steps, of.steps...)
 	}
-	return t.imported(d, out)
+	done.Agents = agents(done.steps)
+	everywhere(t.report, done.steps, d)
+	t.report.Output = t.expression(t.single1(out.arrivals))
+	t.inOrder(&d.machine)
+	t.report.count()
+	done.Report = *t.report
+	return done, nil
+}
+
+// take takes over a machine, and returns what leaves it.
+func (t *translator) take(m *machine, begin *value) exit {
+	t.findPolls(m)
+	t.findSaga(m)
+	t.dropFails(m, false)
+	return t.through(m, comes{arrivals: t.leaf(begin)})
 }
 
 func workflowName(o Options, d definition) (string, error) {
@@ -143,11 +157,15 @@ func (t *translator) droppedOnly(m *machine, to *state) bool {
 	return found
 }
 
-// imported writes down what was found.
-func (t *translator) imported(d definition, out exit) (*Imported, error) {
+// imported writes down the workflow that was found.
+func (t *translator) imported(d definition) (*Imported, error) {
+	if t.failed != nil {
+		return nil, t.failed
+	}
+	if n := len(t.steps); n > limits.MaxSteps {
+		return nil, Errors{{"", fmt.Sprintf("workflow %s would have more than %d steps, which is the limit: split it", t.workflow, limits.MaxSteps)}}
+	}
 	t.route()
-	t.everywhere(d)
-	t.report.Output = t.expression(t.single1(out.arrivals))
 	yaml, err := t.yaml(d)
 	if err != nil {
 		return nil, err
@@ -161,14 +179,10 @@ func (t *translator) imported(d definition, out exit) (*Imported, error) {
 			return nil, err
 		}
 	}
-	done := &Imported{Workflow: t.workflow, YAML: yaml, Agents: t.agents(), steps: t.steps}
-	t.inOrder(&d.machine)
-	t.report.count()
-	done.Report = *t.report
 	if _, err := workflowfile.Parse(t.workflow+".yaml", yaml); err != nil {
 		return nil, fmt.Errorf("the workflow that was made is not valid, which is a mistake of makegood-import; the definition is needed to mend it: %w", err)
 	}
-	return done, nil
+	return &Imported{Workflow: t.workflow, YAML: yaml, steps: t.steps, items: t.items}, nil
 }
 
 // single1 is what an execution gives at its end, whichever that is.
@@ -254,14 +268,14 @@ func (t *translator) behind() map[*step]map[*step]bool {
 }
 
 // everywhere notes what is otherwise for all of it.
-func (t *translator) everywhere(d definition) {
-	add := func(text string) { t.report.Everywhere = append(t.report.Everywhere, text) }
+func everywhere(r *Report, steps []*step, d definition) {
+	add := func(text string) { r.Everywhere = append(r.Everywhere, text) }
 	add("a path at which nothing is gives null here, where the state machine would have failed")
 	add("each wait before a retry is a random part of the one that was written down, so that many do not come at once")
-	if slices.ContainsFunc(t.steps, func(s *step) bool { return s.timeout == "15m" }) {
+	if slices.ContainsFunc(steps, func(s *step) bool { return s.timeout == "15m" }) {
 		add("a task that says no TimeoutSeconds has 15 minutes here, which is what a Lambda function has")
 	}
-	if slices.ContainsFunc(t.steps, func(s *step) bool { return s.undo != nil }) {
+	if slices.ContainsFunc(steps, func(s *step) bool { return s.undo != nil && s.undo.state != nil }) {
 		add("a step that is given up turns the whole job round: every step that has an undo and was done, or may have been, is undone")
 	}
 	if n := d.body.get("TimeoutSeconds"); n != nil && n.kind != isNumber {

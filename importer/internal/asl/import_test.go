@@ -99,6 +99,7 @@ func TestWhatIsNotTakenOverIsSaidAtItsState(t *testing.T) {
 		{one(`"Type":"Map","End":true,"Iterator":{}`), "not taken over: a Map"},
 		{one(`"Type":"Pass","End":true,"Parameters":{"a.$":"$..b"}`), "jq has no match for .."},
 		{one(`"Type":"Pass","End":true,"Parameters":{"a.$":"$.b[?(@.c==1)]"}`), "a filter [?(...)] is not translated"},
+		{`{"StartAt":"C","States":{"C":{"Type":"Choice","Choices":[{"Variable":"$.n(","IsNull":true,"Next":"S"},{"And":[{"Variable":"$.n(","IsNull":true},{"Variable":"$.m","IsNull":true}],"Next":"R"}],"Default":"T"},"R":{"Type":"Task","Resource":"r","End":true},"S":{"Type":"Task","Resource":"r","End":true},"T":{"Type":"Task","Resource":"r","End":true}}}`, "the path $.n( cannot be read"},
 		{one(`"Type":"Pass","End":true,"Parameters":{"a.$":"States.UUID()"}`), "States.UUID differs each time"},
 		{one(`"Type":"Pass","End":true,"Parameters":{"a.$":"States.Hash($.a, 'MD5')"}`), "States.Hash with 2 arguments has no match"},
 		{one(`"Type":"Pass","End":true,"Parameters":{"a.$":"$$.State.EnteredTime"}`), "is not known to an expression here"},

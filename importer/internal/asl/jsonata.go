@@ -170,28 +170,12 @@ func (j *jsonata) operandOf(t lexeme) (term, error) {
 		}
 		return term{value: j.jq("-%s", j.operand(inner.value))}, nil
 	case "[":
-		return j.listLiteral()
+		_, parts, err := j.until("]")
+		return term{value: j.list(parts)}, err
 	case "{":
 		return j.objectLiteral()
 	}
 	return term{}, fmt.Errorf("%q is not translated here", t.text)
-}
-
-func (j *jsonata) listLiteral() (term, error) {
-	var parts []*value
-	for !j.sign("]") {
-		if len(parts) > 0 {
-			if err := j.want(","); err != nil {
-				return term{}, err
-			}
-		}
-		part, err := j.expression(0)
-		if err != nil {
-			return term{}, err
-		}
-		parts = append(parts, part.value)
-	}
-	return term{value: j.list(parts)}, nil
 }
 
 func (j *jsonata) objectLiteral() (term, error) {
@@ -222,7 +206,7 @@ func (j *jsonata) objectLiteral() (term, error) {
 // named evaluates a variable, $states, or a call of a function.
 func (j *jsonata) named(name string) (term, error) {
 	if j.sign("(") {
-		args, err := j.arguments()
+		args, _, err := j.until(")")
 		if err != nil {
 			return term{}, err
 		}
@@ -267,21 +251,21 @@ func (j *jsonata) states() (term, error) {
 	return term{value: v}, nil
 }
 
-func (j *jsonata) arguments() ([]term, error) {
-	var args []term
-	for !j.sign(")") {
-		if len(args) > 0 {
+// until reads expressions between commas, up to a sign.
+func (j *jsonata) until(end string) (terms []term, parts []*value, err error) {
+	for !j.sign(end) {
+		if len(terms) > 0 {
 			if err := j.want(","); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
-		arg, err := j.expression(0)
+		t, err := j.expression(0)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		args = append(args, arg)
+		terms, parts = append(terms, t), append(parts, t.value)
 	}
-	return args, nil
+	return terms, parts, nil
 }
 
 // behind reads what follows an operator that stands behind left.
@@ -300,7 +284,7 @@ func (j *jsonata) behind(left term, operator string, power int) (term, error) {
 			err = j.want("]")
 		}
 		// A filter names members of what it filters, which as an expression of its own would stand for nothing.
-		i, whole := literalInt(orNull(j.pool, inner.value))
+		i, whole := literalInt(inner.value)
 		if err != nil || !whole {
 			return term{}, errors.New("a filter is not translated, only a number between brackets")
 		}
@@ -315,13 +299,6 @@ func (j *jsonata) behind(left term, operator string, power int) (term, error) {
 		return term{}, err
 	}
 	return j.binary(left, operator, right)
-}
-
-func orNull(p *pool, v *value) *value {
-	if v == nil {
-		return p.constant("null")
-	}
-	return v
 }
 
 func (j *jsonata) conditional(condition term) (term, error) {

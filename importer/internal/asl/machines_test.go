@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -29,6 +31,8 @@ type machineRun struct {
 	Name    string                       `json:"name"`
 	Input   json.RawMessage              `json:"input"`
 	Answers map[string][]json.RawMessage `json:"answers"`
+	// Objects are those in S3, by bucket/key.
+	Objects map[string]json.RawMessage `json:"objects"`
 	Want    struct {
 		Status string          `json:"status"`
 		Calls  []functionCall  `json:"calls"`
@@ -66,6 +70,9 @@ func (f *functions) Handle(_ context.Context, task makegood.Task) (json.RawMessa
 			done++
 		}
 	}
+	if strings.HasSuffix(task.Action, "_undo") {
+		return nil, nil // a stub
+	}
 	f.calls = append(f.calls, functionCall{task.Action, task.Input})
 	script := f.answers[task.Action]
 	if len(script) == 0 {
@@ -79,11 +86,21 @@ func (f *functions) Handle(_ context.Context, task makegood.Task) (json.RawMessa
 	return answer, nil
 }
 
-// failing is the agent outcome as the importer writes it.
-func failing() agent.Handler {
+// outcomes is the agent outcome as the importer writes it.
+func outcomes() agent.Handler {
 	type failure struct{ Kind, Message string }
 	return agent.New(agentOutcome, agent.Do("fail", func(_ context.Context, in failure) (json.RawMessage, error) {
 		return nil, agent.Final(agent.NotApplied(agent.Kind(in.Kind, errors.New(in.Message))))
+	}), agent.Do("give", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) {
+		return in, nil
+	}), agent.Undo("give_undo", func(context.Context, json.RawMessage, *json.RawMessage) error { return nil }))
+}
+
+// objects is the agent s3 with what a run has there.
+func objects(all map[string]json.RawMessage) agent.Handler {
+	type object struct{ Bucket, Key string }
+	return agent.New("s3", agent.Do("get_object", func(_ context.Context, in object) (json.RawMessage, error) {
+		return all[in.Bucket+"/"+in.Key], nil
 	}))
 }
 
@@ -113,7 +130,11 @@ func TestAMachineBecomesTheWorkflowThatSomebodyRead(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		got := append(bytes.Clone(imported.YAML), []byte("---\n"+imported.Report.Text())...)
+		got := bytes.Clone(imported.YAML)
+		for _, of := range imported.itemFiles() {
+			got = append(append(got, "---\n"...), of...)
+		}
+		got = append(got, []byte("---\n"+imported.Report.Text())...)
 		golden := strings.TrimSuffix(file, ".asl.json") + ".imported.txt"
 		if *rewrite {
 			if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -158,9 +179,11 @@ func compare(t *testing.T, name string, imported *Imported, run machineRun) {
 	for function, script := range run.Answers {
 		f.answers[snake(function)] = script
 	}
-	job := makegoodtest.Run(t, makegoodtest.Case{
-		YAML: imported.YAML, Input: run.Input,
-		Services: func() makegoodtest.Services { return makegoodtest.Services{Agents: []agent.Handler{f, failing()}} },
+	job := ended(t, makegoodtest.Case{
+		YAML: imported.YAML, Children: imported.itemFiles(), Input: run.Input,
+		Services: func() makegoodtest.Services {
+			return makegoodtest.Services{Agents: []agent.Handler{f, outcomes(), objects(run.Objects)}}
+		},
 	})
 	want := run.Want.Calls
 	for i := range want {
@@ -173,6 +196,9 @@ func compare(t *testing.T, name string, imported *Imported, run machineRun) {
 	state := ends[run.Want.Status]
 	if known[name+": "+run.Name] != "" {
 		state = makegood.JobUndone
+	}
+	if job.ProcessState == makegood.JobProcessing && slices.ContainsFunc(job.Children, func(child makegood.Job) bool { return child.ProcessState == makegood.JobError }) {
+		job.ProcessState = makegood.JobError // a job of items waits for a person, and this one with it
 	}
 	if job.ProcessState != state {
 		t.Errorf("the job is %s (%s), the execution %s", job.ProcessState, job.Reason, run.Want.Status)
@@ -188,6 +214,28 @@ func compare(t *testing.T, name string, imported *Imported, run machineRun) {
 	if !reflect.DeepEqual(got, wanted) {
 		t.Errorf("the job gives %v, the execution gave %v", got, wanted)
 	}
+}
+
+// ended runs a job until it has ended, or stands still, in a day.
+func ended(t *testing.T, c makegoodtest.Case) (job makegoodtest.Job) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := makegoodtest.Start(t, c)
+		for range 24 * 60 {
+			if job = r.Job(); job.ProcessState.Finished() {
+				return
+			}
+			r.AdvanceTime(time.Minute)
+		}
+	})
+	return job
+}
+
+func (i *Imported) itemFiles() (all [][]byte) {
+	for _, of := range i.items {
+		all = append(all, of.YAML)
+	}
+	return all
 }
 
 // ordered puts calls of branches, which no order holds between, into the order of their names.

@@ -1,8 +1,10 @@
 package asl
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,76 +14,113 @@ import (
 
 // overItems is the map of a step: its list, and the limits of its items.
 type overItems struct {
-	over        *value
-	concurrency int
+	over               *value
+	concurrency, batch int
 	// items and share are how many may fail; after is from how many on the share counts.
 	items, after int
 	share        float64
+	// manifest: the output is the list of the jobs that have the outputs.
+	manifest bool
 }
 
-// mapState makes a step with a map of a Map whose items are one Task each.
+// doer does the items of a Map: the agent of their one Task, or a job of the workflow that this Task starts. Without a
+// task it is a job of a workflow that is made of their states.
+type doer struct {
+	task     *state
+	r        resource
+	workflow string
+}
+
+// mapState makes a step with a map of a Map.
 func (w walk) mapState(here comes) {
-	task, r, workflow, why := w.itemTask()
+	by, why := w.itemsBy()
 	if why != "" {
 		w.tell(w.state).left("a Map: " + why)
 		w.byHandState(here, "Map")
 		return
 	}
+	over := w.valueOf(here.arrivals, w.list1)
+	if reader := w.state.body.get("ItemReader"); reader != nil {
+		over, here.tails = w.reader(here, reader)
+	}
 	s := w.add(w.state.name, here)
-	w.itemOf(s, here, task, r, workflow)
-	s.overItems = &overItems{over: w.valueOf(here.arrivals, w.list1)}
+	s.overItems = &overItems{over: over}
+	switch {
+	case by.task == nil:
+		w.itemsOwn(s, here)
+	case w.state.body.get("ItemBatcher") != nil:
+		w.batches(s, here, by)
+	default:
+		w.itemOf(s, here, by)
+	}
 	w.bounds(s.overItems)
 	t := w.tell(w.state)
 	t.becomes(fmt.Sprintf("step %s, which is done once for each item, by %s", s.name, s.agent))
 	t.note("the output of an item that has failed, and is tolerated, is null")
-	w.leftOfMap()
+	if w.state.body.get("Retry") != nil {
+		t.left("Retry: here each item is tried again by itself, and what failed by makegood redrive")
+	}
 	w.catching(s, here)
-	result := w.itemsResult(task, r, workflow, w.path(".steps."+s.name+".output"))
+	if len(s.routes) > 0 {
+		w.endsBadly(s)
+	}
+	result := w.itemsResult(s, by)
 	w.leave(comes{w.done(s, w.apply(here.arrivals, func(arrival *value) (*value, error) { return w.after(arrival, result) })), []*step{s}})
 }
 
-// itemTask is the Task that does an item of a Map, or why no step with a map is possible. workflow is set where a job
-// of its own does the item.
-func (w walk) itemTask() (task *state, r resource, workflow, why string) {
-	body, items := w.state.body, w.state.items
+// itemsBy is what does the items of a Map, or why no step with a map is possible.
+func (w walk) itemsBy() (by doer, why string) {
+	items, batcher := w.state.items, w.state.body.get("ItemBatcher")
+	if items == nil {
+		return by, "it has no ItemProcessor with states"
+	}
+	if task := items.states[0]; len(items.states) == 1 && task.kind == "Task" && !shapes(task) {
+		r := resourceOf(task)
+		workflow, _ := w.within(task).childOf(r)
+		if workflow != "" || !r.http && !r.token && !r.sync {
+			by = doer{task, r, workflow}
+		}
+	}
 	switch {
-	case body.get("ItemReader") != nil:
-		return nil, r, "", "ItemReader: let a step before it give the list, or a large payload of JSON lines (docs/maps.md)"
-	case body.get("ItemBatcher") != nil:
-		return nil, r, "", "ItemBatcher: an agent gets one item, and not a batch"
-	case items == nil:
-		return nil, r, "", "it has no ItemProcessor with states"
-	case len(items.states) > 1:
-		return nil, r, "", "its items take several states: import its ItemProcessor as a machine of its own, and let that workflow do the items of a step with a map (docs/maps.md)"
+	case w.level > 0 && (by.task == nil || by.workflow != ""):
+		return by, "its items need jobs of their own, and those of the Map around have them: at most 3 jobs stand above one (docs/children.md)"
+	case unread(w.state.body.get("ItemReader")) != "":
+		return by, unread(w.state.body.get("ItemReader"))
+	case batcher == nil:
+		return by, ""
+	case by.task == nil || by.workflow != "":
+		return by, "ItemBatcher: only an agent does batches, and these take jobs of their own: let a step before it give a list of batches, without ItemBatcher"
 	}
-	if task = items.states[0]; task.kind != "Task" {
-		return nil, r, "", fmt.Sprintf("its items are done by a %s, and not by a Task", task.kind)
+	most, err := strconv.Atoi(batcher.get("MaxItemsPerBatch").json())
+	batch := w.path(".batch")
+	called, wrong := w.within(by.task).effective(w.arrival(batch, nil, nil))
+	switch {
+	case err != nil || most < 1 || most > limits.MaxBatchItems:
+		return by, fmt.Sprintf("ItemBatcher: MaxItemsPerBatch is to be a number of 1 to %d here, and no size in bytes: let a step before it give a list of larger batches, without ItemBatcher", limits.MaxBatchItems)
+	case wrong != nil || w.inputOf(by.r, called) != batch:
+		return by, "ItemBatcher: its Task calls with something else than its input, the batch: hand the whole batch over (Payload: $)"
 	}
-	inner := w.within(task)
-	r = resourceOf(task)
-	switch workflow, why = inner.childOf(r); {
-	case workflow != "":
-		return task, r, workflow, ""
-	case why != "":
-		return nil, r, "", why
-	case r.http:
-		return nil, r, "", "the agent http does no items: let a workflow with that step do them"
-	case r.token || r.sync:
-		return nil, r, "", "its items are completed from outside: let a workflow with that step do them"
+	return by, ""
+}
+
+// shapes reports whether a Task has a Catch, or gives something else than its agent answers.
+func shapes(task *state) bool {
+	if task.body.textOf("OutputPath") == "$.Payload" || strings.ReplaceAll(task.body.textOf("Output"), " ", "") == "{%$states.result.Payload%}" {
+		return task.body.get("Catch") != nil || task.body.get("Assign") != nil || !strings.HasSuffix(task.body.textOf("Resource"), ":lambda:invoke")
 	}
-	return task, r, "", ""
+	return slices.ContainsFunc([]string{"Catch", "ResultSelector", "ResultPath", "OutputPath", "Output", "Assign"}, func(field string) bool { return task.body.get(field) != nil })
 }
 
 // within is a walk at the Task that does an item.
 func (w walk) within(task *state) walk {
-	w.machine, w.state, w.item = w.state.items, task, true
+	w.machine, w.state, w.item = w.state.items, task, "."
 	return w
 }
 
 // itemOf gives the step the agent and the input of the Task that does an item.
-func (w walk) itemOf(s *step, here comes, task *state, r resource, workflow string) {
-	inner := w.within(task)
-	t := w.tell(task)
+func (w walk) itemOf(s *step, here comes, by doer) {
+	inner := w.within(by.task)
+	t := w.tell(by.task)
 	t.becomes("the items of step " + s.name)
 	effective := w.valueOf(here.arrivals, func(arrival *value) (*value, error) {
 		item, err := w.selected(arrival)
@@ -91,19 +130,16 @@ func (w walk) itemOf(s *step, here comes, task *state, r resource, workflow stri
 		variables, order, _ := variablesOf(arrival)
 		return inner.effective(w.arrival(item, variables, order))
 	})
-	s.agent, s.action, s.do = makegood.AgentWorkflow, workflow, stubNone
-	if workflow != "" {
-		if s.with = w.member(effective, "Input"); isAbsent(s.with) {
-			s.with = w.object(nil, nil)
-		}
-		t.note(fmt.Sprintf("import the machine of workflow %s, too, and deploy both files together; without it a submission is refused (docs/children.md)", workflow))
+	if by.workflow != "" {
+		s.agent, s.action, s.with = makegood.AgentWorkflow, by.workflow, w.given(effective, "Input")
+		inner.importsToo(by.workflow)
 		inner.leftOfChild()
 		return
 	}
-	s.agent, s.action, s.do = or(r.agent, agentFunctions), or(r.action, s.name), stubEcho
-	s.about = append(s.about, "In the state machine it called "+r.what+" for each item.")
-	s.with = inner.inputOf(r, effective)
-	inner.lasts(s, r)
+	s.agent, s.action, s.do = or(by.r.agent, agentFunctions), or(by.r.action, s.name), stubEcho
+	s.about = append(s.about, "In the state machine it called "+by.r.what+" for each item.")
+	s.with = inner.inputOf(by.r, effective)
+	inner.lasts(s, by.r)
 	inner.retries(s)
 	if len(s.routes) > 0 {
 		t.note("an item is tried again after every error that is not final, not after some by their names")
@@ -111,9 +147,6 @@ func (w walk) itemOf(s *step, here comes, task *state, r resource, workflow stri
 			s.retry = s.routes[0].retry
 		}
 		s.routes = nil
-	}
-	if task.body.get("Catch") != nil {
-		t.left("Catch: an item that is given up has failed, and the map says how many may")
 	}
 }
 
@@ -123,42 +156,24 @@ func (w walk) selected(arrival *value) (*value, error) {
 	if selector == nil && !w.state.jsonata {
 		selector = w.state.body.get("Parameters")
 	}
+	w.item = "."
 	if selector == nil {
 		return w.path(".item"), nil
 	}
-	w.item = true
-	s, err := w.filteredSight(arrival)
-	if err != nil || w.state.jsonata {
-		if err == nil {
-			return s.expressionOf(selector)
-		}
-		return nil, err
-	}
-	return s.template(selector)
+	return w.said(arrival, selector)
 }
 
 // list1 is the list that a Map goes over.
 func (w walk) list1(arrival *value) (*value, error) {
-	s, err := w.filteredSight(arrival)
+	s, err := w.filtering(arrival)
 	switch {
 	case err != nil:
 		return nil, err
 	case w.state.jsonata && w.state.body.get("Items") != nil:
 		return s.expressionOf(w.state.body.get("Items"))
-	case w.state.jsonata || w.state.body.get("ItemsPath") == nil:
-		return s.input, nil
 	default:
 		return s.filter(w.state.body.get("ItemsPath"))
 	}
-}
-
-// filteredSight sees the input of a state, behind its InputPath.
-func (w walk) filteredSight(arrival *value) (s sight, err error) {
-	s = w.see(arrival)
-	if !w.state.jsonata {
-		s.input, err = s.filter(w.state.body.get("InputPath"))
-	}
-	return s, err
 }
 
 // bounds says how many items are under way at once, and how many may fail.
@@ -166,23 +181,21 @@ func (w walk) bounds(m *overItems) {
 	t := w.tell(w.state)
 	number := func(field string) (n float64, said bool) {
 		v := w.state.body.get(field)
-		if v == nil {
+		switch {
+		case w.state.body.get(field+"Path") != nil:
+			t.left(field + "Path: it is written out here, and the same for every job")
 			return 0, false
-		}
-		if v.kind != isNumber {
+		case v == nil:
+			return 0, false
+		case v.kind != isNumber:
 			t.left(field + " is an expression: it is written out here, and the same for every job")
 			return 0, false
 		}
 		n, err := strconv.ParseFloat(v.text, 64)
 		return n, err == nil && n > 0
 	}
-	for _, field := range []string{"MaxConcurrencyPath", "ToleratedFailurePercentagePath", "ToleratedFailureCountPath"} {
-		if w.state.body.get(field) != nil {
-			t.left(field + ": it is written out here, and the same for every job")
-		}
-	}
 	if n, said := number("MaxConcurrency"); said {
-		m.concurrency = int(min(n, limits.MaxConcurrency))
+		m.concurrency = int(min(n*float64(max(m.batch, 1)), limits.MaxConcurrency))
 	} else {
 		t.note(fmt.Sprintf("at most %d items are under way at once, as no MaxConcurrency is taken over", limits.PartItems))
 	}
@@ -201,40 +214,31 @@ func (w walk) bounds(m *overItems) {
 	}
 }
 
-// leftOfMap tells which fields of a Map are not taken over.
-func (w walk) leftOfMap() {
-	for _, field := range []struct{ name, says string }{
-		{"Retry", "here each item is tried again by itself, and what failed by makegood redrive"},
-		{"ResultWriter", "the outputs stay in the jobs of the items, and outputs: manifest says which (docs/maps.md)"},
-	} {
-		if w.state.body.get(field.name) != nil {
-			w.tell(w.state).left(field.name + ": " + field.says)
-		}
-	}
-	if w.state.body.get("Catch") != nil {
-		w.tell(w.state).note("a Catch is reached by the kind child, whatever the errors of the items were: States.ALL catches it")
-	}
-}
-
-// itemsResult is the result of a Map: the outputs of its items as the Task gave them.
-func (w walk) itemsResult(task *state, r resource, workflow string, list *value) *value {
-	payload := task.body.textOf("OutputPath") == "$.Payload" || strings.ReplaceAll(task.body.textOf("Output"), " ", "") == "{%$states.result.Payload%}"
-	for _, field := range []string{"ResultSelector", "ResultPath", "OutputPath", "Output", "Assign"} {
-		if task.body.get(field) == nil || payload && r.lambda && (field == "OutputPath" || field == "Output") {
-			continue
-		}
-		w.tell(task).left(field + ": the output of an item is what its agent answers")
-	}
+// itemsResult is the result of a Map: the outputs of its items as their Task, or their last state, gave them.
+func (w walk) itemsResult(s *step, by doer) *value {
+	list := w.path(".steps." + s.name + ".output")
 	one := w.path(".")
 	of := one
 	switch {
-	case workflow != "":
-		of = w.childResult(r, one)
-	case !payload:
-		of = w.resultOf(r, one)
+	case by.task == nil:
+	case by.workflow != "":
+		of = w.childResult(by.r, one)
+	case !shapes(by.task) && by.task.body.get("OutputPath") == nil && by.task.body.get("Output") == nil:
+		of = w.resultOf(by.r, one)
 	}
-	if of == one {
+	if size := s.overItems.batch; size > 0 {
+		list = w.jq("[%s as $all | range($all | length) | select(. %% %d %% %d == 0) | $all[.]]", w.operand(list), limits.PartItems, size)
+	}
+	if of != one {
+		list = w.jq("[%s[] | %s]", w.operand(list), w.expression(of))
+	}
+	if w.state.body.get("ResultWriter") == nil {
 		return list
 	}
-	return w.jq("[%s[] | %s]", w.operand(list), w.expression(of))
+	s.overItems.manifest = true
+	if path := w.state.body.get("ResultPath"); path != nil && path.kind == isNull || w.state.next == "" && w.level == 0 {
+		w.tell(w.state).note("ResultWriter: the outputs stay in the jobs of the items, and the output of the step says which (outputs: manifest, docs/maps.md)")
+		return list
+	}
+	return w.missing(errors.New("ResultWriter: the outputs stay in the jobs of the items (outputs: manifest, docs/maps.md): let what reads the objects in S3 read those"))
 }

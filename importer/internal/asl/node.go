@@ -93,6 +93,9 @@ func (n *node) textOf(name string) string {
 
 // json writes the value as compact JSON.
 func (n *node) json() string {
+	if n == nil {
+		return ""
+	}
 	switch n.kind {
 	case isNull:
 		return "null"

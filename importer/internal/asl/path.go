@@ -149,8 +149,8 @@ type sight struct {
 	state, machine string
 	// random: what is asked for differs each time, so an expression cannot give it.
 	notes *[]string
-	// item: there is an item of a Map.
-	item bool
+	// item begins the path of the item of a Map, where there is one, and execution is that of the execution's input.
+	item, execution string
 }
 
 // note says something once of the state.
@@ -173,58 +173,58 @@ func (s sight) at(text string) (*value, error) {
 	case strings.HasPrefix(text, "$$"):
 		return s.context(strings.TrimPrefix(text, "$$"))
 	case text == "$" || strings.HasPrefix(text, "$.") || strings.HasPrefix(text, "$["):
-		path, err := parsePath(text[1:])
+		return s.along(s.input, text[1:])
+	case strings.HasPrefix(text, "$"):
+		v, rest, err := s.variable(text[1:])
 		if err != nil {
 			return nil, err
 		}
-		return s.follow(s.input, path), nil
-	case strings.HasPrefix(text, "$"):
-		return s.variable(text[1:])
+		return s.along(v, rest)
 	case strings.HasPrefix(text, "States."):
 		return s.intrinsic(text)
 	}
 	return nil, fmt.Errorf("%q is neither a path nor a function", clip(text))
 }
 
-// variable evaluates a path that begins with a variable.
-func (s sight) variable(text string) (*value, error) {
-	end := strings.IndexAny(text, ".[")
-	if end < 0 {
-		end = len(text)
-	}
-	v, known := s.variables[text[:end]]
-	if !known {
-		return nil, fmt.Errorf("the variable $%s was not assigned on the way here", clip(text[:end]))
-	}
-	path, err := parsePath(text[end:])
+// along evaluates a path from a value on.
+func (s sight) along(v *value, text string) (*value, error) {
+	path, err := parsePath(text)
 	if err != nil {
 		return nil, err
 	}
 	return s.follow(v, path), nil
 }
 
+// variable is the variable that a path begins with, and the rest of the path.
+func (s sight) variable(text string) (v *value, rest string, err error) {
+	end := strings.IndexAny(text, ".[")
+	if end < 0 {
+		end = len(text)
+	}
+	v, known := s.variables[text[:end]]
+	if !known {
+		err = fmt.Errorf("the variable $%s was not assigned on the way here", clip(text[:end]))
+	}
+	return v, text[end:], err
+}
+
 // context evaluates a path of the context object.
 func (s sight) context(text string) (*value, error) {
+	below := func(place string) bool {
+		return text == place || strings.HasPrefix(text, place+".") || strings.HasPrefix(text, place+"[")
+	}
 	switch {
 	case text == ".Execution.Id" || text == ".Execution.Name":
 		s.note("$$" + text + " is the job's id here, which is no ARN")
 		return s.path(".job.id"), nil
 	case text == ".Execution.StartTime":
 		return s.path(".job.startedAt"), nil
-	case text == ".Execution.Input" || strings.HasPrefix(text, ".Execution.Input.") || strings.HasPrefix(text, ".Execution.Input["):
-		path, err := parsePath(strings.TrimPrefix(text, ".Execution.Input"))
-		if err != nil {
-			return nil, err
-		}
-		return s.follow(s.path(".input"), path), nil
-	case s.item && (text == ".Map.Item.Value" || strings.HasPrefix(text, ".Map.Item.Value.") || strings.HasPrefix(text, ".Map.Item.Value[")):
-		path, err := parsePath(strings.TrimPrefix(text, ".Map.Item.Value"))
-		if err != nil {
-			return nil, err
-		}
-		return s.follow(s.path(".item"), path), nil
-	case s.item && text == ".Map.Item.Index":
-		return s.path(".index"), nil
+	case below(".Execution.Input"):
+		return s.along(s.path(s.execution), strings.TrimPrefix(text, ".Execution.Input"))
+	case s.item != "" && below(".Map.Item.Value"):
+		return s.along(s.path(s.item+"item"), strings.TrimPrefix(text, ".Map.Item.Value"))
+	case s.item != "" && text == ".Map.Item.Index":
+		return s.path(s.item + "index"), nil
 	case text == ".StateMachine.Name":
 		return s.text(s.machine), nil
 	case text == ".State.Name":

@@ -114,12 +114,16 @@ func (w walk) repeat(s *step, here comes, p *poll, result func(*value) *value) {
 // bare leaves out the parentheses around all of an expression.
 func bare(text string) string {
 	for strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
-		open := 0
-		for i := range len(text) - 1 {
-			switch text[i] {
-			case '(':
+		open, inText := 0, false
+		for i := 0; i < len(text)-1; i++ {
+			switch c := text[i]; {
+			case c == '\\':
+				i++
+			case c == '"':
+				inText = !inText
+			case c == '(' && !inText:
 				open++
-			case ')':
+			case c == ')' && !inText:
 				open--
 			}
 			if open == 0 {

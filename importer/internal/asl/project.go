@@ -30,7 +30,7 @@ func (i *Imported) Files(project string) ([]File, error) {
 		return nil, err
 	}
 	about := map[string]any{
-		"Name": project, "Workflow": i.Workflow, "HTTP": i.uses(makegood.HTTPAgent), "Secrets": i.secrets(), "Waits": i.uses(makegood.AgentWait) || i.handsOver(), "Children": i.children(),
+		"Name": project, "Workflow": i.Workflow, "HTTP": i.uses(makegood.HTTPAgent), "Secrets": i.secrets(), "Waits": i.uses(makegood.AgentWait) || i.handsOver(), "Children": i.children(), "Items": i.items,
 	}
 	code, err := goFile(projectCode, about)
 	if err != nil {
@@ -40,13 +40,17 @@ func (i *Imported) Files(project string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{
+	files := []File{
 		{"agents.go", agents},
 		{project + ".go", code},
 		{project + "_test.go", test},
 		{"workflows/" + i.Workflow + ".import.md", []byte(i.Report.Markdown())},
 		{"workflows/" + i.Workflow + ".yaml", i.YAML},
-	}, nil
+	}
+	for _, of := range i.items {
+		files = append(files, File{"workflows/" + of.Workflow + ".yaml", of.YAML})
+	}
+	return files, nil
 }
 
 func goFile(text string, about any) ([]byte, error) {

@@ -1,6 +1,7 @@
 """Runs the machines of testdata/machines in an interpreter that is not ours, and writes down what they did.
 
-It is the interpreter of moto (pip install "moto[stepfunctions]==5.2.5" jsonata-python==0.6.0), with functions that answer as NAME.runs.json says.
+It is the interpreter of moto (pip install "moto[stepfunctions]==5.2.5" jsonata-python==0.6.0), with functions that answer and objects in S3 as NAME.runs.json says. It knows
+neither ItemBatcher nor failures that a Map tolerates.
 Each run gets its want: the calls in their order, with their inputs, how it ended, and what it gave. `make import-reference`
 runs it, and `git diff` shows what changed.
 """
@@ -47,6 +48,11 @@ def run(definition, one):
     for module in (lambda_eval_utils, state_task_service_lambda):
         if hasattr(module, "boto_client_for"):
             module.boto_client_for = lambda **_: functions
+    for place, content in one.get("objects", {}).items():
+        bucket, key = place.split("/")
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket=bucket)
+        s3.put_object(Bucket=bucket, Key=key, Body=json.dumps(content))
     client = boto3.client("stepfunctions", region_name="eu-west-1")
     machine = client.create_state_machine(name=f"m{time.monotonic_ns()}", definition=json.dumps(definition), roleArn="arn:aws:iam::123456789012:role/r")
     started = client.start_execution(stateMachineArn=machine["stateMachineArn"], input=json.dumps(one["input"]))

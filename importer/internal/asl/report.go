@@ -28,8 +28,6 @@ type Report struct {
 	Taken     int    `json:"taken"`
 	Different int    `json:"different"`
 	NotTaken  int    `json:"notTaken"`
-
-	states []*StateReport
 }
 
 // StateReport says what became of one state.

@@ -3,6 +3,7 @@ package asl
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -132,14 +133,9 @@ func (s sight) present(path string, want bool) (*value, error) {
 	}
 	base, rest := s.input, path[1:]
 	if rest != "" && rest[0] != '.' && rest[0] != '[' {
-		name, after, _ := strings.Cut(rest, ".")
-		v, known := s.variables[name]
-		if !known {
-			return nil, fmt.Errorf("the variable $%s was not assigned on the way here", clip(name))
-		}
-		base, rest = v, ""
-		if after != "" {
-			rest = "." + after
+		var err error
+		if base, rest, err = s.variable(rest); err != nil {
+			return nil, err
 		}
 	}
 	segments, err := parsePath(rest)
@@ -175,10 +171,8 @@ func (s sight) has(v *value, last segment) *value {
 	case !last.member:
 		return s.jq(`%s | type == "array" and has(%d)`, s.operand(v), last.index)
 	case v.form == formObject || v.form == formUpdate:
-		for _, name := range v.names {
-			if name == last.name {
-				return s.constant("true")
-			}
+		if slices.Contains(v.names, last.name) {
+			return s.constant("true")
 		}
 		if v.form == formObject {
 			return s.constant("false")

@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -115,10 +116,10 @@ func paired(tasks []*state, rows map[*state][]*state) map[*state]*state {
 		if len(row) == 0 {
 			continue
 		}
-		if _, known := keyOf(own, row[0]); !known {
+		if !slices.Contains(slices.Collect(maps.Values(own)), row[0]) {
 			own[s] = row[0]
 		}
-		if _, known := keyOf(before, row[0]); !known && i > 0 {
+		if i > 0 && !slices.Contains(slices.Collect(maps.Values(before)), row[0]) {
 			before[tasks[i-1]] = row[0]
 		}
 	}
@@ -130,15 +131,6 @@ func paired(tasks []*state, rows map[*state][]*state) map[*state]*state {
 		return nil
 	}
 	return best
-}
-
-func keyOf(m map[*state]*state, value *state) (*state, bool) {
-	for k, v := range m {
-		if v == value {
-			return k, true
-		}
-	}
-	return nil, false
 }
 
 // alike counts the pairs that have a word of their names in common.
@@ -184,7 +176,7 @@ func (w walk) compensated(s *step, here comes, result func(*value) *value) {
 // undosByHand leaves all undos to be written by hand, because they cannot do without the output of their steps.
 func (t *translator) undosByHand() {
 	for _, s := range t.steps {
-		if s.undo != nil {
+		if s.undo != nil && s.undo.state != nil {
 			t.tell(s.undo.state).left("its input cannot be made where nobody knows what the step gave: write the undo of " + s.name + " by hand")
 			s.undo.agent, s.undo.action, s.undo.with = agentByHand, s.name+"_undo", t.object(nil, nil)
 		}

@@ -128,20 +128,15 @@ func (w walk) choose1(d *decision, outcome, open int, out comes, next *state, lo
 
 // ruleOf is the condition of a rule.
 func (w walk) ruleOf(arrival *value, rule *node) (*value, error) {
-	s := w.see(arrival)
-	if !w.state.jsonata {
-		in, err := s.filter(w.state.body.get("InputPath"))
-		if err != nil {
-			return nil, err
-		}
-		s.input = in
+	s, err := w.filtering(arrival)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.state.jsonata:
+		return s.expressionOf(rule.get("Condition"))
+	default:
 		return s.rule(rule)
 	}
-	condition, err := s.expressionOf(rule.get("Condition"))
-	if err != nil {
-		return nil, err
-	}
-	return condition, nil
 }
 
 // chosen is what leaves a Choice by a rule, which may have an Output and an Assign of its own.
@@ -309,6 +304,6 @@ func (w walk) byHand(name string, here comes, what string) *step {
 	if in := w.single(here.arrivals).input(); !strings.Contains(w.expression(in), "error(") {
 		s.with = in
 	}
-	s.retry = &retry{attempts: 1}
+	s.retry, s.routes = &retry{attempts: 1}, []route{{kind: "not_imported", do: "stop"}}
 	return s
 }

@@ -32,7 +32,7 @@ type step struct {
 	undoesChild bool
 	// overItems is set where it is done once for each item of a list.
 	overItems *overItems
-	// wait is how long a step waits for somebody who completes it.
+	// wait is how long a step waits to be completed.
 	wait string
 }
 
@@ -61,20 +61,25 @@ type repeat struct {
 	every string
 }
 
-// stubKind is what the code of an action does until somebody writes it.
-type stubKind int
+// stubKind is what the code of an action does until it is written.
+type stubKind string
 
 const (
 	// stubEcho answers what it was asked.
-	stubEcho stubKind = iota
+	stubEcho stubKind = "echo"
 	// stubWait hands the step over to whoever completes it.
-	stubWait
-	// stubFail is written whole: it fails.
-	stubFail
-	// stubMissing stops the job.
-	stubMissing
+	stubWait stubKind = "wait"
+	// stubFail is written whole: it fails. So is stubGive: it gives its input.
+	stubFail stubKind = "fail"
+	stubGive stubKind = "give"
+	// stubList answers an empty list, and stubBatch for each item of a batch.
+	stubList  stubKind = "list"
+	stubBatch stubKind = "batch"
+	// stubUndo has no effect; stubMissing stops the job.
+	stubUndo    stubKind = "undo"
+	stubMissing stubKind = "missing"
 	// stubNone: the agent is built in.
-	stubNone
+	stubNone stubKind = "none"
 )
 
 // add adds a step behind what comes to the state that is being looked at.
@@ -176,6 +181,9 @@ func (w walk) kinds(h handler) []string {
 		kind := "*"
 		if e.text != "States.ALL" && e.text != "States.TaskFailed" {
 			kind = kindOf(e.text)
+			if w.state.kind == "Map" && e.text == "States.ExceedToleratedFailureThreshold" {
+				kind = "child"
+			}
 			w.renamed(e.text, kind)
 		}
 		if e.text == "States.TaskFailed" {

@@ -72,10 +72,7 @@ func integration(s *state, parts []string) resource {
 
 // functionName is the name of the function that lambda:invoke calls, where it is written out.
 func functionName(s *state) string {
-	text := s.body.get("Parameters").textOf("FunctionName")
-	if s.jsonata {
-		text = s.body.get("Arguments").textOf("FunctionName")
-	}
+	text := s.body.get(s.calledWith()).textOf("FunctionName")
 	if strings.HasPrefix(text, "{%") {
 		return ""
 	}
@@ -132,10 +129,8 @@ func (w walk) task(here comes, r resource, with, result func(*value) *value) {
 	if r.token || r.sync {
 		w.handsOver(s, r)
 	}
-	for _, field := range []string{"Credentials"} {
-		if w.state.body.get(field) != nil {
-			w.tell(w.state).left(field + ": the agent's own role is what it may do")
-		}
+	if w.state.body.get("Credentials") != nil {
+		w.tell(w.state).left("Credentials: the agent's own role is what it may do")
 	}
 	if p := w.polls[w.state]; p != nil {
 		w.repeat(s, here, p, result)
@@ -159,11 +154,15 @@ func (w walk) inputOf(r resource, effective *value) *value {
 	if !r.lambda {
 		return effective
 	}
-	payload := w.member(effective, "Payload")
-	if payload.text == "null" && payload.form == formConstant {
-		return w.object(nil, nil)
+	return w.given(effective, "Payload")
+}
+
+// given is a member of what a Task calls with; where there is none it is {}.
+func (w walk) given(effective *value, name string) *value {
+	if v := w.member(effective, name); !isAbsent(v) {
+		return v
 	}
-	return payload
+	return w.object(nil, nil)
 }
 
 // resultOf is what a state sees as its result.
@@ -204,12 +203,10 @@ func (w walk) seconds(field string) (int, bool) {
 
 // lasts says how long an attempt may take.
 func (w walk) lasts(s *step, r resource) {
-	for _, field := range []string{"TimeoutSecondsPath", "HeartbeatSecondsPath"} {
-		if w.state.body.get(field) != nil {
-			w.tell(w.state).left(field + ": a timeout is written out here, and the same for every job")
-		}
-	}
 	for _, field := range []string{"TimeoutSeconds", "HeartbeatSeconds"} {
+		if w.state.body.get(field+"Path") != nil {
+			w.tell(w.state).left(field + "Path: a timeout is written out here, and the same for every job")
+		}
 		if n := w.state.body.get(field); n != nil && n.kind != isNumber {
 			w.tell(w.state).left(field + " is an expression: a timeout is written out here, and the same for every job")
 		}

@@ -9,7 +9,6 @@ func (t *translator) tell(s *state) *StateReport {
 	}
 	r := &StateReport{Name: s.name, Type: s.kind, Pointer: s.pointer}
 	t.told[s] = r
-	t.report.states = append(t.report.states, r)
 	return r
 }
 

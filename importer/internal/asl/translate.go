@@ -31,10 +31,25 @@ type translator struct {
 	dropped map[*state]int
 	polls   map[*state]*poll
 	saga    *saga
+	// level is how many Maps are around whose items are jobs of the workflow; item and execution are where in the input
+	// of such a job the item lies, and the input of the execution.
+	level           int
+	item, execution string
+	// workflows are the names of all of the import, and items those workflows that do items; failed is why one cannot be.
+	workflows names
+	items     []*Imported
+	failed    error
 	// followers are the steps behind each step, when all are there.
 	followers map[*step]map[*step]bool
 	// notes are those of the state that is being looked at.
 	notes []string
+}
+
+func newTranslator(workflow, machine string) *translator {
+	return &translator{
+		pool: newPool(), workflow: workflow, machine: machine, names: names{}, workflows: names{}, report: &Report{Workflow: workflow}, execution: ".input",
+		told: map[*state]*StateReport{}, stepOf: map[*state]*step{}, waiting: map[*state]*comes{}, dropped: map[*state]int{}, polls: map[*state]*poll{},
+	}
 }
 
 // comes is what comes to a state: which ways lead there, with what, and behind which steps.
@@ -129,8 +144,8 @@ type walk struct {
 	flow    flow
 	state   *state
 	exit    *exit
-	// item: it looks at an item of a Map.
-	item bool
+	// item is where the item of a Map lies that it looks at; empty: where that of the Map around does.
+	item string
 }
 
 // pass makes of a state what it becomes, and hands on what leaves it.
@@ -191,7 +206,8 @@ func joinTails(all, more []*step) []*step {
 // see is what expressions of the state see of an arrival.
 func (w walk) see(arrival *value) sight {
 	return sight{
-		pool: w.pool, input: arrival.input(), variables: arrival.variables(), state: w.state.name, machine: w.translator.machine, notes: &w.translator.notes, item: w.item,
+		pool: w.pool, input: arrival.input(), variables: arrival.variables(), state: w.state.name, machine: w.translator.machine, notes: &w.translator.notes,
+		item: or(w.item, w.translator.item), execution: w.execution,
 	}
 }
 
@@ -225,23 +241,35 @@ func (w walk) valueOf(d *diagram, of func(arrival *value) (*value, error)) *valu
 
 // effective is the input of a state after InputPath and Parameters, or its Arguments.
 func (w walk) effective(arrival *value) (*value, error) {
-	s := w.see(arrival)
-	body := w.state.body
-	if w.state.jsonata {
-		if arguments := body.get("Arguments"); arguments != nil {
-			return s.expressionOf(arguments)
+	if n := w.state.body.get(w.state.calledWith()); n != nil {
+		return w.said(arrival, n)
+	}
+	s, err := w.filtering(arrival)
+	return s.input, err
+}
+
+// said is the value of a field of the state, which sees the input behind InputPath; without the field it is {}.
+func (w walk) said(arrival *value, n *node) (*value, error) {
+	s, err := w.filtering(arrival)
+	switch {
+	case err != nil || n == nil:
+		return w.object(nil, nil), err
+	case w.state.jsonata:
+		return s.expressionOf(n)
+	default:
+		return s.template(n)
+	}
+}
+
+// filtering sees the input of a state, behind its InputPath.
+func (w walk) filtering(arrival *value) (s sight, err error) {
+	s = w.see(arrival)
+	if !w.state.jsonata {
+		if s.input, err = s.filter(w.state.body.get("InputPath")); err != nil {
+			err = fmt.Errorf("InputPath: %w", err)
 		}
-		return s.input, nil
 	}
-	in, err := s.filter(body.get("InputPath"))
-	if err != nil {
-		return nil, fmt.Errorf("InputPath: %w", err)
-	}
-	if parameters := body.get("Parameters"); parameters != nil {
-		s.input = in
-		return s.template(parameters)
-	}
-	return in, nil
+	return s, err
 }
 
 // filter evaluates InputPath or OutputPath.
@@ -258,19 +286,17 @@ func (s sight) filter(path *node) (*value, error) {
 
 // filtered is what a state without a result hands on.
 func (w walk) filtered(arrival *value) (*value, error) {
-	s := w.see(arrival)
-	if w.state.jsonata {
+	s, err := w.filtering(arrival)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.state.jsonata:
 		return w.output(arrival, s, nil)
 	}
-	in, err := s.filter(w.state.body.get("InputPath"))
+	names, parts, err := s.assign(w.state, s.input)
 	if err != nil {
 		return nil, err
 	}
-	names, parts, err := s.assign(w.state, in)
-	if err != nil {
-		return nil, err
-	}
-	s.input = in
 	out, err := s.filter(w.state.body.get("OutputPath"))
 	if err != nil {
 		return nil, err

@@ -352,7 +352,7 @@ func literalText(v *value) (string, bool) {
 
 // literalInt returns the whole number that a value surely is.
 func literalInt(v *value) (int, bool) {
-	if v.form != formConstant {
+	if v == nil || v.form != formConstant {
 		return 0, false
 	}
 	n, err := strconv.Atoi(v.text)

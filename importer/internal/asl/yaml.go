@@ -41,7 +41,7 @@ func plainNode(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode
 func (t *translator) yaml(d definition) ([]byte, error) {
 	m := newMapping()
 	m.text("name", t.workflow)
-	m.Content[0].HeadComment = "# Written by makegood-import from a state machine of AWS Step Functions. " + t.workflow + ".import.md beside it says what became of each state."
+	m.Content[0].HeadComment = "# Written by makegood-import from a state machine of AWS Step Functions. " + t.report.Workflow + ".import.md beside it says what became of each state."
 	if n := d.body.get("TimeoutSeconds"); n != nil && n.kind == isNumber {
 		if seconds, err := strconv.Atoi(n.text); err == nil && seconds > 0 {
 			m.text("timeout", length(min(seconds, int(limits.MaxJobTimeout/time.Second))))
@@ -124,6 +124,9 @@ func (t *translator) mapNode(o *overItems) *yaml.Node {
 	if o.concurrency > 0 {
 		m.add("concurrency", plainNode(strconv.Itoa(o.concurrency)))
 	}
+	if o.batch > 0 {
+		m.add("batch", plainNode(strconv.Itoa(o.batch)))
+	}
 	may := newMapping()
 	may.Style = yaml.FlowStyle
 	if o.items > 0 {
@@ -135,6 +138,9 @@ func (t *translator) mapNode(o *overItems) *yaml.Node {
 	}
 	if len(may.Content) > 0 {
 		m.add("tolerate", &may.Node)
+	}
+	if o.manifest {
+		m.text("outputs", string(makegood.OutputsManifest))
 	}
 	return &m.Node
 }
@@ -221,7 +227,7 @@ func (t *translator) undoNode(m *mapping, s *step) {
 		if !s.undoesChild {
 			m.text("undo", "none")
 		}
-	case t.saga == nil || domain.WaitsByItself(s.agent):
+	case !slices.ContainsFunc(t.steps, func(s *step) bool { return s.undo != nil || s.undoesChild }) || domain.WaitsByItself(s.agent):
 	case s.undo == nil:
 		m.text("undo", "none")
 	default:

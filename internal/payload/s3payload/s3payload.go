@@ -197,15 +197,10 @@ func (s *Store) keep(ctx context.Context, key string, p makegood.Payload) error 
 		return err
 	}
 	// The lifecycle may have decided already, and not acted.
-	if s.ends(age) {
+	if age > time.Duration(s.config.Days)*24*time.Hour-margin {
 		return fmt.Errorf("%w: no job has kept it for %d days", payload.ErrNotFound, s.config.Days)
 	}
 	return s.copy(ctx, key, key, p.SHA256)
-}
-
-// ends reports whether the lifecycle may delete an object of this age.
-func (s *Store) ends(age time.Duration) bool {
-	return age > time.Duration(s.config.Days)*24*time.Hour-margin
 }
 
 // head returns the age of a payload, if it has the length of p, and the hash of p where the store has one.

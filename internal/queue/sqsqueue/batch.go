@@ -59,7 +59,7 @@ func inRounds(ctx context.Context, places []int, errs []error, request func(plac
 			return
 		}
 		places = said.sort(places, errs)
-		if len(places) == 0 || round == maxRounds || pause.For(ctx, afterRound(round)) != nil {
+		if len(places) == 0 || round == maxRounds || pause.For(ctx, rand.N(firstPause<<(round-1))) != nil {
 			return
 		}
 	}
@@ -100,6 +100,3 @@ func read(f types.BatchResultErrorEntry) *entryError {
 
 // bare returns a code of SQS without the prefix that its old protocol puts before some.
 func bare(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
-
-// afterRound is a random part of the longest pause after a round.
-func afterRound(round int) time.Duration { return rand.N(firstPause << (round - 1)) }

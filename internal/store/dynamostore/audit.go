@@ -160,8 +160,5 @@ func (p places) KeepPlace(ctx context.Context, name, seen, place string) error {
 	case errors.Is(err, errCondition):
 		err = store.ErrConflict
 	}
-	if err != nil {
-		return fmt.Errorf("keep place %s: %w", name, err)
-	}
-	return nil
+	return store.About(err, "keep place %s", name)
 }

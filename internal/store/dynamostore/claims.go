@@ -104,10 +104,7 @@ func written(slot store.ClaimItem) store.ClaimItem {
 
 // Claim takes an attempt; see store.Claims. It is one write unit, however large the job is.
 func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
-	if err := s.claim(ctx, slot, store.Whole(claim), domain.Instant(until)); err != nil {
-		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
-	}
-	return nil
+	return store.About(s.claim(ctx, slot, store.Whole(claim), domain.Instant(until)), "claim %s of job %s", slot.Step, slot.Job)
 }
 
 func (s *Store) claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
@@ -163,10 +160,7 @@ func claiming(taken store.ClaimItem) *update {
 // Heartbeat extends a claim; see store.Claims.
 func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	completeBy, err := s.heartbeat(ctx, slot, store.Whole(claim), domain.Instant(until))
-	if err != nil {
-		return completeBy, fmt.Errorf("heartbeat of %s of job %s: %w", slot.Step, slot.Job, err)
-	}
-	return completeBy, nil
+	return completeBy, store.About(err, "heartbeat of %s of job %s", slot.Step, slot.Job)
 }
 
 func (s *Store) heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
@@ -266,10 +260,7 @@ func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie 
 	err := s.judge(ctx, "Overrule", slot, nil, func(seen store.ClaimItem) (store.ClaimItem, error) {
 		return store.Overruled(seen, attempt, lie, domain.Instant(until))
 	})
-	if err != nil {
-		return fmt.Errorf("overrule the claim of %s of job %s: %w", slot.Step, slot.Job, err)
-	}
-	return nil
+	return store.About(err, "overrule the claim of %s of job %s", slot.Step, slot.Job)
 }
 
 // judge writes the claim item that decide returns, conditional on the stored item being exactly the one that decide was

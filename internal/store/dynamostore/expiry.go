@@ -28,9 +28,6 @@ const (
 	MinRetention = 24 * time.Hour
 )
 
-// partExpires is when a part that is born now expires.
-func (s *Store) partExpires() time.Time { return s.config.Now().Add(s.config.Retention + partsLonger) }
-
 // expiry returns when a job may be deleted; zero: not yet, or never.
 func (s *Store) expiry(j job.Job) time.Time {
 	if s.config.Retention == 0 || !store.EndedAndTold(j) {
@@ -42,7 +39,7 @@ func (s *Store) expiry(j job.Job) time.Time {
 // expiring adds to an item that is about to be born when it expires.
 func (s *Store) expiring(part item) item {
 	if s.config.Retention > 0 {
-		part[attrExpiresAt] = number(s.partExpires().Unix())
+		part[attrExpiresAt] = number(s.config.Now().Add(s.config.Retention + partsLonger).Unix())
 	}
 	return part
 }

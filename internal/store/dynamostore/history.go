@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // A page of a history is a payload, and is born, kept and expires as one. No part of a job is ever deleted by hand, and
@@ -43,10 +44,7 @@ func (s *Store) DropPages(ctx context.Context, id string, after, before int) err
 			err = s.setExpiry(ctx, key, s.config.Now())
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("drop pages of the history of job %s: %w", id, err)
-	}
-	return nil
+	return store.About(err, "drop pages of the history of job %s", id)
 }
 
 // notDropped returns the keys of the pages between two entries after the last dropped page, the last first.

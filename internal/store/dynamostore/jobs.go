@@ -23,10 +23,7 @@ import (
 
 // Create stores a new job; see store.Jobs.
 func (s *Store) Create(ctx context.Context, j job.Job) error {
-	if err := s.create(ctx, j); err != nil {
-		return fmt.Errorf("create job %s: %w", j.ID, err)
-	}
-	return nil
+	return store.About(s.create(ctx, j), "create job %s", j.ID)
 }
 
 func (s *Store) create(ctx context.Context, j job.Job) error {
@@ -116,10 +113,7 @@ func detailItem(job string, d detail) item {
 // Load reads a job; see store.Jobs.
 func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
 	j, err := s.load(ctx, id)
-	if err != nil {
-		return j, fmt.Errorf("load job %s: %w", id, err)
-	}
-	return j, nil
+	return j, store.About(err, "load job %s", id)
 }
 
 // load returns a job of a later release together with store.ErrNewer, as far as it is known.
@@ -219,10 +213,7 @@ func (s *Store) itemsOf(ctx context.Context, op string, query *dynamodb.QueryInp
 
 // Save stores a changed job; see store.Jobs.
 func (s *Store) Save(ctx context.Context, change store.Change) error {
-	if err := s.save(ctx, change); err != nil {
-		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
-	}
-	return nil
+	return store.About(s.save(ctx, change), "save job %s", change.Job.ID)
 }
 
 func (s *Store) save(ctx context.Context, change store.Change) error {
@@ -355,10 +346,7 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 	case errors.Is(err, errCondition):
 		err = store.ErrConflict
 	}
-	if err != nil {
-		return fmt.Errorf("park job %s: %w", id, err)
-	}
-	return nil
+	return store.About(err, "park job %s", id)
 }
 
 // parking is the update that parks a job, unless it is one of a later release: the caller may have seen it before that

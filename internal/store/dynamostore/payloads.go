@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
@@ -17,10 +18,7 @@ func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) e
 	if err == nil {
 		err = s.putPart(ctx, "PutPayload", it)
 	}
-	if err != nil {
-		return fmt.Errorf("put payload %s of job %s: %w", key, job, err)
-	}
-	return nil
+	return store.About(err, "put payload %s of job %s", key, job)
 }
 
 // checkPayloadKey keeps payloads from taking the place of other items of the job.
@@ -71,10 +69,7 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 	if errors.Is(err, errCondition) {
 		err = errOfBefore
 	}
-	if err != nil {
-		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)
-	}
-	return nil
+	return store.About(err, "put definition %s of workflow %s", hash, name)
 }
 
 // pointing is the update that makes a definition the current one of a name. What a later release has put beside it

@@ -32,10 +32,7 @@ func (s *Store) PutSchedule(ctx context.Context, schedule store.Scheduled) error
 	if err == nil {
 		err = s.putSchedule(ctx, schedule.Rev, next)
 	}
-	if err != nil {
-		return fmt.Errorf("put schedule %s: %w", schedule.Name, err)
-	}
-	return nil
+	return store.About(err, "put schedule %s", schedule.Name)
 }
 
 // putSchedule writes next in the place of the schedule with the revision seen.
@@ -67,10 +64,7 @@ func (s *Store) Schedule(ctx context.Context, name string) (store.Scheduled, err
 		return store.Scheduled{}, fmt.Errorf("schedule %s: %w", name, err)
 	}
 	schedule, err := readSchedule(it)
-	if err != nil {
-		return schedule, fmt.Errorf("schedule %s: %w", name, err)
-	}
-	return schedule, nil
+	return schedule, store.About(err, "schedule %s", name)
 }
 
 // readSchedule reads an item. A damaged schedule has only the attributes beside its data.

@@ -33,17 +33,16 @@ func (r *Reader) AuditPage(ctx context.Context, cursor string, limit int) (page 
 		}
 	}
 	limit = max(1, limit)
-	err = r.read(ctx, func(c *conn) error {
-		if ofSchedules {
-			return auditSchedules(c, name, limit, &page)
-		}
-		row := make([]driver.Value, 5)
-		return c.query(selectAudited, []driver.Value{after, int64(limit)}, row, func() error {
+	if ofSchedules {
+		page, err = rowsOf(ctx, r, func(row []driver.Value) store.Audited {
+			return store.Audited{Schedule: asText(row[0]), CompleteBy: asTime(row[1]), Indexed: true}
+		}, selectScheduleKeys, name, int64(limit))
+	} else {
+		page, err = rowsOf(ctx, r, func(row []driver.Value) store.Audited {
 			after = asInt(row[0])
-			page = append(page, audited(row))
-			return nil
-		})
-	})
+			return audited(row)
+		}, selectAudited, after, int64(limit))
+	}
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("audit: %w", err)
@@ -56,14 +55,6 @@ func (r *Reader) AuditPage(ctx context.Context, cursor string, limit int) (page 
 	default:
 		return page, strconv.FormatInt(after, 10), nil
 	}
-}
-
-func auditSchedules(c *conn, after string, limit int, page *[]store.Audited) error {
-	row := make([]driver.Value, 2)
-	return c.query(selectScheduleKeys, []driver.Value{after, int64(limit)}, row, func() error {
-		*page = append(*page, store.Audited{Schedule: asText(row[0]), CompleteBy: asTime(row[1]), Indexed: true})
-		return nil
-	})
 }
 
 func audited(row []driver.Value) store.Audited {

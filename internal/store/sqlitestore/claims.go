@@ -130,10 +130,7 @@ func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie 
 		next, answer := store.Overruled(item, attempt, lie, until)
 		return answer, g.put(slot, item, next)
 	})
-	if err != nil {
-		return fmt.Errorf("overrule a claim on %s of job %s: %w", slot.Step, slot.Job, err)
-	}
-	return nil
+	return store.About(err, "overrule a claim on %s of job %s", slot.Step, slot.Job)
 }
 
 // put writes what a slot has become, if it has changed.
@@ -154,9 +151,8 @@ func (g *group) writeSlot(sql string, slot store.Slot, item store.ClaimItem) (dr
 
 // readSlot reads a slot; the zero item when it is empty.
 func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
-	row := make([]driver.Value, 10)
-	found, err := c.one(selectSlot, row, slot.Job, slot.Birth, slot.Step, slot.Agent)
-	if err != nil || !found {
+	row, err := c.one(selectSlot, slot.Job, slot.Birth, slot.Step, slot.Agent)
+	if err != nil || row == nil {
 		return store.ClaimItem{}, err
 	}
 	return store.ClaimItem{

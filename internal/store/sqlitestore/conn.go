@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // conn is one connection and its prepared statements, used by one goroutine at a time. It speaks to
@@ -113,8 +115,8 @@ func (c *conn) exec(sql string, args ...driver.Value) (driver.Result, error) {
 	return s.Stmt.(driver.StmtExecContext).ExecContext(context.Background(), s.bind(args))
 }
 
-// query runs a statement and calls each for every row; row has the row's values until each returns.
-func (c *conn) query(sql string, args []driver.Value, row []driver.Value, each func() error) (err error) {
+// query runs a statement and calls each with the values of every row.
+func (c *conn) query(sql string, args []driver.Value, each func(row []driver.Value) error) (err error) {
 	s, err := c.prepared(sql)
 	if err != nil {
 		return err
@@ -124,6 +126,7 @@ func (c *conn) query(sql string, args []driver.Value, row []driver.Value, each f
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	row := make([]driver.Value, len(rows.Columns()))
 	for {
 		err := rows.Next(row)
 		if errors.Is(err, io.EOF) {
@@ -132,17 +135,45 @@ func (c *conn) query(sql string, args []driver.Value, row []driver.Value, each f
 		if err != nil {
 			return err
 		}
-		if err := each(); err != nil {
+		if err := each(row); err != nil {
 			return err
 		}
 	}
 }
 
-// one runs a statement that returns at most one row, and reports whether there was one.
-func (c *conn) one(sql string, row []driver.Value, args ...driver.Value) (found bool, err error) {
-	err = c.query(sql, args, row, func() error { found = true; return nil })
-	return found, err
+// one runs a statement that returns at most one row, and returns the row; nil: there is none.
+func (c *conn) one(sql string, args ...driver.Value) (row []driver.Value, err error) {
+	err = c.query(sql, args, func(found []driver.Value) error { row = found; return nil })
+	return row, err
 }
+
+// one reads the one row of a statement. store.ErrNotFound.
+func (r *Reader) one(ctx context.Context, sql string, args ...driver.Value) (row []driver.Value, err error) {
+	err = r.read(ctx, func(c *conn) (err error) {
+		row, err = c.one(sql, args...)
+		return err
+	})
+	if err == nil && row == nil {
+		err = store.ErrNotFound
+	}
+	return row, err
+}
+
+// rowsOf reads the rows of a statement, and returns what scan makes of each; after an error, none.
+func rowsOf[T any](ctx context.Context, r *Reader, scan func(row []driver.Value) T, sql string, args ...driver.Value) (all []T, err error) {
+	err = r.read(ctx, func(c *conn) error {
+		return c.query(sql, args, func(row []driver.Value) error {
+			all = append(all, scan(row))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func firstText(row []driver.Value) string { return asText(row[0]) }
 
 // millis writes a time as a column; the zero time is null.
 func millis(t time.Time) driver.Value {

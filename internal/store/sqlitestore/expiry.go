@@ -58,8 +58,7 @@ func (g *group) expire(finished time.Time) (deleted []string, more bool, err err
 		id  string
 	}
 	var jobs []expired
-	row := make([]driver.Value, 2)
-	err = g.conn.query(selectExpired, []driver.Value{finished.UnixMilli(), int64(expiryJobs)}, row, func() error {
+	err = g.conn.query(selectExpired, []driver.Value{finished.UnixMilli(), int64(expiryJobs)}, func(row []driver.Value) error {
 		jobs = append(jobs, expired{asInt(row[0]), asText(row[1])})
 		return nil
 	})
@@ -96,26 +95,19 @@ func (s *Store) Shrink(ctx context.Context) (more bool, err error) {
 		more, err = g.shrink()
 		return nil, err
 	})
-	if err != nil {
-		return false, fmt.Errorf("give free pages back: %w", err)
-	}
-	return more, nil
+	return more, store.About(err, "give free pages back")
 }
 
 func (g *group) shrink() (more bool, err error) {
-	row := make([]driver.Value, 1)
-	if _, err := g.conn.one(`PRAGMA page_count`, row); err != nil {
+	row, err := g.conn.one(`SELECT page_count, freelist_count FROM pragma_page_count, pragma_freelist_count`)
+	if err != nil {
 		return false, err
 	}
-	pages := asInt(row[0])
-	if _, err := g.conn.one(`PRAGMA freelist_count`, row); err != nil {
-		return false, err
-	}
-	surplus := asInt(row[0]) - max(sparePages, pages/spareShare)
+	surplus := asInt(row[1]) - max(sparePages, asInt(row[0])/spareShare)
 	if surplus < shrinkPages {
 		return false, nil
 	}
 	// Each page that is given back is a row of the answer, without columns.
-	_, err = g.conn.one(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, shrinkPages), nil)
+	_, err = g.conn.one(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, shrinkPages))
 	return surplus >= 2*shrinkPages, err
 }

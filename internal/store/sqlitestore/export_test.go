@@ -86,11 +86,7 @@ func (s *Store) Cached() (jobs, steps int) {
 // ClaimRows counts the claims that are kept.
 func (s *Store) ClaimRows(t testing.TB) int {
 	t.Helper()
-	row := make([]driver.Value, 1)
-	err := s.read(context.Background(), func(c *conn) error {
-		_, err := c.one(`SELECT count(*) FROM claims`, row)
-		return err
-	})
+	row, err := s.one(context.Background(), `SELECT count(*) FROM claims`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +112,7 @@ func (s *Store) Plans() (map[string]string, error) {
 	err := s.read(context.Background(), func(c *conn) error {
 		for name, sql := range statements {
 			args := make([]driver.Value, strings.Count(sql, "?"))
-			row := make([]driver.Value, 4)
-			err := c.query("EXPLAIN QUERY PLAN "+sql, args, row, func() error {
+			err := c.query("EXPLAIN QUERY PLAN "+sql, args, func(row []driver.Value) error {
 				plans[name] += asText(row[3]) + "; "
 				return nil
 			})

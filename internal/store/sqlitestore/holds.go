@@ -2,7 +2,7 @@ package sqlitestore
 
 import (
 	"context"
-	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,7 +18,6 @@ const (
 	selectHolds = `SELECT rev, complete_by, data FROM holds WHERE one = 1`
 	putHolds    = `INSERT INTO holds(one, rev, complete_by, data) VALUES(1, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET rev = excluded.rev, complete_by = excluded.complete_by, data = excluded.data`
-	holdsColumns = 3
 
 	// A job is older than another with a later row.
 	selectHeld = `SELECT id FROM jobs INDEXED BY jobs_held WHERE held_by = ? ORDER BY row LIMIT ?+0`
@@ -30,32 +29,31 @@ const (
 func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
 	data := store.EncodeHolds(h)
 	err := s.submit(ctx, len(data), func(g *group) (answer, err error) {
-		row := make([]driver.Value, holdsColumns)
-		if _, err := g.conn.one(selectHolds, row); err != nil {
+		row, err := g.conn.one(selectHolds)
+		if err != nil {
 			return nil, err
 		}
-		next, answer := h.PutOver(store.Held{Rev: asInt(row[0])})
+		var stored store.Held
+		if row != nil {
+			stored.Rev = asInt(row[0])
+		}
+		next, answer := h.PutOver(stored)
 		if answer != nil {
 			return answer, nil
 		}
 		g.durable = true
 		return nil, g.exec(putHolds, next.Rev, millis(next.Key()), data)
 	})
-	if err != nil {
-		return fmt.Errorf("put holds: %w", err)
-	}
-	return nil
+	return store.About(err, "put holds")
 }
 
 // Holds reads the holds; see store.Holds. It is always sure.
 func (r *Reader) Holds(ctx context.Context, _ bool) (store.Held, error) {
-	row := make([]driver.Value, holdsColumns)
-	var found bool
-	err := r.read(ctx, func(c *conn) (err error) {
-		found, err = c.one(selectHolds, row)
-		return err
-	})
-	if err != nil || !found {
+	row, err := r.one(ctx, selectHolds)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Held{}, nil
+	}
+	if err != nil {
 		return store.Held{}, err
 	}
 	held := store.Held{Rev: asInt(row[0])}
@@ -65,27 +63,13 @@ func (r *Reader) Holds(ctx context.Context, _ bool) (store.Held, error) {
 
 // HeldJobs returns jobs that a hold keeps still, oldest first; see store.Holds. It does not lag.
 func (r *Reader) HeldJobs(ctx context.Context, hold string, limit int) ([]string, error) {
-	var ids []string
-	row := make([]driver.Value, 1)
-	err := r.read(ctx, func(c *conn) error {
-		return c.query(selectHeld, []driver.Value{hold, int64(limit)}, row, func() error {
-			ids = append(ids, asText(row[0]))
-			return nil
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("jobs held by %s: %w", hold, err)
-	}
-	return ids, nil
+	ids, err := rowsOf(ctx, r, firstText, selectHeld, hold, int64(limit))
+	return ids, store.About(err, "jobs held by %s", hold)
 }
 
 // CountHeld counts them; see store.Holds.
 func (r *Reader) CountHeld(ctx context.Context, hold string, most int) (int, error) {
-	row := make([]driver.Value, 1)
-	err := r.read(ctx, func(c *conn) error {
-		_, err := c.one(countHeld, row, hold, int64(most))
-		return err
-	})
+	row, err := r.one(ctx, countHeld, hold, int64(most))
 	if err != nil {
 		return 0, fmt.Errorf("count the jobs held by %s: %w", hold, err)
 	}
@@ -94,11 +78,10 @@ func (r *Reader) CountHeld(ctx context.Context, hold string, most int) (int, err
 
 // dueHolds is Due of the shard of the holds.
 func (r *Reader) dueHolds(ctx context.Context, now time.Time, after store.Entry) ([]store.Entry, error) {
-	row := make([]driver.Value, holdsColumns)
-	err := r.read(ctx, func(c *conn) error {
-		_, err := c.one(selectHolds, row)
-		return err
-	})
+	row, err := r.one(ctx, selectHolds)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("due holds: %w", err)
 	}

@@ -70,12 +70,21 @@ func (s *Store) noteRun(ctx context.Context, key string) error {
 		}
 		return nil, g.setMeta(key, run)
 	})
-	if err != nil {
-		return fmt.Errorf("keep that this run has %s: %w", key, err)
-	}
-	return nil
+	return store.About(err, "keep that this run has %s", key)
 }
 
 func (g *group) setMeta(key string, value int64) error {
 	return g.exec(`INSERT INTO meta(key, value) VALUES(?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, key, value)
+}
+
+// metaProbed is when the store was asked last whether it can be written.
+const metaProbed = "probed"
+
+// Probe writes to the store, durably. An error says that it cannot be written now.
+func (s *Store) Probe(ctx context.Context) error {
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		g.durable = true
+		return nil, g.setMeta(metaProbed, time.Now().UnixMilli())
+	})
+	return store.About(err, "write to the store")
 }

@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"database/sql/driver"
 	"sync"
 
 	"github.com/makegood-dev/makegood"
@@ -31,9 +30,8 @@ const selectHead = `SELECT row, rev, complete_by, held_by, process_state, warned
 
 // readHead reads what the conditions of a write look at; nil when there is no such job.
 func readHead(c *conn, id string) (*item, error) {
-	row := make([]driver.Value, 6)
-	found, err := c.one(selectHead, row, id)
-	if err != nil || !found {
+	row, err := c.one(selectHead, id)
+	if err != nil || row == nil {
 		return nil, err
 	}
 	head := job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2]), ProcessState: makegood.ProcessState(asText(row[4]))}

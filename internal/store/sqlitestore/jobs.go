@@ -191,19 +191,15 @@ func (g *group) markWarned(row int64, before bool, j job.Job) error {
 // Park puts a job in front of a person; see store.Jobs.
 func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
 	err := s.submit(ctx, len(reason), func(g *group) (answer, err error) { return g.park(id, seen, reason, completeBy) })
-	if err != nil {
-		return fmt.Errorf("park job %s: %w", id, err)
-	}
-	return nil
+	return store.About(err, "park job %s", id)
 }
 
 func (g *group) park(id string, seen time.Time, reason string, completeBy time.Time) (answer, err error) {
-	row := make([]driver.Value, 4)
-	found, err := g.conn.one(selectParked, row, id)
+	row, err := g.conn.one(selectParked, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case !found:
+	case row == nil:
 		return store.ErrNotFound, nil
 	case jobformat.Needs(asBytes(row[3])) > jobformat.Level:
 		return store.ErrNewer, nil

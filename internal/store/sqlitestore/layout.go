@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"database/sql/driver"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -100,8 +99,8 @@ func (l layout) prepare(c *conn, logger *slog.Logger) error {
 
 // bring returns the version that the file had; 0 for a new one.
 func (l layout) bring(c *conn) (from int64, err error) {
-	row := make([]driver.Value, 1)
-	if _, err := c.one(`SELECT count(*) FROM sqlite_schema`, row); err != nil {
+	row, err := c.one(`SELECT count(*) FROM sqlite_schema`)
+	if err != nil {
 		return 0, err
 	}
 	if asInt(row[0]) == 0 {
@@ -138,12 +137,11 @@ func (l layout) write(c *conn, statements []string) error {
 
 // check returns the version of a file that this program may open, older ones included.
 func (l layout) check(c *conn) (version int64, err error) {
-	row := make([]driver.Value, 1)
-	found, err := c.one(`SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`, row)
+	row, err := c.one(`SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`)
 	if err != nil {
 		return 0, err
 	}
-	if !found || asInt(row[0]) == 0 {
+	if asInt(row[0]) == 0 {
 		return 0, fmt.Errorf("this SQLite file is not a store of Makegood")
 	}
 	if version, err = meta(c, "schema"); err != nil {
@@ -163,8 +161,8 @@ func (l layout) check(c *conn) (version int64, err error) {
 
 // meta reads a number of the file itself; 0 if it is not there.
 func meta(c *conn, key string) (int64, error) {
-	row := make([]driver.Value, 1)
-	if found, err := c.one(`SELECT value FROM meta WHERE key = ?`, row, key); err != nil || !found {
+	row, err := c.one(`SELECT value FROM meta WHERE key = ?`, key)
+	if err != nil || row == nil {
 		return 0, err
 	}
 	return asInt(row[0]), nil

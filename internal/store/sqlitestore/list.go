@@ -54,11 +54,8 @@ const (
 	byLabel
 )
 
-// The columns of a list are those of scanJob, and the birth of a job that is damaged.
-const (
-	listColumns = `SELECT jobs.row, id, rev, complete_by, parked, data, process_state, workflow, failure_count, locked_by, created_at FROM `
-	listWidth   = jobColumns + 1
-)
+// listColumns are those of scanJob, and the birth of a job that is damaged.
+const listColumns = `SELECT jobs.row, id, rev, complete_by, parked, data, process_state, workflow, failure_count, locked_by, created_at FROM `
 
 // The ends of pages: the rows after the place, and their order.
 var ends = map[order]string{
@@ -245,11 +242,10 @@ func (p *page) read(c *conn) error {
 
 // readWay goes along the first way; errPageEnds: the page ends on it.
 func (p *page) readWay(c *conn, sieve *store.Sieve) error {
-	row := make([]driver.Value, listWidth)
 	// The page before may have ended with the way before.
 	passed, last := 0, p.place(fmt.Sprintf("%d/%s", p.number, p.id))
 	args := append(append(slices.Clone(p.ways[0].args), p.from()...), int64(listSpan))
-	err := c.query(p.ways[0].sql(), args, row, func() error {
+	err := c.query(p.ways[0].sql(), args, func(row []driver.Value) error {
 		passed++
 		if len(p.jobs) == p.limit || p.looks == 0 {
 			return errPageEnds
@@ -277,7 +273,7 @@ func (p *page) look(row []driver.Value, sieve *store.Sieve) error {
 	}
 	p.looks--
 	// Load reports the damage of a job.
-	j, _ := scanJob(row[:jobColumns])
+	j, _ := scanJob(row)
 	if p.ways[0].unwarned && j.Warned() {
 		return nil
 	}
@@ -292,12 +288,14 @@ func (p *page) look(row []driver.Value, sieve *store.Sieve) error {
 
 // definitionBy reads a definition by its hash.
 func definitionBy(c *conn, hash string) ([]byte, error) {
-	row := make([]driver.Value, 1)
-	found, err := c.one(selectDefinition, row, hash)
-	if err == nil && !found {
-		err = store.ErrNotFound
+	row, err := c.one(selectDefinition, hash)
+	switch {
+	case err != nil:
+		return nil, err
+	case row == nil:
+		return nil, store.ErrNotFound
 	}
-	return asBytes(row[0]), err
+	return asBytes(row[0]), nil
 }
 
 const selectDefinition = `SELECT body FROM definitions WHERE hash = ?`

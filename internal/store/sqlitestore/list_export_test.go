@@ -22,10 +22,9 @@ func (s *Store) Spread(by int64) error {
 // ListPlan returns how SQLite means to read a page of a list.
 func (s *Store) ListPlan(filter store.Filter) (plan string, err error) {
 	err = s.read(context.Background(), func(c *conn) error {
-		row := make([]driver.Value, 4)
 		for _, w := range waysTo(filter) {
 			sql := w.sql()
-			err := c.query("EXPLAIN QUERY PLAN "+sql, make([]driver.Value, strings.Count(sql, "?")), row, func() error {
+			err := c.query("EXPLAIN QUERY PLAN "+sql, make([]driver.Value, strings.Count(sql, "?")), func(row []driver.Value) error {
 				plan += asText(row[3]) + "; "
 				return nil
 			})

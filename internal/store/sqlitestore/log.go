@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -100,9 +99,9 @@ func (s *Store) rescue(replaced error) error {
 		return fmt.Errorf("%w, and no connection is left that has it open", replaced)
 	}
 	_, _ = s.conn.exec("ROLLBACK") // of a commit that has failed, if there is one
-	row := make([]driver.Value, 3)
 	for range rescueTries {
-		if _, err := s.conn.one(`PRAGMA wal_checkpoint(FULL)`, row); err != nil {
+		row, err := s.conn.one(`PRAGMA wal_checkpoint(FULL)`)
+		if err != nil {
 			return fmt.Errorf("%w, and its content cannot be copied: %w", replaced, err)
 		}
 		if busy := asInt(row[0]) != 0; !busy {
@@ -168,8 +167,8 @@ func (s *Store) checkpointOrFail() {
 // the log before and the file after. A reader that will not end keeps the log from starting afresh;
 // then the next try waits until it is twice as long, so that trying stays cheap.
 func (s *Store) checkpoint() error {
-	row := make([]driver.Value, 3)
-	if _, err := s.conn.one(`PRAGMA wal_checkpoint(RESTART)`, row); err != nil {
+	row, err := s.conn.one(`PRAGMA wal_checkpoint(RESTART)`)
+	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	s.counts.checkpoints.Add(1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // PutPayload stores a value once; see store.Payloads.
@@ -27,17 +28,13 @@ func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) e
 // loss of power are dropped with the next.
 func (s *Store) DropPages(ctx context.Context, id string, after, before int) error {
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return nil, g.dropPages(id, after, before) })
-	if err != nil {
-		return fmt.Errorf("drop pages of the history of job %s: %w", id, err)
-	}
-	return nil
+	return store.About(err, "drop pages of the history of job %s", id)
 }
 
 func (g *group) dropPages(id string, after, before int) error {
 	var keys []string
-	row := make([]driver.Value, 1)
 	between := []driver.Value{id, job.HistoryFrom(after + 1), job.HistoryFrom(before)}
-	err := g.conn.query(`SELECT key FROM payloads WHERE job = ? AND key >= ? AND key < ?`, between, row, func() error {
+	err := g.conn.query(`SELECT key FROM payloads WHERE job = ? AND key >= ? AND key < ?`, between, func(row []driver.Value) error {
 		if key := asText(row[0]); job.Falls(key, after, before) {
 			keys = append(keys, key)
 		}
@@ -61,10 +58,7 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 		_, err = g.change(`INSERT INTO current(name, hash) VALUES(?, ?) ON CONFLICT DO UPDATE SET hash = excluded.hash WHERE hash <> excluded.hash`, name, hash)
 		return nil, err
 	})
-	if err != nil {
-		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)
-	}
-	return nil
+	return store.About(err, "put definition %s of workflow %s", hash, name)
 }
 
 // MendDefinition puts a definition in the place of different bytes stored under its hash, and reports whether they
@@ -74,8 +68,5 @@ func (s *Store) MendDefinition(ctx context.Context, hash string, definition []by
 		mended, err = g.change(`UPDATE definitions SET body = ? WHERE hash = ? AND body <> ?`, definition, hash, definition)
 		return nil, err
 	})
-	if err != nil {
-		return false, fmt.Errorf("mend definition %s: %w", hash, err)
-	}
-	return mended, nil
+	return mended, store.About(err, "mend definition %s", hash)
 }

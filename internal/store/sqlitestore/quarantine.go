@@ -24,7 +24,6 @@ const (
 	pageQuarantined = `SELECT q.id, q.at, q.body FROM quarantined q JOIN (
 			SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS before FROM (SELECT id, bytes FROM quarantined WHERE id > ? ORDER BY id LIMIT ?+0)
 		) p ON p.id = q.id WHERE p.before < ? ORDER BY q.id`
-	quarantinedColumns = 3
 
 	// expiryQuarantined bounds how many one transaction deletes.
 	expiryQuarantined = 256
@@ -56,19 +55,17 @@ func (s *Store) Quarantine(ctx context.Context, body string, at time.Time) error
 		g.shelf.add(1, int64(len(body)))
 		return nil, g.trimQuarantine()
 	})
-	if err != nil {
-		return fmt.Errorf("keep a message in quarantine: %w", err)
-	}
-	return nil
+	return store.About(err, "keep a message in quarantine")
 }
 
 func (g *group) countQuarantine() error {
 	if g.shelf.counted {
 		return nil
 	}
-	row := make([]driver.Value, 2)
-	_, err := g.conn.one(sumQuarantined, row)
-	g.shelf = shelf{err == nil, asInt(row[0]), asInt(row[1])}
+	row, err := g.conn.one(sumQuarantined)
+	if err == nil {
+		g.shelf = shelf{true, asInt(row[0]), asInt(row[1])}
+	}
 	return err
 }
 
@@ -87,8 +84,7 @@ func (g *group) trimQuarantine() error {
 
 // takeOut deletes messages, and returns how many.
 func (g *group) takeOut(sql string, args ...driver.Value) (n int, err error) {
-	row := make([]driver.Value, 1)
-	err = g.conn.query(sql, args, row, func() error {
+	err = g.conn.query(sql, args, func(row []driver.Value) error {
 		n++
 		g.shelf.add(-1, -asInt(row[0]))
 		return nil
@@ -106,10 +102,7 @@ func (s *Store) DropQuarantined(ctx context.Context, id int64) error {
 		g.durable = true
 		return nil, nil
 	})
-	if err != nil {
-		return fmt.Errorf("drop message %d: %w", id, err)
-	}
-	return nil
+	return store.About(err, "drop message %d", id)
 }
 
 // ExpireQuarantined deletes some of the messages that were put there by that time, the oldest first, and reports
@@ -130,12 +123,11 @@ func (s *Store) ExpireQuarantined(ctx context.Context, by time.Time) (more bool,
 // large (store.MaxQuarantinePageBytes). None: there are no more.
 func (r *Reader) Quarantined(ctx context.Context, after int64, limit int) (store.QuarantinePage, error) {
 	var page store.QuarantinePage
-	row := make([]driver.Value, quarantinedColumns)
 	err := r.read(ctx, func(c *conn) (err error) {
 		if page.Dropped, err = meta(c, "quarantine_dropped"); err != nil {
 			return err
 		}
-		return c.query(pageQuarantined, []driver.Value{after, int64(limit), int64(store.MaxQuarantinePageBytes)}, row, func() error {
+		return c.query(pageQuarantined, []driver.Value{after, int64(limit), int64(store.MaxQuarantinePageBytes)}, func(row []driver.Value) error {
 			page.Messages = append(page.Messages, scanQuarantined(row))
 			return nil
 		})
@@ -148,15 +140,7 @@ func (r *Reader) Quarantined(ctx context.Context, after int64, limit int) (store
 
 // QuarantinedMessage reads a message. store.ErrNotFound.
 func (r *Reader) QuarantinedMessage(ctx context.Context, id int64) (store.Quarantined, error) {
-	row := make([]driver.Value, quarantinedColumns)
-	var found bool
-	err := r.read(ctx, func(c *conn) (err error) {
-		found, err = c.one(selectQuarantined, row, id)
-		return err
-	})
-	if err == nil && !found {
-		err = store.ErrNotFound
-	}
+	row, err := r.one(ctx, selectQuarantined, id)
 	if err != nil {
 		return store.Quarantined{}, fmt.Errorf("read message %d of quarantine: %w", id, err)
 	}

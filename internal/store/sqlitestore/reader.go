@@ -114,16 +114,8 @@ func scanJob(row []driver.Value) (job.Job, error) {
 
 // Load reads a job; see store.Jobs.
 func (r *Reader) Load(ctx context.Context, id string) (j job.Job, err error) {
-	row := make([]driver.Value, jobColumns)
-	var found bool
-	err = r.read(ctx, func(c *conn) (err error) {
-		found, err = c.one(selectJob, row, id)
-		return err
-	})
-	switch {
-	case err == nil && !found:
-		err = store.ErrNotFound
-	case err == nil:
+	row, err := r.one(ctx, selectJob, id)
+	if err == nil {
 		j, err = scanJob(row)
 	}
 	if errors.Is(err, store.ErrNewer) {
@@ -159,15 +151,11 @@ func (r *Reader) Each(ctx context.Context, f func(j job.Job) error) error {
 }
 
 func (r *Reader) page(ctx context.Context, after int64) (jobs []job.Job, last int64, err error) {
-	row := make([]driver.Value, jobColumns)
-	err = r.read(ctx, func(c *conn) error {
-		return c.query(selectJobs, []driver.Value{after, int64(pageRows)}, row, func() error {
-			// Load reports the damage of a job; here the job counts.
-			j, _ := scanJob(row)
-			jobs, last = append(jobs, j), asInt(row[0])
-			return nil
-		})
-	})
+	jobs, err = rowsOf(ctx, r, func(row []driver.Value) job.Job {
+		last = asInt(row[0])
+		j, _ := scanJob(row) // Load reports the damage of a job; here the job counts.
+		return j
+	}, selectJobs, after, int64(pageRows))
 	return jobs, last, err
 }
 
@@ -175,10 +163,7 @@ func (r *Reader) page(ctx context.Context, after int64) (jobs []job.Job, last in
 // limit. It reads no other jobs.
 func (r *Reader) Unfinished(ctx context.Context, after store.Entry, limit int) ([]store.Entry, error) {
 	entries, err := r.keyed(ctx, math.MaxInt64, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list unfinished jobs: %w", err)
-	}
-	return entries, nil
+	return entries, store.About(err, "list unfinished jobs")
 }
 
 // The shards: of the keys of jobs, of those of schedules, and of that of the holds.
@@ -207,26 +192,22 @@ func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.
 		return nil, fmt.Errorf("list due jobs: there is no shard %d", shard)
 	}
 	entries, err := r.keyed(ctx, now.UnixMilli(), after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list due jobs: %w", err)
-	}
-	return entries, nil
+	return entries, store.About(err, "list due jobs")
 }
 
 // keyed lists the keys of jobs that are after an entry and not after until, in milliseconds.
-func (r *Reader) keyed(ctx context.Context, until int64, after store.Entry, limit int) (entries []store.Entry, err error) {
-	from := int64(math.MinInt64)
-	if !after.CompleteBy.IsZero() {
-		from = after.CompleteBy.UnixMilli()
+func (r *Reader) keyed(ctx context.Context, until int64, after store.Entry, limit int) ([]store.Entry, error) {
+	return rowsOf(ctx, r, func(row []driver.Value) store.Entry {
+		return store.Entry{CompleteBy: asTime(row[0]), Job: asText(row[1])}
+	}, selectDue, until, keyAfter(after), after.Job, int64(limit))
+}
+
+// keyAfter returns the key of an entry, in milliseconds; without an entry, one before all keys.
+func keyAfter(after store.Entry) int64 {
+	if after.CompleteBy.IsZero() {
+		return math.MinInt64
 	}
-	row := make([]driver.Value, 2)
-	err = r.read(ctx, func(c *conn) error {
-		return c.query(selectDue, []driver.Value{until, from, after.Job, int64(limit)}, row, func() error {
-			entries = append(entries, store.Entry{CompleteBy: asTime(row[0]), Job: asText(row[1])})
-			return nil
-		})
-	})
-	return entries, err
+	return after.CompleteBy.UnixMilli()
 }
 
 const (
@@ -237,12 +218,11 @@ const (
 // NextDue returns the earliest key of all jobs and schedules after a time; zero when none has one.
 func (r *Reader) NextDue(ctx context.Context, after time.Time) (time.Time, error) {
 	from := after.UnixMilli()
-	job, schedule := make([]driver.Value, 1), make([]driver.Value, 1)
-	err := r.read(ctx, func(c *conn) error {
-		if _, err := c.one(selectNextDue, job, from); err != nil {
-			return err
+	var job, schedule []driver.Value
+	err := r.read(ctx, func(c *conn) (err error) {
+		if job, err = c.one(selectNextDue, from); err == nil {
+			schedule, err = c.one(selectNextDueSchedule, from)
 		}
-		_, err := c.one(selectNextDueSchedule, schedule, from)
 		return err
 	})
 	if err != nil {
@@ -257,20 +237,19 @@ func (r *Reader) NextDue(ctx context.Context, after time.Time) (time.Time, error
 
 // Payload reads a value; see store.Payloads.
 func (r *Reader) Payload(ctx context.Context, job, key string) ([]byte, error) {
-	value, err := r.value(ctx, `SELECT value FROM payloads WHERE job = ? AND key = ?`, job, key)
+	row, err := r.one(ctx, `SELECT value FROM payloads WHERE job = ? AND key = ?`, job, key)
 	if err != nil {
 		return nil, fmt.Errorf("payload %s of job %s: %w", key, job, err)
 	}
-	return asBytes(value), nil
+	return asBytes(row[0]), nil
 }
 
 // HistoryPages reads the pages of a job's history; see store.Histories.
 func (r *Reader) HistoryPages(ctx context.Context, id string) (map[string][]byte, error) {
 	pages := map[string][]byte{}
-	row := make([]driver.Value, 2)
 	all := []driver.Value{id, job.HistoryPrefix, job.HistoryPrefix + "~"}
 	err := r.read(ctx, func(c *conn) error {
-		return c.query(`SELECT key, value FROM payloads WHERE job = ? AND key >= ? AND key < ?`, all, row, func() error {
+		return c.query(`SELECT key, value FROM payloads WHERE job = ? AND key >= ? AND key < ?`, all, func(row []driver.Value) error {
 			pages[asText(row[0])] = asBytes(row[1])
 			return nil
 		})
@@ -283,27 +262,27 @@ func (r *Reader) HistoryPages(ctx context.Context, id string) (map[string][]byte
 
 // Definition reads a definition; see store.Definitions.
 func (r *Reader) Definition(ctx context.Context, hash string) ([]byte, error) {
-	value, err := r.value(ctx, `SELECT body FROM definitions WHERE hash = ?`, hash)
+	row, err := r.one(ctx, `SELECT body FROM definitions WHERE hash = ?`, hash)
 	if err != nil {
 		return nil, fmt.Errorf("definition %s: %w", hash, err)
 	}
-	return asBytes(value), nil
+	return asBytes(row[0]), nil
 }
 
 // CurrentDefinition returns the hash that is current for a name; see store.Definitions.
 func (r *Reader) CurrentDefinition(ctx context.Context, name string) (string, error) {
-	value, err := r.value(ctx, `SELECT hash FROM current WHERE name = ?`, name)
+	row, err := r.one(ctx, `SELECT hash FROM current WHERE name = ?`, name)
 	if err != nil {
 		return "", fmt.Errorf("current definition of workflow %s: %w", name, err)
 	}
-	return asText(value), nil
+	return asText(row[0]), nil
 }
 
 // CurrentDefinitions returns the hashes that are current, by the names of the workflows.
 func (r *Reader) CurrentDefinitions(ctx context.Context) (map[string]string, error) {
-	all, row := map[string]string{}, make([]driver.Value, 2)
+	all := map[string]string{}
 	err := r.read(ctx, func(c *conn) error {
-		return c.query(`SELECT name, hash FROM current`, nil, row, func() error {
+		return c.query(`SELECT name, hash FROM current`, nil, func(row []driver.Value) error {
 			all[asText(row[0])] = asText(row[1])
 			return nil
 		})
@@ -312,18 +291,4 @@ func (r *Reader) CurrentDefinitions(ctx context.Context) (map[string]string, err
 		return nil, fmt.Errorf("current definitions: %w", err)
 	}
 	return all, nil
-}
-
-// value reads the one value of a statement, or fails with ErrNotFound.
-func (r *Reader) value(ctx context.Context, sql string, args ...driver.Value) (driver.Value, error) {
-	row := make([]driver.Value, 1)
-	var found bool
-	err := r.read(ctx, func(c *conn) (err error) {
-		found, err = c.one(sql, row, args...)
-		return err
-	})
-	if err == nil && !found {
-		err = store.ErrNotFound
-	}
-	return row[0], err
 }

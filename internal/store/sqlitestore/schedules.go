@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/store"
@@ -22,7 +21,6 @@ const (
 	deleteSchedule     = `DELETE FROM schedules WHERE name = ?`
 	selectDueSchedules = `SELECT complete_by, name FROM schedules INDEXED BY schedules_due
 		WHERE complete_by <= ? AND (complete_by, name) > (?, ?) ORDER BY complete_by, name LIMIT ?+0`
-	scheduleColumns = 4
 )
 
 // PutSchedule stores a schedule; see store.Schedules.
@@ -40,10 +38,7 @@ func (s *Store) PutSchedule(ctx context.Context, schedule store.Scheduled) error
 		g.durable = true
 		return nil, g.exec(putSchedule, next.Name, next.Rev, millis(next.Key), data)
 	})
-	if err != nil {
-		return fmt.Errorf("put schedule %s: %w", schedule.Name, err)
-	}
-	return nil
+	return store.About(err, "put schedule %s", schedule.Name)
 }
 
 // RemoveSchedule removes a schedule; see store.Schedules.
@@ -60,16 +55,13 @@ func (s *Store) RemoveSchedule(ctx context.Context, name string, rev int64) erro
 		g.durable = true
 		return nil, g.exec(deleteSchedule, name)
 	})
-	if err != nil {
-		return fmt.Errorf("remove schedule %s: %w", name, err)
-	}
-	return nil
+	return store.About(err, "remove schedule %s", name)
 }
 
 // scheduleRev returns the Rev of a schedule; 0 if there is none.
 func (g *group) scheduleRev(name string) (int64, error) {
-	row := make([]driver.Value, scheduleColumns)
-	if found, err := g.conn.one(selectSchedule, row, name); err != nil || !found {
+	row, err := g.conn.one(selectSchedule, name)
+	if err != nil || row == nil {
 		return 0, err
 	}
 	return asInt(row[1]), nil
@@ -77,43 +69,24 @@ func (g *group) scheduleRev(name string) (int64, error) {
 
 // Schedule reads a schedule; see store.Schedules.
 func (r *Reader) Schedule(ctx context.Context, name string) (store.Scheduled, error) {
-	row := make([]driver.Value, scheduleColumns)
-	var found bool
-	err := r.read(ctx, func(c *conn) (err error) {
-		found, err = c.one(selectSchedule, row, name)
-		return err
-	})
-	if err == nil && !found {
-		err = store.ErrNotFound
-	}
+	row, err := r.one(ctx, selectSchedule, name)
 	if err != nil {
 		return store.Scheduled{}, fmt.Errorf("schedule %s: %w", name, err)
 	}
 	schedule, err := scanSchedule(row)
-	if err != nil {
-		return schedule, fmt.Errorf("schedule %s: %w", name, err)
-	}
-	return schedule, nil
+	return schedule, store.About(err, "schedule %s", name)
 }
 
 // ListSchedules returns all schedules; see store.Schedules.
 func (r *Reader) ListSchedules(ctx context.Context) ([]store.Scheduled, error) {
-	var all []store.Scheduled
-	row := make([]driver.Value, scheduleColumns)
-	err := r.read(ctx, func(c *conn) error {
-		return c.query(selectSchedules, nil, row, func() error {
-			schedule, err := scanSchedule(row)
-			if errors.Is(err, store.ErrDamaged) {
-				schedule.Problem = err.Error()
-			}
-			all = append(all, schedule)
-			return nil
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list schedules: %w", err)
-	}
-	return all, nil
+	all, err := rowsOf(ctx, r, func(row []driver.Value) store.Scheduled {
+		schedule, err := scanSchedule(row)
+		if errors.Is(err, store.ErrDamaged) {
+			schedule.Problem = err.Error()
+		}
+		return schedule
+	}, selectSchedules)
+	return all, store.About(err, "list schedules")
 }
 
 // scanSchedule reads a row. A damaged schedule has only the columns beside its data.
@@ -125,20 +98,8 @@ func scanSchedule(row []driver.Value) (store.Scheduled, error) {
 
 // dueSchedules is Due of the shard of schedules.
 func (r *Reader) dueSchedules(ctx context.Context, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
-	from := int64(math.MinInt64)
-	if !after.CompleteBy.IsZero() {
-		from = after.CompleteBy.UnixMilli()
-	}
-	var entries []store.Entry
-	row := make([]driver.Value, 2)
-	err := r.read(ctx, func(c *conn) error {
-		return c.query(selectDueSchedules, []driver.Value{now.UnixMilli(), from, after.Schedule, int64(limit)}, row, func() error {
-			entries = append(entries, store.Entry{CompleteBy: asTime(row[0]), Schedule: asText(row[1])})
-			return nil
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list due schedules: %w", err)
-	}
-	return entries, nil
+	entries, err := rowsOf(ctx, r, func(row []driver.Value) store.Entry {
+		return store.Entry{CompleteBy: asTime(row[0]), Schedule: asText(row[1])}
+	}, selectDueSchedules, now.UnixMilli(), keyAfter(after), after.Schedule, int64(limit))
+	return entries, store.About(err, "list due schedules")
 }

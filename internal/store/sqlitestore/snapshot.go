@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // restoredRuns is how far Restored moves the number of the run on: past every run that the lost engine may have begun
@@ -51,9 +53,8 @@ func Check(ctx context.Context, path string) (s Snapshot, err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	err = r.read(ctx, func(c *conn) error {
-		row := make([]driver.Value, 1)
 		var wrong []string
-		if err := c.query(`PRAGMA integrity_check(10)`, nil, row, func() error {
+		if err := c.query(`PRAGMA integrity_check(10)`, nil, func(row []driver.Value) error {
 			if text := fmt.Sprint(row[0]); text != "ok" {
 				wrong = append(wrong, text)
 			}
@@ -65,8 +66,8 @@ func Check(ctx context.Context, path string) (s Snapshot, err error) {
 			return fmt.Errorf("SQLite finds it damaged: %s", strings.Join(wrong, "; "))
 		}
 		// The two ways to count read the table and its index, apart.
-		counts := make([]driver.Value, 3)
-		if _, err := c.one(`SELECT (SELECT count(*) FROM jobs NOT INDEXED), (SELECT count(*) FROM jobs INDEXED BY jobs_workflow WHERE workflow >= ''), (SELECT count(*) FROM jobs WHERE complete_by IS NOT NULL)`, counts); err != nil {
+		counts, err := c.one(`SELECT (SELECT count(*) FROM jobs NOT INDEXED), (SELECT count(*) FROM jobs INDEXED BY jobs_workflow WHERE workflow >= ''), (SELECT count(*) FROM jobs WHERE complete_by IS NOT NULL)`)
+		if err != nil {
 			return err
 		}
 		if asInt(counts[0]) != asInt(counts[1]) {
@@ -99,8 +100,5 @@ func Restored(path string) error {
 			_, err = c.exec(`INSERT INTO meta(key, value) VALUES(?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, set.key, set.value)
 		}
 	}
-	if err = errors.Join(err, c.close()); err != nil {
-		return fmt.Errorf("restore %s: %w", path, err)
-	}
-	return nil
+	return store.About(errors.Join(err, c.close()), "restore %s", path)
 }

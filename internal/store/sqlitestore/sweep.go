@@ -38,13 +38,12 @@ func (s *sweep) claimed(c *conn, now time.Time) error {
 		return nil
 	}
 	s.claims = 0
-	row := make([]driver.Value, 4)
 	from := []driver.Value{s.at.Job, s.at.Birth, s.at.Step, s.at.Agent}
-	more, err := c.one(selectSweep, row, append(from, int64(sweepRows-1))...)
+	row, err := c.one(selectSweep, append(from, int64(sweepRows-1))...)
 	if err != nil {
 		return err
 	}
-	if !more {
+	if row == nil {
 		s.at = store.Slot{}
 		_, err = c.exec(deleteRest, append(from, now.UnixMilli())...)
 		return err

@@ -21,10 +21,9 @@ const (
 // Totals counts the jobs by state; see store.Totaler. It decodes none.
 func (r *Reader) Totals(ctx context.Context) (totals map[makegood.ProcessState]int, err error) {
 	totals = map[makegood.ProcessState]int{}
-	row := make([]driver.Value, 2)
 	err = r.read(ctx, func(c *conn) error {
 		for _, counted := range []string{countResting, countOpen} {
-			if err := c.query(counted, nil, row, func() error {
+			if err := c.query(counted, nil, func(row []driver.Value) error {
 				totals[makegood.ProcessState(asText(row[0]))] = int(asInt(row[1]))
 				return nil
 			}); err != nil {
