@@ -26,12 +26,11 @@ func (s *Store) PutPermit(ctx context.Context, agent string, was, is job.Permit)
 	data := store.EncodePermit(is)
 	err := s.submit(ctx, len(data), func(g *group) (answer, err error) {
 		var stored job.Permit
-		row := make([]driver.Value, 1)
-		found, err := g.conn.one(selectPermit, row, agent, int64(was.N))
+		row, err := g.conn.one(selectPermit, agent, int64(was.N))
 		if err != nil {
 			return nil, err
 		}
-		if found {
+		if row != nil {
 			if stored, answer = store.DecodePermit(asBytes(row[0])); answer != nil {
 				return answer, nil
 			}
@@ -81,9 +80,8 @@ func (s *Store) Leave(ctx context.Context, agent string, t job.Ticket) error {
 
 // Gate reads a gate; see store.Gates.
 func (r *Reader) Gate(ctx context.Context, agent string, most int) (g store.Gate, err error) {
-	row := make([]driver.Value, 1)
 	err = r.read(ctx, func(c *conn) error {
-		err := c.query(selectPermits, []driver.Value{agent}, row, func() error {
+		err := c.query(selectPermits, []driver.Value{agent}, func(row []driver.Value) error {
 			p, err := store.DecodePermit(asBytes(row[0]))
 			g.Permits = append(g.Permits, p)
 			return err
@@ -91,7 +89,7 @@ func (r *Reader) Gate(ctx context.Context, agent string, most int) (g store.Gate
 		if err != nil {
 			return err
 		}
-		return c.query(selectTickets, []driver.Value{agent, int64(most)}, row, func() error {
+		return c.query(selectTickets, []driver.Value{agent, int64(most)}, func(row []driver.Value) error {
 			t, err := store.DecodeTicket(asBytes(row[0]))
 			g.Waiting = append(g.Waiting, t)
 			return err
@@ -105,11 +103,7 @@ func (r *Reader) Gate(ctx context.Context, agent string, most int) (g store.Gate
 
 // CountWaiting counts tickets; see store.Gates.
 func (r *Reader) CountWaiting(ctx context.Context, agent string, most int) (int, error) {
-	row := make([]driver.Value, 1)
-	err := r.read(ctx, func(c *conn) error {
-		_, err := c.one(countTickets, row, agent, int64(most))
-		return err
-	})
+	row, err := r.one(ctx, countTickets, agent, int64(most))
 	if err != nil {
 		return 0, fmt.Errorf("count the tickets of %s: %w", agent, err)
 	}
