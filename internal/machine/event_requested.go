@@ -46,7 +46,11 @@ func (t *turn) noteRequest(e job.Requested) {
 		entry.Timeout = domain.TimeoutText(e.Timeout)
 	}
 	if e.Verb == makegood.VerbRedrive {
-		entry.Items = FailedItems(t.w, t.job)
+		for i := range t.job.Steps {
+			n, _ := t.redriven(i, e)
+			entry.Items += n
+		}
+		entry.Step, entry.Indexes = e.Step, e.Indexes
 	}
 	t.note(entry)
 }

@@ -64,12 +64,12 @@ func (t *turn) followed(i int) string {
 	return ""
 }
 
-// redriveItems lets the failed items of a job have fresh attempts under their keys, and notes the parts that are to do
-// the same, each when its turn has come. It returns the number of these items, and the step whose work forbids it, if
-// there is one.
-func (t *turn) redriveItems() (items int, busy string) {
+// redriveItems lets the failed items that a request is for have fresh attempts under their keys, and notes the parts
+// that are to do the same, each when its turn has come. It returns the number of these items, and the step whose work
+// forbids it, if there is one.
+func (t *turn) redriveItems(e job.Requested) (items int, busy string) {
 	for i := range t.job.Steps {
-		n := t.failedItems(i)
+		n, named := t.redriven(i, e)
 		if n == 0 {
 			continue
 		}
@@ -82,17 +82,31 @@ func (t *turn) redriveItems() (items int, busy string) {
 		a := t.activity(at)
 		a.FinishedAt = time.Time{}
 		if t.w.Steps[i].Map != nil {
-			a.RepeatTries = 1
+			a.RepeatTries, a.Redriven = 1, named
 			t.redecide(i)
 			continue
 		}
 		a.State, a.Interruptions = job.NotStarted, 0
 		grant(a)
+		t.passOver(i, named)
 	}
 	if items > 0 {
 		t.job.Transitions = 0
 	}
 	return items, busy
+}
+
+// passOver leaves the items of a batch that a redrive does not name out of its next attempts.
+func (t *turn) passOver(i int, named job.Indexes) {
+	size := domain.BatchSize(t.w, i)
+	if size == 0 || named == "" {
+		return
+	}
+	a := &t.job.Steps[i].Forward
+	a.Refused = 1<<size - 1
+	for _, item := range named.List() {
+		a.Refused &^= 1 << item
+	}
 }
 
 // redecide lets the steps wait again to which a step may go that may fail yet.
@@ -131,9 +145,15 @@ func (t *turn) redrive(e job.Requested) Verdict {
 	case e.Redrives > 0 && e.Redrives <= t.job.Redrives:
 		return Verdict{Kind: Duplicate, Reason: "these items were redriven before"}
 	}
+	switch why, known := t.wrongItems(e); {
+	case !known:
+		return Verdict{Kind: Applied}
+	case why != "":
+		return Verdict{Kind: Refused, Reason: why}
+	}
 	items, busy := 0, ""
 	if !e.Never {
-		items, busy = t.redriveItems()
+		items, busy = t.redriveItems(e)
 	}
 	if items == 0 && busy != "" {
 		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s follows and is under way: redrive it when that has ended", busy)}
@@ -143,6 +163,8 @@ func (t *turn) redrive(e job.Requested) Verdict {
 	case items == 0 && child && t.w.Part != nil:
 		// An earlier redrive, unknown to the parent, has left none, or does them still: its end is the answer.
 		return Verdict{Kind: Applied}
+	case items == 0 && e.Step != "":
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s has not ended, or none of its items has failed", e.Step)}
 	case items == 0:
 		return Verdict{Kind: Refused, Reason: "none of its maps that have ended has a failed item"}
 	}
@@ -153,6 +175,25 @@ func (t *turn) redrive(e job.Requested) Verdict {
 		t.expect()
 	}
 	return Verdict{Kind: Applied}
+}
+
+// wrongItems says why the step or the items that a redrive names cannot be redriven; empty: they can. A parent has asked
+// that before its job was saved, so a part passes over items that it names and that have not failed.
+func (t *turn) wrongItems(e job.Requested) (why string, known bool) {
+	if e.Step == "" {
+		return "", true
+	}
+	i, ok := t.indexOf(e.Step)
+	if !ok || t.w.Steps[i].Map == nil {
+		return fmt.Sprintf("there is no step %s with a map", e.Step), true
+	}
+	if e.Indexes == "" || t.failedItems(i) == 0 {
+		return "", true
+	}
+	ask := t.question(AskItems, side{i, false})
+	ask.Indexes = e.Indexes
+	found, known := t.ask(ask)
+	return found.Refused, known
 }
 
 // notRedriven ends a redrive that the child of a step has refused: the step stays as it was done.
