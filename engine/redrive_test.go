@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -137,5 +138,50 @@ func TestOnlyNamedItemsOfABatchAreRedriven(t *testing.T) {
 	}
 	if got := string(j.Steps[0].Output); got != "["+strings.Join(want, ",")+"]" {
 		t.Errorf("output %s", got)
+	}
+}
+
+// An item that is a job with a map of its own is done, if that map tolerates its failures: a redrive of the job above
+// does not reach them. That of the job of the item does, and leaves the output above as it is.
+func TestARedriveReachesTheItemsOfItsOwnMaps(t *testing.T) {
+	bad := true
+	s := &stock{fails: func(item int) bool { return bad && item == 11 }}
+	eng := openWith(t, &shop{}, fstest.MapFS{"order.yaml": {Data: []byte(`
+name: order
+steps:
+  - {name: reserve, map: {over: "${ [range(3)] }", tolerate: {items: 1}}, agent: workflow, action: box, with: {box: "${ .item }"}}
+`)}, "box.yaml": {Data: []byte(`
+name: box
+steps:
+  - {name: fill, map: {over: "${ [range(3)] }", tolerate: {items: 1}}, agent: stock, action: reserve, with: {item: "${ .input.box * 10 + .item }", order: x}, undo: {action: release}}
+`)}}, s.agent())
+	j := runMap(t, eng, 0)
+	if j.ProcessState != makegood.JobProcessed || !strings.Contains(string(j.Steps[0].Output), "null") || j.Steps[0].Items.Failed != 0 {
+		t.Fatalf("%s (%s): %s, %+v", j.ProcessState, j.Reason, j.Steps[0].Output, j.Steps[0].Items)
+	}
+	s.mu.Lock()
+	bad = false
+	s.mu.Unlock()
+	if _, err := eng.Request(t.Context(), "o-1", api.Request{Verb: makegood.VerbRedrive}); err == nil || !strings.Contains(err.Error(), "none of its maps that have ended has a failed item") {
+		t.Errorf("a redrive of the job above: %v", err)
+	}
+	if got := redriveItems(t, eng, "1"); !strings.Contains(got, "none of its items has failed") {
+		t.Errorf("a redrive of its item: %q", got)
+	}
+	var box string
+	for of, err := range eng.List(t.Context(), api.Filter{IDPrefix: j.Steps[0].Child + "~item_1~"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of.Workflow == "box" {
+			box = of.ID
+		}
+	}
+	ask(t, eng, box, makegood.VerbRedrive)
+	if inner := waitFor(t, eng, box); inner.ProcessState != makegood.JobProcessed || inner.Steps[0].Items.Failed != 0 {
+		t.Errorf("the job of the item is %s (%s): %+v", inner.ProcessState, inner.Reason, inner.Steps[0].Items)
+	}
+	if above := waitFor(t, eng, "o-1"); string(above.Steps[0].Output) != string(j.Steps[0].Output) {
+		t.Errorf("the output above is %s, was %s", above.Steps[0].Output, j.Steps[0].Output)
 	}
 }
