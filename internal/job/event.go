@@ -186,8 +186,8 @@ type Requested struct {
 	Input      *Payload
 	// Timeout is what a job that is edited gets: below zero: none.
 	Timeout makegood.Duration
-	// Step and Indexes name the failed items that a redrive is for. Step is empty, and Indexes are those of the job, where
-	// its parent asks. No Indexes: all failed items, of Step if it is named.
+	// Step and Indexes name the failed items that a redrive is for. A parent names no step: its Indexes are items of the
+	// job. No Indexes: all failed items, of Step if it is named.
 	Step    string
 	Indexes Indexes
 	// Redrives is set by the parent of a job: the number of the redrive that it asks for, from 1.

@@ -50,8 +50,7 @@ func (t *turn) failedItems(i int) int {
 	}
 }
 
-// redriven is how many failed items of a step are done again by a request, and the items that it names of these; none
-// named: all.
+// redriven is how many failed items of a step a request does again, and which, if it names some.
 func (t *turn) redriven(i int, e job.Requested) (n int, named job.Indexes) {
 	n = t.failedItems(i)
 	switch {

@@ -21,8 +21,7 @@ type Count struct {
 	Way     string
 	Batched bool
 	Slow    bool
-	// Steps is their number; of a job whose one step has a map it is 0, Items is the number of its items, and Together how
-	// many of them are one task.
+	// Steps is their number. A job with a map has none beside its Items; Together items are one task.
 	Steps, Items, Together int
 	// Bytes is the size of the input and of each output, where it is more than the inline sizes.
 	Bytes int
@@ -78,8 +77,8 @@ func line(x int, at func(Count) int, counts []Count) Count {
 	return counts[0]
 }
 
-// items returns the usage of the items of a map of a job, with its parts, beside the job without them. What a task costs
-// is shared by its items: between two counted numbers of items a task, their usage is on a line over its inverse.
+// items returns the usage of a map, with its items and parts, beside that of the job. The items of a task share its
+// cost, so the usage is on a line over the inverse of their number.
 func items(l Load) Count {
 	var counted []Count
 	for _, c := range find(func(c Count) bool { return c.Items > 0 && c.Batched == l.Batched }) {
@@ -98,7 +97,7 @@ func items(l Load) Count {
 	return all.plus(-1, stepless(Queue, l.Batched))
 }
 
-// perTask is divided by each number of items that one task may have, but for a rounding.
+// perTask makes a whole number of that inverse.
 const perTask = 1_000_000
 
 // stepless returns the usage of a job beside that of its steps.

@@ -95,8 +95,7 @@ type Load struct {
 	Agents int `json:"agents"`
 	// SlowShare is the share of the steps that outlast the first look after them.
 	SlowShare float64 `json:"slowShare"`
-	// Items is how many items the map of a job has, beside its steps; 0: it has none. ItemsTogether is how many of them are
-	// one task.
+	// Items is how many items the map of a job has, beside its steps; 0: no map. ItemsTogether items are one task.
 	Items         int `json:"items"`
 	ItemsTogether int `json:"itemsTogether"`
 	// Waits is how many further steps of a job wait: for a time, or for a person.
@@ -300,8 +299,8 @@ func (s *Size) functions(c Count) {
 	s.RampMinutes = ceil(float64(max(s.EventsConcurrency, s.AgentConcurrency)) / MappingRise)
 }
 
-// taskSeconds returns how long the agents' invocations for a job take. The tasks of a batch are done side by side, the
-// items of a task one after the other.
+// taskSeconds returns how long the agents' invocations for a job take. Tasks that come together are done side by side,
+// the items of a task one after the other.
 func (s *Size) taskSeconds(c Count) float64 {
 	l := s.Load
 	seconds := c.Tasks * (RunSeconds + l.StepSeconds)
@@ -360,7 +359,7 @@ func (s *Size) bill(c Count) {
 func (s *Size) storedBytes() float64 {
 	l := s.Load
 	steps := float64(l.Steps + l.Waits)
-	if l.Items > 0 { // A task of them is a step of a part.
+	if l.Items > 0 { // A task is a step of a part.
 		steps += float64(l.Items) / float64(l.together())
 	}
 	bytes := StoredBytes * steps / referenceSteps

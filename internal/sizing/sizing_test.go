@@ -113,8 +113,8 @@ func TestALoadThatNoStackCanHaveIsRefused(t *testing.T) {
 	}
 }
 
-// A map costs what its items cost, beside the steps: each a claim and the save of its end, or a share of these in a task
-// of several. A task of several takes as long as they.
+// The usage of a map is that of its items, which share a claim and a save where several are one task. Such a task takes
+// as long as all of its items.
 func TestAMapIsReckonedByItsItems(t *testing.T) {
 	none := sizing.Of(load(func(*sizing.Load) {}))
 	with := func(items, together int) sizing.Size {
@@ -135,7 +135,7 @@ func TestAMapIsReckonedByItsItems(t *testing.T) {
 	if small != whole {
 		t.Errorf("three items in one task: got %+v and %+v", small, whole)
 	}
-	for together, want := range map[int]int{1: 300, 10: 210} { // 1,000 items of 100 ms, in 1,000 or 100 invocations of 50 ms more; twice the room
+	for together, want := range map[int]int{1: 300, 10: 210} { // 100 s of work and 1,000 or 100 invocations, twice
 		l := load(func(l *sizing.Load) {
 			l.JobsPerSecond, l.Steps, l.Items, l.ItemsTogether, l.StepSeconds = 1, 0, 1000, together, 0.1
 		})

@@ -107,7 +107,7 @@ type Result struct {
 	// Heard counts the changes that somebody was told of, each as often as it was.
 	Heard int
 	// Redriven counts the redrives that were granted, Tried the items tried again for them, Refused those that were
-	// not and why is said, Left those that had failed and were not named, and Items those of the largest map that was done.
+	// not and why is said, Left those that were not named, and Items those of the largest map that was done.
 	Redriven, Tried, Refused, Left, Items int
 	// Violations say what must not have happened; none is what is hoped for.
 	Violations []string
