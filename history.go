@@ -69,8 +69,10 @@ type Entry struct {
 	Timeout string `json:"timeout,omitempty"`
 	// As is the state that a step was settled as: StepDone, StepSkipped or StepNotDone.
 	As StepState `json:"as,omitempty"`
-	// Items is how many failed items of maps a redrive does again.
-	Items int `json:"items,omitempty"`
+	// Items is how many failed items of maps a redrive does again. Indexes names them, such as 3,17-20, and Step their map,
+	// where it was for some.
+	Items   int    `json:"items,omitempty"`
+	Indexes string `json:"indexes,omitempty"`
 }
 
 // HistoryGap is a range of entries that a history leaves out: From to To, both included.

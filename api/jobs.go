@@ -102,6 +102,9 @@ type Request struct {
 	// CurrentDefinition. Empty: the job keeps its own. Input is the job's new input; nil: it keeps its own.
 	Definition string
 	Input      json.RawMessage
+	// Step is the step with a map that Redrive is for, Indexes the failed items of its list by their places from 0, such
+	// as "3,17-20", at most 1000 items. Empty: all failed items, of all maps.
+	Step, Indexes string
 	// Timeout is the job's new timeout, for Edit: how long it may go forward, from now, or from its start if that is
 	// ahead, or, if it is in Error, from its resubmission. makegood.NoTimeout: as long as it takes.
 	Timeout makegood.Duration

@@ -220,10 +220,12 @@ type asking struct {
 	Definition string          `json:"definition,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Timeout    string          `json:"timeout,omitempty"`
+	Step       string          `json:"step,omitempty"`
+	Indexes    string          `json:"indexes,omitempty"`
 }
 
 func askingOf(r api.Request) asking {
-	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input}
+	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input, Step: r.Step, Indexes: r.Indexes}
 	if r.Timeout != 0 {
 		a.Timeout = domain.TimeoutText(r.Timeout)
 	}

@@ -67,7 +67,10 @@ func entryAbout(e makegood.Entry) string {
 	if e.Round > 0 {
 		about += fmt.Sprintf("round %d", e.Round)
 	}
-	return plain.Line(about + string(e.Verb) + string(e.State))
+	if about != "" && e.Verb != "" {
+		about = " of " + about
+	}
+	return plain.Line(string(e.Verb) + about + string(e.State))
 }
 
 // entryText says what there is to say.
@@ -98,7 +101,11 @@ func entryText(e makegood.Entry) string {
 		parts = append(parts, "timeout "+e.Timeout)
 	}
 	if e.Items > 0 {
-		parts = append(parts, count(e.Items, "failed item"))
+		failed := count(e.Items, "failed item")
+		if e.Indexes != "" {
+			failed += " (" + e.Indexes + ")"
+		}
+		parts = append(parts, failed)
 	}
 	if e.Failure > 0 {
 		parts = append(parts, fmt.Sprintf("failure %d", e.Failure))

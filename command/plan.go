@@ -21,7 +21,7 @@ type planOptions struct {
 
 // planFlags are the flags of a load, by the names of its fields.
 var planFlags = map[string]string{
-	"jobsPerSecond": "jobs-per-second", "average": "average", "steps": "steps", "waits": "waits", "payloadBytes": "payload",
+	"jobsPerSecond": "jobs-per-second", "average": "average", "steps": "steps", "items": "items", "itemsTogether": "batch", "waits": "waits", "payloadBytes": "payload",
 	"stepSeconds": "step-seconds", "agentMB": "agent-memory", "agents": "agents", "slowShare": "slow-share", "retentionDays": "retention-days",
 }
 
@@ -38,7 +38,7 @@ func newPlan() *cobra.Command {
 up), the concurrency of its agents, the quotas to ask AWS for, and the bill of a month by service. No account is asked.
 
 It reckons from counts: make cost runs jobs on the shipped code and counts their units and requests. A number of steps or
-a size between two counted ones, or beyond them, is on a line through these. Times are assumed: %.0f ms an invocation
+items or a size between two counted ones, or beyond them, is on a line through these. Times are assumed: %.0f ms an invocation
 beside the work of steps. Shards and concurrency have twice the room of the average. Prices are the list prices of %s
 as of %s. Left out: what an idle stack costs (docs/deploy.md), retries, announcements, and the services that steps call.
 
@@ -47,6 +47,7 @@ What a resubmit would do to one job is another thing: makegood resubmit --dry-ru
 Exit status: 0; 1 bad usage; 2 the load does not fit into one stack.`, sizing.RunSeconds*1000, makegood.ListPrices().Region, makegood.ListPrices().Date),
 		Example: `  makegood plan --jobs-per-second 500 --steps 5
   makegood plan --jobs-per-second 2000 --steps 5 --batched --agents 5 --step-seconds 0.2
+  makegood plan --jobs-per-second 0.1 --steps 2 --items 1000 --batch 10
   makegood plan --jobs-per-second 500 --steps 5 --inline --average 0.3 --json`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return plan(cmd, o) },
@@ -55,6 +56,8 @@ Exit status: 0; 1 bad usage; 2 the load does not fit into one stack.`, sizing.Ru
 	flags.Float64Var(&l.JobsPerSecond, "jobs-per-second", 0, "jobs that begin each second, at the peak (required)")
 	flags.Float64Var(&l.Average, "average", l.Average, "`share` of the peak that the month has on average")
 	flags.IntVar(&l.Steps, "steps", l.Steps, "steps of a job that an agent does")
+	flags.IntVar(&l.Items, "items", 0, "items of a map that a job has beside its steps (docs/maps.md)")
+	flags.IntVar(&l.ItemsTogether, "batch", l.ItemsTogether, "`items` that are one task, as batch of the map says")
 	flags.IntVar(&l.Waits, "waits", 0, "further steps of a job that wait, for a time or for a person")
 	flags.BoolVar(&l.Batched, "batched", false, "all messages come in full batches of ten; else each comes alone")
 	flags.IntVar(&l.PayloadBytes, "payload", l.PayloadBytes, "`bytes` of a job's input, and of the output of each step")
@@ -106,7 +109,12 @@ func printSize(w io.Writer, s sizing.Size) {
 	if l.Batched {
 		batch = "full batches"
 	}
-	fmt.Fprintf(w, "%g jobs/s of %s (%s), %s: %s steps/s\n\n", l.JobsPerSecond, count(l.Steps+l.Waits, "step"), l.Way, batch, rate(l.JobsPerSecond*float64(l.Steps+l.Waits)))
+	work, pace := count(l.Steps+l.Waits, "step"), rate(l.JobsPerSecond*float64(l.Steps+l.Waits))+" steps/s"
+	if l.Items > 0 {
+		work += fmt.Sprintf(" and %s, %d a task", thousands(l.Items, "item"), l.ItemsTogether)
+		pace += ", " + rate(l.JobsPerSecond*float64(l.Items)) + " items/s"
+	}
+	fmt.Fprintf(w, "%g jobs/s of %s (%s), %s: %s\n\n", l.JobsPerSecond, work, l.Way, batch, pace)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "A SECOND\tWRITE UNITS\tREAD UNITS\tPARTITIONS\t\n")
 	fmt.Fprintf(table, "table\t%s\t%s\t%d\t\n", rate(s.Table.WriteUnits), rate(s.Table.ReadUnits), s.Table.Partitions)
@@ -151,7 +159,11 @@ func printBill(w io.Writer, s sizing.Size) {
 	if s.Load.Average < 1 {
 		month = fmt.Sprintf("the month is at %g of the peak", s.Load.Average)
 	}
-	fmt.Fprintf(w, "%.2f $ a million steps; prices of %s, %s; %s\n", s.MillionSteps, s.Region, s.PricesOf, month)
+	unit := "steps"
+	if s.Load.Items > 0 {
+		unit = "steps and items"
+	}
+	fmt.Fprintf(w, "%.2f $ a million %s; prices of %s, %s; %s\n", s.MillionSteps, unit, s.Region, s.PricesOf, month)
 }
 
 // rate writes a number that is read at a glance: whole, and with one digit more below ten.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestPlanSaysHowLargeAStackMustBe(t *testing.T) {
 func TestPlanInJSONIsTheSizeOfTheLoad(t *testing.T) {
 	args := []string{
 		"plan", "--json", "--jobs-per-second", "20", "--average", "0.5", "--steps", "7", "--waits", "1", "--batched", "--payload", "1024", "--step-seconds", "0.5",
-		"--slow-share", "0.25", "--agents", "2", "--agent-memory", "512", "--retention-days", "10",
+		"--slow-share", "0.25", "--items", "300", "--batch", "10", "--agents", "2", "--agent-memory", "512", "--retention-days", "10",
 	}
 	code, out, errs := command(t, "", args...)
 	var got sizing.Size
@@ -35,7 +36,7 @@ func TestPlanInJSONIsTheSizeOfTheLoad(t *testing.T) {
 		t.Fatalf("code %d, %v: %s", code, err, errs)
 	}
 	want := sizing.Load{
-		JobsPerSecond: 20, Average: 0.5, Steps: 7, Way: sizing.Queue, Batched: true, PayloadBytes: 1024, StepSeconds: 0.5, AgentMB: 512, Agents: 2, SlowShare: 0.25,
+		JobsPerSecond: 20, Average: 0.5, Steps: 7, Way: sizing.Queue, Batched: true, PayloadBytes: 1024, StepSeconds: 0.5, AgentMB: 512, Agents: 2, SlowShare: 0.25, Items: 300, ItemsTogether: 10,
 		Waits: 1, RetentionDays: 10,
 	}
 	if got.Load != want || got.Total != sizing.Of(want).Total {
@@ -64,11 +65,24 @@ func TestPlanOfInlineSteps(t *testing.T) {
 	}
 }
 
+func TestPlanOfAMap(t *testing.T) {
+	const asked = "plan --jobs-per-second 0.1 --steps 2 --items 1000 --batch 10"
+	code, out, _ := command(t, "", strings.Fields(asked)...)
+	page, err := os.ReadFile("../docs/scale.md")
+	must(t, err)
+	if code != 0 || !strings.Contains(string(page), "```console\n$ makegood "+asked+"\n"+out+"```\n") {
+		t.Errorf("code %d, and docs/scale.md does not show\n%s", code, out)
+	}
+}
+
 func TestPlanRefusesWhatNoStackHas(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                        `required flag(s) "jobs-per-second" not set`,
 		"--jobs-per-second 0":                     "--jobs-per-second 0: want more than 0, and at most 100000",
 		"--jobs-per-second 1 --steps 201":         "--steps 201: want 1 to 200",
+		"--jobs-per-second 1 --steps 0":           "--steps 0: want 1 to 200",
+		"--jobs-per-second 1 --items 100001":      "--items 100001: want 0 to 100000",
+		"--jobs-per-second 1 --batch 51":          "--batch 51: want 1 to 50",
 		"--jobs-per-second 1 --payload 300000":    "--payload 300000: want 0 to 262144 bytes",
 		"--jobs-per-second 1 --agent-memory 1":    "--agent-memory 1: want 128 to 10240",
 		"--jobs-per-second 1 --retention-days -1": "--retention-days -1: want 1 to 3650",

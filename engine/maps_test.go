@@ -202,6 +202,13 @@ func TestARedriveOf312Of10000ItemsKeepsTheirKeys(t *testing.T) {
 	s.mu.Lock()
 	bad = false
 	s.mu.Unlock()
+	// First those of four parts, by their places.
+	if why := redriveItems(t, eng, "7,39,71,103,3207,9959,9927"); why != "" {
+		t.Fatal(why)
+	}
+	if m, twice := outputs(waitFor(t, eng, "o-1")), s.twice(); m.Failed != 305 || len(twice) != 7 {
+		t.Errorf("%d items have failed still, and %v were done again, want 305, and 7", m.Failed, twice)
+	}
 	ask(t, eng, "o-1", makegood.VerbRedrive)
 	if m := outputs(waitFor(t, eng, "o-1")); m.Failed != 0 {
 		t.Errorf("%d items have failed still", m.Failed)

@@ -99,7 +99,7 @@ const maxDefinition = 128
 
 // requested checks a request, and returns its event.
 func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.Requested, error) {
-	asked := job.Requested{Verb: r.Verb, Reason: r.Reason, StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: s.by(ctx)}
+	asked := job.Requested{Verb: r.Verb, Reason: r.Reason, StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, Step: r.Step, By: s.by(ctx)}
 	switch {
 	case domain.CheckJobID(id) != nil:
 		return asked, api.ErrNotFound
@@ -111,8 +111,18 @@ func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.
 		return asked, invalid("timeout is missing")
 	case len(r.Reason) > limits.MaxReasonBytes:
 		return asked, invalid("reason has %d bytes, the limit is %d", len(r.Reason), limits.MaxReasonBytes)
+	case r.Step != "" && limits.StepName.Check(r.Step) != nil:
+		return asked, invalid("step is %.80q: want the name of a step", r.Step)
+	case r.Indexes != "" && r.Step == "":
+		return asked, invalid("step is missing: indexes are of the items of one")
 	case len(r.Definition) > maxDefinition:
 		return asked, invalid("definition has %d bytes: want a hash, or %s", len(r.Definition), api.CurrentDefinition)
+	}
+	if r.Indexes != "" {
+		var err error
+		if asked.Indexes, err = job.ReadIndexes(r.Indexes); err != nil {
+			return asked, invalid("indexes: %v", err)
+		}
 	}
 	name, err := requestName(r.Name)
 	if err != nil {

@@ -55,6 +55,10 @@ type Redriving struct {
 	Request string `json:"request,omitempty"`
 	// Definition is the hash of one, or "current".
 	Definition string `json:"definition,omitempty"`
+	// Step is the step with a map whose failed items are done again; empty: those of all steps. Indexes names the items by
+	// their places from 0, such as 3,17-20; empty: all that have failed.
+	Step    string `json:"step,omitempty"`
+	Indexes string `json:"indexes,omitempty"`
 }
 
 // Edition is the body of a request for another timeout.
@@ -269,7 +273,7 @@ func verbRoutes() (all []route) {
 			asks.summary += " definition: the hash of a definition that is known here, or current; steps done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.VerbRedrive:
 			asks.body, asks.handle = Redriving{}, taking((*handlers).redrive)
-			asks.summary += " definition: the hash of a definition that is known here, or current; the agent, action, retry and timeout of the items may differ in it."
+			asks.summary += " definition: the hash of a definition that is known here, or current; the agent, action, retry and timeout of the items may differ in it. step and indexes (3,17-20): only these items, refused where one of them has not failed; at most 1000."
 		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, taking((*handlers).edit)
 			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
@@ -375,7 +379,9 @@ func (a *handlers) reschedule(r *http.Request, asking Rescheduling) (answer, err
 
 // redrive asks for failed items to be done again.
 func (a *handlers) redrive(r *http.Request, asking Redriving) (answer, error) {
-	return a.ask(r, api.Request{Verb: makegood.VerbRedrive, Reason: asking.Reason, Name: asking.Request, Definition: asking.Definition})
+	return a.ask(r, api.Request{
+		Verb: makegood.VerbRedrive, Reason: asking.Reason, Name: asking.Request, Definition: asking.Definition, Step: asking.Step, Indexes: asking.Indexes,
+	})
 }
 
 // resubmission reads the body of a resubmit.

@@ -193,6 +193,10 @@ type Requested struct {
 	Input      *Payload
 	// Timeout is what a job that is edited gets: below zero: none.
 	Timeout makegood.Duration
+	// Step and Indexes name the failed items that a redrive is for. A parent names no step: its Indexes are items of the
+	// job. No Indexes: all failed items, of Step if it is named.
+	Step    string
+	Indexes Indexes
 	// Redrives is set by the parent of a job: the number of the redrive that it asks for, from 1.
 	Redrives int
 	// Never: the parent withdraws that redrive, while the request for it may still be on its way.

@@ -35,6 +35,8 @@ type Found struct {
 	Finding Finding
 	Claim   Claim
 	Child   *ChildEnd
+	// Refused is why items that were named are not redriven; empty: all of them have failed.
+	Refused string
 }
 
 // ChildEnd is how a child has ended. It is never changed.

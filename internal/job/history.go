@@ -45,8 +45,9 @@ type Entry struct {
 	Timeout string `json:"timeout,omitempty"`
 	// As is what a step was settled as.
 	As makegood.StepState `json:"as,omitempty"`
-	// Items is how many failed items of maps a redrive has done again.
-	Items int `json:"items,omitempty"`
+	// Items is how many failed items of maps a redrive has done again, Indexes names them where it named them.
+	Items   int     `json:"items,omitempty"`
+	Indexes Indexes `json:"indexes,omitempty"`
 }
 
 // History is the head of a job's history. The entries are in pages, a page for each save that has some, and are kept

@@ -300,7 +300,9 @@ type Activity struct {
 	Repeats     int       `json:"repeats,omitempty"`
 	RepeatTries int       `json:"repeatTries,omitempty"`
 	RepeatSince time.Time `json:"repeatSince,omitzero"`
-	Output      Payload   `json:"output,omitzero"`
+	// Redriven names the items of the redrive of its child that is due or under way; empty: all that have failed.
+	Redriven Indexes `json:"redriven,omitempty"`
+	Output   Payload `json:"output,omitzero"`
 	// Answered counts the items of its batch that are done, until all are. Output has the answers then. Refused has a bit
 	// for each item that has failed and is not tried again before attempts are granted afresh.
 	Answered   int        `json:"answered,omitempty"`

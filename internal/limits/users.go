@@ -9,6 +9,8 @@ const (
 	PartItems = 100
 	// MaxBatchItems is how many items of a map one task does at most.
 	MaxBatchItems = 50
+	// MaxIndexes is how many items of a map one redrive may name: the job keeps their places, and each is looked at.
+	MaxIndexes = 1000
 	// MaxMapBytes is how many bytes the inputs of all items of a map may have together, as JSON: all are in memory at once.
 	MaxMapBytes = 32 << 20
 	// MapEvaluations bounds the work of all evaluations of a map, in evaluations of the largest size: some 1,000 steps of

@@ -46,7 +46,11 @@ func (t *turn) noteRequest(e job.Requested) {
 		entry.Timeout = domain.TimeoutText(e.Timeout)
 	}
 	if e.Verb == makegood.VerbRedrive {
-		entry.Items = FailedItems(t.w, t.job)
+		for i := range t.job.Steps {
+			n, _ := t.redriven(i, e)
+			entry.Items += n
+		}
+		entry.Step, entry.Indexes = e.Step, e.Indexes
 	}
 	t.note(entry)
 }
@@ -279,4 +283,65 @@ func (t *turn) unpause() Verdict {
 		t.resume()
 	}
 	return Verdict{Kind: Applied}
+}
+
+// redrive has the failed items of a job done again. For a person that is asked of the job which has the map; for that,
+// of its parts, with the number of the asking: the same one again changes nothing.
+func (t *turn) redrive(e job.Requested) Verdict {
+	c, child := domain.ChildOf(t.job.ID)
+	switch {
+	case child && e.Redrives == 0 && t.w.Part != nil:
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("it does items of step %s of job %s: redrive that", c.Step, c.Parent)}
+	case e.Redrives > 0 && e.Redrives <= t.job.Redrives:
+		return Verdict{Kind: Duplicate, Reason: "these items were redriven before"}
+	}
+	switch why, known := t.wrongItems(e); {
+	case !known:
+		return Verdict{Kind: Applied}
+	case why != "":
+		return Verdict{Kind: Refused, Reason: why}
+	}
+	items, busy := 0, ""
+	if !e.Never {
+		items, busy = t.redriveItems(e)
+	}
+	if items == 0 && busy != "" {
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s follows and is under way: redrive it when that has ended", busy)}
+	}
+	t.job.Redrives = max(t.job.Redrives, e.Redrives)
+	switch {
+	case items == 0 && child && t.w.Part != nil:
+		// An earlier redrive, unknown to the parent, has left none, or does them still: its end is the answer.
+		return Verdict{Kind: Applied}
+	case items == 0 && e.Step != "":
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s has not ended, or none of its items has failed", e.Step)}
+	case items == 0:
+		return Verdict{Kind: Refused, Reason: "none of its maps that have ended has a failed item"}
+	}
+	if t.job.ProcessState.Finished() {
+		t.job.ProcessState, t.job.FinishedAt = makegood.JobProcessing, time.Time{}
+		t.noReason()
+		t.renewDeadline()
+		t.expect()
+	}
+	return Verdict{Kind: Applied}
+}
+
+// wrongItems says why the step or the items that a redrive names cannot be redriven; empty: they can. The job with the
+// map asks before its save. A part passes over named items that have not failed.
+func (t *turn) wrongItems(e job.Requested) (why string, known bool) {
+	if e.Step == "" {
+		return "", true
+	}
+	i, ok := t.indexOf(e.Step)
+	if !ok || t.w.Steps[i].Map == nil {
+		return fmt.Sprintf("there is no step %s with a map", e.Step), true
+	}
+	if e.Indexes == "" || t.failedItems(i) == 0 {
+		return "", true
+	}
+	ask := t.question(AskItems, side{i, false})
+	ask.Indexes = e.Indexes
+	found, known := t.ask(ask)
+	return found.Refused, known
 }

@@ -50,6 +50,22 @@ func (t *turn) failedItems(i int) int {
 	}
 }
 
+// redriven is how many failed items of a step a request does again, and which, if it names some.
+func (t *turn) redriven(i int, e job.Requested) (n int, named job.Indexes) {
+	n = t.failedItems(i)
+	switch {
+	case n == 0 || e.Step != "" && e.Step != t.job.Steps[i].Name:
+		return 0, ""
+	case e.Indexes == "":
+		return n, ""
+	case t.w.Part == nil:
+		named = e.Indexes
+	default: // All steps of a part but the last have as many items as the first.
+		named = e.Indexes.Within(i*t.itemsIn(0), t.itemsIn(i))
+	}
+	return min(n, len(named.List())), named
+}
+
 // intolerable says that a part has more failures than may be, with so many more; empty: it has not.
 func (t *turn) intolerable(more int) string {
 	failed, ended := more, more
@@ -99,9 +115,14 @@ func (t *turn) itemsIn(i int) int {
 
 // FailedItems is how many items of a job that does items of a map have failed.
 func FailedItems(w makegood.Workflow, j job.Job) (failed int) {
-	t := turn{w: w, job: j}
 	for i := range j.Steps {
-		failed += t.failedItems(i)
+		failed += FailedIn(w, j, i)
 	}
 	return failed
+}
+
+// FailedIn is how many items of the i-th step of a job that does items of a map have failed.
+func FailedIn(w makegood.Workflow, j job.Job, i int) int {
+	t := turn{w: w, job: j}
+	return t.failedItems(i)
 }

@@ -101,12 +101,13 @@ type Definition struct {
 // AskKind is the kind of question about an attempt.
 type AskKind string
 
-// The kinds. Each but the last is an operation on the claim item of the step.
+// The kinds. All but the last two are operations on the claim item of the step.
 const (
 	AskLook     AskKind = "look"     // read its claim
 	AskClose    AskKind = "close"    // end it, if it has no claim
 	AskOverrule AskKind = "overrule" // write over a claim that cannot be true; the job was loaded after it was seen
-	// AskPermit has the gate of its agent give the attempt a permit, or a place before the gate: no claim item.
+	AskItems    AskKind = "items"    // say whether the named items of its child have failed
+	// AskPermit has the gate of its agent give the attempt a permit, or a place before the gate.
 	AskPermit AskKind = "permit"
 )
 
@@ -122,6 +123,8 @@ type Ask struct {
 	Mark bool
 	// Redrives is how often the child of the attempt was to do its failed items again.
 	Redrives int
+	// Indexes are the items that AskItems is about.
+	Indexes job.Indexes
 }
 
 // Lane is the right to run inline attempts in the process that decides, after the coming save.

@@ -13,7 +13,8 @@ import (
 // rest leaves an activity in a state without an open attempt.
 func (t *turn) rest(a *job.Activity, state job.ActivityState) {
 	a.State = state
-	a.OpenedAt, a.LookAt, a.Closing, a.Queued, a.Inline, a.Wait = time.Time{}, time.Time{}, false, false, "", nil
+	a.OpenedAt, a.LookAt, a.Closing, a.Queued = time.Time{}, time.Time{}, false, false
+	a.Inline, a.Wait, a.Redriven = "", nil, ""
 }
 
 func (t *turn) done(at side, output job.Payload) {

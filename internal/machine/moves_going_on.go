@@ -30,7 +30,7 @@ func (t *turn) goOn() {
 		}
 	}
 	if t.forwards() && t.w.Part != nil {
-		t.redriveItems()
+		t.redriveItems(job.Requested{})
 	}
 	for i := range t.job.Steps {
 		if at := t.inDirection(i); t.activity(at).State == job.Waiting {

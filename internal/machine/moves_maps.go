@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -64,12 +63,12 @@ func (t *turn) followed(i int) string {
 	return ""
 }
 
-// redriveItems lets the failed items of a job have fresh attempts under their keys, and notes the parts that are to do
-// the same, each when its turn has come. It returns the number of these items, and the step whose work forbids it, if
-// there is one.
-func (t *turn) redriveItems() (items int, busy string) {
+// redriveItems lets the failed items that a request is for have fresh attempts under their keys, and notes the parts
+// that are to do the same, each when its turn has come. It returns the number of these items, and the step whose work
+// forbids it, if there is one.
+func (t *turn) redriveItems(e job.Requested) (items int, busy string) {
 	for i := range t.job.Steps {
-		n := t.failedItems(i)
+		n, named := t.redriven(i, e)
 		if n == 0 {
 			continue
 		}
@@ -82,17 +81,31 @@ func (t *turn) redriveItems() (items int, busy string) {
 		a := t.activity(at)
 		a.FinishedAt = time.Time{}
 		if t.w.Steps[i].Map != nil {
-			a.RepeatTries = 1
+			a.RepeatTries, a.Redriven = 1, named
 			t.redecide(i)
 			continue
 		}
 		a.State, a.Interruptions = job.NotStarted, 0
 		grant(a)
+		t.passOver(i, named)
 	}
 	if items > 0 {
 		t.job.Transitions = 0
 	}
 	return items, busy
+}
+
+// passOver leaves the items of a batch that a redrive does not name out of its next attempts.
+func (t *turn) passOver(i int, named job.Indexes) {
+	size := domain.BatchSize(t.w, i)
+	if size == 0 || named == "" {
+		return
+	}
+	a := &t.job.Steps[i].Forward
+	a.Refused = 1<<size - 1
+	for _, item := range named.List() {
+		a.Refused &^= 1 << item
+	}
 }
 
 // redecide lets the steps wait again to which a step may go that may fail yet.
@@ -119,40 +132,6 @@ func (t *turn) redrivePart(i int) (left bool) {
 	a.Repeats++
 	t.dispatch(at)
 	return false
-}
-
-// redrive has the failed items of a job done again. For a person that is asked of the job which has the map; for that,
-// of its parts, with the number of the asking: the same one again changes nothing.
-func (t *turn) redrive(e job.Requested) Verdict {
-	c, child := domain.ChildOf(t.job.ID)
-	switch {
-	case child && e.Redrives == 0 && t.w.Part != nil:
-		return Verdict{Kind: Refused, Reason: fmt.Sprintf("it does items of step %s of job %s: redrive that", c.Step, c.Parent)}
-	case e.Redrives > 0 && e.Redrives <= t.job.Redrives:
-		return Verdict{Kind: Duplicate, Reason: "these items were redriven before"}
-	}
-	items, busy := 0, ""
-	if !e.Never {
-		items, busy = t.redriveItems()
-	}
-	if items == 0 && busy != "" {
-		return Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s follows and is under way: redrive it when that has ended", busy)}
-	}
-	t.job.Redrives = max(t.job.Redrives, e.Redrives)
-	switch {
-	case items == 0 && child && t.w.Part != nil:
-		// An earlier redrive, unknown to the parent, has left none, or does them still: its end is the answer.
-		return Verdict{Kind: Applied}
-	case items == 0:
-		return Verdict{Kind: Refused, Reason: "none of its maps that have ended has a failed item"}
-	}
-	if t.job.ProcessState.Finished() {
-		t.job.ProcessState, t.job.FinishedAt = makegood.JobProcessing, time.Time{}
-		t.noReason()
-		t.renewDeadline()
-		t.expect()
-	}
-	return Verdict{Kind: Applied}
 }
 
 // notRedriven ends a redrive that the child of a step has refused: the step stays as it was done.

@@ -37,6 +37,8 @@ func bugs() []proof.Bug {
 		{"an item that a person has settled is redriven", factsMaps, " && a.Error != nil && t.job.Settled(*a) == nil", " && a.Error != nil"},
 		{"what a tolerated item may have done is not undone", "machine/moves_attempts.go", "\ta.State, a.Silent, a.Cause = job.Skipped, nil, \"\"\n\treturn true", "\ta.State, a.Silent, a.Cause, a.Unknown = job.Skipped, nil, \"\", false\n\treturn true"},
 		{"a redrive leaves the second item as it was", "machine/moves_maps.go", "\t\titems += n\n", "\t\tif items += n; items > 1 {\n\t\t\tcontinue\n\t\t}\n"},
+		{"a redrive does the items that it does not name", factsMaps, "\tcase e.Indexes == \"\":\n", "\tcase true:\n"},
+		{"a redrive of some items of a batch does the others", "machine/moves_maps.go", "\ta.Refused = 1<<size - 1\n", "\ta.Refused = 0\n"},
 		{"fresh attempts forget which items of a batch are done", "machine/moves_activity.go", "a.RepeatSince, a.Refused = 0, time.Time{}, 0, time.Time{}, 0", "a.RepeatSince, a.Refused, a.Answered = 0, time.Time{}, 0, time.Time{}, 0, 0"},
 		{"a batch that fails is one failed item", factsMaps, "\t\treturn t.itemsIn(i) - a.Answered\n", "\t\treturn 1\n"},
 		{"what cannot be undone is not named", "machine/facts_standing.go", "s.Undo.State == job.Irreversible || s.Undo.State == job.Skipped &&", "s.Undo.State == job.Skipped &&"},

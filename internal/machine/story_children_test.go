@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,6 +17,8 @@ import (
 type child struct {
 	seen machine.ChildSeen
 	end  job.ChildEnd
+	// wrong is why items that a redrive names are not redriven; empty: all of them have failed.
+	wrong string
 }
 
 func (s *story) childOf(step string) string {
@@ -25,6 +28,11 @@ func (s *story) childOf(step string) string {
 // answerChild does what the Scheduler does to answer a question about a child.
 func (s *story) answerChild(ask machine.Ask) job.Found {
 	id := s.childOf(ask.Step)
+	if ask.Kind == machine.AskItems {
+		found := job.Found{Refused: s.children[id].wrong}
+		s.answers = append(s.answers, fmt.Sprintf("  ? items %s of %s#%d: %s\n", ask.Indexes, ask.Step, ask.Attempt, cmp.Or(found.Refused, "have failed")))
+		return found
+	}
 	finding, act := s.children[id].seen.Answer(ask)
 	switch act {
 	case machine.NeverBegin:
@@ -61,6 +69,9 @@ func (s *story) begin(d job.Dispatch) string {
 		verb = "undo"
 	case n > 0:
 		verb = fmt.Sprintf("redrive (%d)", n)
+		if of := s.activityOf(d.Step, false).Redriven; of != "" {
+			verb += " items " + string(of) + " of"
+		}
 	}
 	i := slices.IndexFunc(s.w.Steps, func(of makegood.Step) bool { return of.Name == d.Step })
 	return fmt.Sprintf("  -> %s job %s of workflow %s\n", verb, s.childOf(d.Step), s.w.Steps[i].Action)
@@ -79,7 +90,7 @@ func (s *story) child(a args) {
 		end.Output = job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}
 	}
 	seen := machine.ChildSeen{State: state, Back: back, Redrives: s.number(a.or("redrives", fmt.Sprint(s.children[id].seen.Redrives)))}
-	s.children[id] = child{seen, end}
+	s.children[id] = child{seen, end, a.or("wrong", "")}
 }
 
 // part reads what the workflow of a part says: part=NAME items=N concurrency=N tolerate=N share=0.1 after=N.

@@ -167,6 +167,9 @@ func (s *story) past(step string, a job.Activity) string {
 		if a.RepeatTries > 0 {
 			line += ", and to be once more"
 		}
+		if a.Redriven != "" {
+			line += " for items " + string(a.Redriven)
+		}
 	case a.Repeats > 0:
 		line += fmt.Sprintf(", %d times not ready", a.Repeats)
 	}

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -39,6 +40,23 @@ func drawPart(t *rapid.T, w *makegood.Workflow) {
 	for i := range w.Steps {
 		w.Steps[i].Repeat = nil
 	}
+}
+
+// drawIndexes lets a redrive of a part name some of its items.
+func (x *world) drawIndexes(e *job.Requested) {
+	if x.w.Part == nil || rapid.Bool().Draw(x.t, "all items") {
+		return
+	}
+	e.Indexes = job.IndexesOf(rapid.SliceOfN(rapid.IntRange(0, x.w.Part.Items-1), 1, 4).Draw(x.t, "indexes"))
+}
+
+// namedOf are the items of a step that a redrive is for, counted from its first one.
+func (x *world) namedOf(i int, r job.Requested) job.Indexes {
+	size := max(1, domain.BatchSize(x.w, 0))
+	if r.Indexes == "" {
+		return job.Indexes("0-99").Within(0, size)
+	}
+	return r.Indexes.Within(i*size, size)
 }
 
 // drawAnswers adds answers for the items of a batch to a failure. An attempt without an effect has done no item.
@@ -102,10 +120,9 @@ func (x *world) checkPart(before job.Job, e job.Event) {
 			continue
 		}
 		failed += max(1, domain.BatchSize(x.w, i)) - s.Forward.Answered
-		was, _ := before.Step(s.Name)
-		if r, ok := e.(job.Requested); ok && r.Verb == makegood.VerbRedrive && itemFailed(before, was) && len(x.bad) == 0 && before.Rev+1 == x.job.Rev {
-			x.t.Fatalf("item %s had failed, and the redrive has left it so", s.Name)
-		}
+	}
+	if r, ok := e.(job.Requested); ok && r.Verb == makegood.VerbRedrive && len(x.bad) == 0 && before.Rev+1 == x.job.Rev {
+		x.checkRedriven(before, r)
 	}
 	if under > part.Concurrency {
 		x.t.Fatalf("%d items are under way, %d may be", under, part.Concurrency)
@@ -116,6 +133,28 @@ func (x *world) checkPart(before job.Job, e job.Event) {
 	may := part.Tolerate
 	if may.Items > 0 && failed > may.Items || may == (makegood.Tolerance{}) && failed > 0 || may.Share > 0 && ended >= may.After && 2*failed > ended {
 		x.t.Fatalf("%d of %d items have failed, and the part is done: %+v", failed, ended, may)
+	}
+}
+
+// checkRedriven: a redrive leaves no item that it is for as it failed, and does no other.
+func (x *world) checkRedriven(before job.Job, r job.Requested) {
+	for i, s := range x.job.Steps {
+		was, _ := before.Step(s.Name)
+		named := x.namedOf(i, r)
+		if !itemFailed(before, was) || before.Round != x.job.Round {
+			continue
+		}
+		if left := itemFailed(x.job, s); left != (named == "") {
+			x.t.Fatalf("item %s had failed; a redrive of %q has left it so: %v", s.Name, r.Indexes, left)
+		}
+		for _, item := range named.List() {
+			if s.Forward.Refused&(1<<item) != 0 {
+				x.t.Fatalf("item %d of batch %s is not tried by a redrive of %q", item, s.Name, r.Indexes)
+			}
+		}
+		if size := domain.BatchSize(x.w, i); size > 0 && r.Indexes != "" && named != "" && bits.OnesCount(uint(s.Forward.Refused)) != size-len(named.Within(0, size).List()) {
+			x.t.Fatalf("a redrive of %q tries other items of batch %s: refused %b", r.Indexes, s.Name, s.Forward.Refused)
+		}
 	}
 }
 

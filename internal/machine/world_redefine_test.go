@@ -50,6 +50,8 @@ func (x *world) drawRequest() job.Event {
 		e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(x.t, "startAt")) * time.Second)
 	case makegood.VerbResubmit:
 		x.drawRedefinition(&e)
+	case makegood.VerbRedrive:
+		x.drawIndexes(&e)
 	case makegood.VerbEdit:
 		e.Timeout = makegood.Duration(rapid.IntRange(-1, 100).Draw(x.t, "timeout")) * makegood.Second
 	}

@@ -41,6 +41,8 @@ type asking struct {
 	// Plan is the plan of a resubmit with Definition and Input; nil: none was requested yet.
 	Plan              *makegood.Plan
 	Definition, Input string
+	// Of and Indexes are the step and the items that a redrive is for; empty: all that have failed.
+	Of, Indexes string
 	// Request names the asking, so that a form that is sent twice asks once.
 	Request string
 }
@@ -75,6 +77,7 @@ func (p *Page) ask(r *http.Request) (any, error) {
 	}
 	a.Refused = oneOf(a.Refused, unknown)
 	a.Definition, a.Input = r.FormValue("definition"), strings.TrimSpace(r.FormValue("input"))
+	a.Of, a.Indexes = r.FormValue("of"), r.FormValue("indexes")
 	if r.FormValue("edit") == "true" && a.Input == "" && a.Refused == "" {
 		if a.Input, err = p.inputToEdit(r.Context(), s.job); err != nil {
 			return nil, err
@@ -222,6 +225,8 @@ func requestOf(r *http.Request, ask string) (api.Request, error) {
 	case makegood.VerbResubmit:
 		q.Definition = strings.TrimSpace(r.FormValue("definition"))
 		q.Input, err = jsonOf(r, "input")
+	case makegood.VerbRedrive:
+		q.Step, q.Indexes = strings.TrimSpace(r.FormValue("of")), strings.TrimSpace(r.FormValue("indexes"))
 	case makegood.VerbEdit:
 		if q.Timeout, err = domain.ParseTimeout(strings.TrimSpace(r.FormValue("timeout"))); err != nil {
 			err = &problem{status: http.StatusBadRequest, Head: "That is no timeout", Text: fmt.Sprintf("timeout: %v; or none.", err)}

@@ -208,5 +208,8 @@ func entrySmall(e makegood.Entry) string {
 	if e.Items > 0 {
 		parts = append(parts, many(e.Items, "failed item"))
 	}
+	if e.Indexes != "" {
+		parts = append(parts, fmt.Sprintf("items %s of %s", e.Indexes, e.Step))
+	}
 	return strings.Join(parts, ", ")
 }

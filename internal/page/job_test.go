@@ -358,7 +358,10 @@ steps: [{name: reserve, map: {over: "${ .input }", tolerate: {items: 1}}, agent:
 		`b s go" href="../jobs/o/ask/redrive"`)
 	w.get("jobs/"+child).wants(t, `id="step-item_1"`, "the card was declined")
 	w.get("jobs/o/ask/redrive").wants(t, "does the failed items of its maps again")
-	w.post("jobs/o/ask/redrive", url.Values{"reason": {"another card"}})
+	w.get("jobs/o").wants(t, `href="../jobs/o/ask/redrive?of=reserve&amp;indexes=1"`)
+	w.get("jobs/o/ask/redrive?of=reserve&indexes=1").wants(t, `name="of" value="reserve"`, `name="indexes" value="1"`)
+	w.post("jobs/o/ask/redrive", url.Values{"of": {"reserve"}, "indexes": {"0-1"}}).wants(t, "item 0 of step reserve has not failed")
+	w.post("jobs/o/ask/redrive", url.Values{"reason": {"another card"}, "of": {"reserve"}, "indexes": {"1"}})
 	w.until("o", func(j makegood.Job) bool { return j.ProcessState == makegood.JobProcessed && j.HistoryCount > 0 })
-	w.get("jobs/o").wants(t, "Asked for redrive", "1 failed item", "another card")
+	w.get("jobs/o").wants(t, "Asked for redrive", "1 failed item", "items 1 of reserve", "another card")
 }

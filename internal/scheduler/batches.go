@@ -141,6 +141,9 @@ func (b *itemAnswers) take(kept []makegood.Answer, output json.RawMessage) (wron
 			continue
 		}
 		b.answers[a.Item], known[a.Item] = a, true
+		if a.Error == nil {
+			b.refused &^= 1 << a.Item
+		}
 	}
 	for _, a := range said {
 		switch {

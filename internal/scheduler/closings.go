@@ -40,7 +40,7 @@ func (k *knowledge) note(ask machine.Ask, found job.Found) {
 // attempt newer than the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
 func (k *knowledge) forgetLooks() {
 	for ask, found := range k.found {
-		if ask.Kind == machine.AskPermit || ask.Kind == machine.AskLook && found.Finding != job.FoundOver {
+		if ask.Kind == machine.AskPermit || ask.Kind == machine.AskLook && found.Finding != job.FoundOver || ask.Kind == machine.AskItems {
 			delete(k.found, ask)
 		}
 	}
@@ -128,6 +128,9 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 
 // ask asks as of now: for a decision, its moment.
 func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.Ask, now time.Time) (job.Found, error) {
+	if ask.Kind == machine.AskItems {
+		return s.askItems(ctx, j, ask)
+	}
 	if isChild(m.compiled.Workflow, ask.Step, ask.Undo) {
 		return s.askChild(ctx, m, j, ask)
 	}

@@ -178,7 +178,8 @@ func redrives(j job.Job, step string) int {
 // redriveChild has the child of a step do its failed items again.
 func (s *Scheduler) redriveChild(ctx context.Context, j job.Job, step string) (never string, err error) {
 	asked := askOfChild(j, makegood.VerbRedrive, fmt.Sprintf("job %s is redriven", j.ID))
-	asked.Redrives, asked.Definition = redrives(j, step), domain.DefinitionOf(j.Definition)
+	of, _ := j.Step(step)
+	asked.Redrives, asked.Indexes, asked.Definition = of.Forward.Repeats, of.Forward.Redriven, domain.DefinitionOf(j.Definition)
 	never, err = s.request(ctx, j, step, asked)
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Sprintf("its job %s is not stored any more", childOf(j, step)), nil
@@ -199,6 +200,83 @@ func (s *Scheduler) neverRedrive(ctx context.Context, j job.Job, ask machine.Ask
 	default:
 		return child, nil
 	}
+}
+
+// askItems says which of the named items of the map of a step cannot be redriven, and why.
+func (s *Scheduler) askItems(ctx context.Context, j job.Job, ask machine.Ask) (job.Found, error) {
+	id := childOf(j, ask.Step)
+	child, err := s.config.Jobs.Load(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return job.Found{Refused: fmt.Sprintf("its job %s is not stored any more", id)}, nil
+	}
+	if err != nil {
+		return job.Found{}, fmt.Errorf("load job %s: %w", id, err)
+	}
+	ref, _ := domain.MapRefOf(child.Definition)
+	if named := ask.Indexes.List(); named[len(named)-1] >= ref.Items {
+		return job.Found{Refused: fmt.Sprintf("step %s has no item %d: it has %d, from 0", ask.Step, named[len(named)-1], ref.Items)}, nil
+	}
+	item, err := s.notFailed(ctx, child, ask.Indexes)
+	if item < 0 || err != nil {
+		return job.Found{}, err
+	}
+	return job.Found{Refused: fmt.Sprintf("item %d of step %s has not failed", item, ask.Step)}, nil
+}
+
+// notFailed returns one of the named items of a job that has not failed; -1: all have. Parts are read side by side.
+func (s *Scheduler) notFailed(ctx context.Context, child job.Job, named job.Indexes) (item int, err error) {
+	compiled, err := s.definition(ctx, child.Definition)
+	if err != nil {
+		return 0, fmt.Errorf("definition %s: %w", child.Definition, err)
+	}
+	w := compiled.Workflow
+	found, errs := make([]int, len(child.Steps)), unanswered(len(child.Steps))
+	each := max(domain.PartSize(w.Part.Items), domain.BatchSize(w, 0))
+	s.crew.Each(len(child.Steps), maxClosings, func(i int) {
+		found[i], errs[i] = s.notFailedIn(ctx, w, child, i, named.Within(i*each, each))
+		if found[i] >= 0 {
+			found[i] += i * each
+		}
+	})
+	i := slices.IndexFunc(found, func(item int) bool { return item >= 0 })
+	if err := errors.Join(errs...); err != nil || i < 0 {
+		return -1, err
+	}
+	return found[i], nil
+}
+
+// notFailedIn returns one of the named items of a step of a job that has not failed; -1: all have.
+func (s *Scheduler) notFailedIn(ctx context.Context, w makegood.Workflow, child job.Job, i int, named job.Indexes) (item int, err error) {
+	list, step := named.List(), &child.Steps[i]
+	switch {
+	case len(list) == 0:
+		return -1, nil
+	case machine.FailedIn(w, child, i) == 0:
+		return list[0], nil
+	case w.Steps[i].Map != nil:
+		id := childOf(child, step.Name)
+		part, err := s.config.Jobs.Load(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return -1, nil // It has expired: the history of the redrive says so.
+		}
+		if err != nil {
+			return 0, fmt.Errorf("load job %s: %w", id, err)
+		}
+		return s.notFailed(ctx, part, named)
+	case domain.BatchSize(w, i) == 0:
+		return -1, nil
+	}
+	output, err := s.outputOfChild(ctx, child.ID, step.Forward.Output)
+	if err != nil {
+		return 0, err
+	}
+	done := doneIn(readAnswers(output))
+	for _, item := range list {
+		if _, is := done[item]; is {
+			return item, nil
+		}
+	}
+	return -1, nil
 }
 
 // manifest is the output of a step with a map, where that is no list.

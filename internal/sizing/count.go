@@ -21,8 +21,10 @@ type Count struct {
 	Way     string
 	Batched bool
 	Slow    bool
-	// Steps is their number. Bytes is the size of the input and of each output, where it is more than the inline sizes.
-	Steps, Bytes int
+	// Steps is their number. A job with a map has none beside its Items; Together items are one task.
+	Steps, Items, Together int
+	// Bytes is the size of the input and of each output, where it is more than the inline sizes.
+	Bytes int
 	// Writes are write units, Index those among them of the index on CompleteBy. Reads are read units.
 	Writes, Index, Reads float64
 	// Requests are those of SQS. Events are invocations of the Scheduler, Tasks those of agents.
@@ -75,6 +77,36 @@ func line(x int, at func(Count) int, counts []Count) Count {
 	return counts[0]
 }
 
+// items returns the usage of a map, with its items and parts, beside that of the job. The items of a task share its
+// cost, so the usage is on a line over the inverse of their number.
+func items(l Load) Count {
+	var counted []Count
+	for _, c := range find(func(c Count) bool { return c.Items > 0 && c.Batched == l.Batched }) {
+		if slices.ContainsFunc(counted, func(other Count) bool { return other.Together == c.Together }) {
+			continue
+		}
+		same := find(func(other Count) bool {
+			return other.Together == c.Together && other.Items > 0 && other.Batched == l.Batched
+		})
+		counted = append(counted, line(l.Items, func(c Count) int { return c.Items }, same))
+	}
+	for i := range counted {
+		counted[i].Together = perTask / counted[i].Together
+	}
+	all := line(perTask/l.together(), func(c Count) int { return c.Together }, counted)
+	return all.plus(-1, stepless(Queue, l.Batched))
+}
+
+// perTask makes a whole number of that inverse.
+const perTask = 1_000_000
+
+// stepless returns the usage of a job beside that of its steps.
+func stepless(way string, batched bool) Count {
+	return line(0, func(c Count) int { return c.Steps }, find(func(c Count) bool {
+		return c.Way == way && c.Batched == batched && !c.Slow && c.Bytes == 0 && c.Items == 0
+	}))
+}
+
 // find returns the counts that a condition selects.
 func find(is func(Count) bool) []Count {
 	return slices.DeleteFunc(slices.Clone(counts), func(c Count) bool { return !is(c) })
@@ -83,7 +115,7 @@ func find(is func(Count) bool) []Count {
 // countOf returns the usage of one job of a load. Values between two counts are interpolated,
 // and those beyond the last one extrapolated.
 func countOf(l Load) Count {
-	same := func(c Count) bool { return c.Way == l.Way && c.Batched == l.Batched && !c.Slow }
+	same := func(c Count) bool { return c.Way == l.Way && c.Batched == l.Batched && !c.Slow && c.Items == 0 }
 	job := line(l.Steps, func(c Count) int { return c.Steps }, find(func(c Count) bool { return same(c) && c.Bytes == 0 }))
 	if l.PayloadBytes > SmallBytes {
 		sized := find(func(c Count) bool { return same(c) && c.Steps == referenceSteps })
@@ -100,6 +132,9 @@ func countOf(l Load) Count {
 		job = job.plus(share, slow).plus(-share, quick)
 	}
 	job = job.plus(float64(l.Waits), Count{Writes: WaitWrites, Reads: WaitReads, Requests: WaitRequests / l.batch(), Events: WaitEvents / l.batch()})
+	if l.Items > 0 {
+		job = job.plus(1, items(l))
+	}
 	for _, n := range job.numbers() {
 		*n = max(0, math.Round(*n*1e6)/1e6)
 	}

@@ -95,11 +95,20 @@ type Load struct {
 	Agents int `json:"agents"`
 	// SlowShare is the share of the steps that outlast the first look after them.
 	SlowShare float64 `json:"slowShare"`
+	// Items is how many items the map of a job has, beside its steps; 0: no map. ItemsTogether items are one task.
+	Items         int `json:"items"`
+	ItemsTogether int `json:"itemsTogether"`
 	// Waits is how many further steps of a job wait: for a time, or for a person.
 	Waits int `json:"waits"`
 	// RetentionDays is how long an ended job is kept.
 	RetentionDays int `json:"retentionDays"`
 }
+
+// together returns how many items a task of a map has; 0: the job has no map.
+func (l Load) together() int { return min(l.Items, l.ItemsTogether) }
+
+// work returns the number of steps of a job that do work, its items among them.
+func (l Load) work() int { return l.Steps + l.Items }
 
 // batch returns the number of records in an invocation.
 func (l Load) batch() float64 {
@@ -111,13 +120,13 @@ func (l Load) batch() float64 {
 
 // Usual returns a load with the default of each field that has one.
 func Usual() Load {
-	return Load{Average: 1, Steps: referenceSteps, Way: Queue, PayloadBytes: SmallBytes, AgentMB: defaultMemoryMB, Agents: 1, RetentionDays: defaultRetention}
+	return Load{Average: 1, Steps: referenceSteps, Way: Queue, ItemsTogether: 1, PayloadBytes: SmallBytes, AgentMB: defaultMemoryMB, Agents: 1, RetentionDays: defaultRetention}
 }
 
 // Check refuses a load that no job or stack can have. field is the name of the wrong field in the JSON of a load.
 func (l Load) Check() (field string, err error) {
 	inline := l.Way != Queue
-	longest := float64(maxStepSeconds)
+	longest := float64(maxStepSeconds) / float64(max(1, l.together()))
 	if inline {
 		longest = maxInlineSeconds
 	}
@@ -126,7 +135,13 @@ func (l Load) Check() (field string, err error) {
 		return "jobsPerSecond", fmt.Errorf("%g: want more than 0, and at most %d", l.JobsPerSecond, maxJobsPerSecond)
 	case !(l.Average > 0 && l.Average <= 1):
 		return "average", fmt.Errorf("%g: want a share, more than 0 and at most 1", l.Average)
-	case l.Steps < 1 || l.Steps > limits.MaxSteps:
+	case l.Items < 0 || l.Items > makegood.MaxItems:
+		return "items", fmt.Errorf("%d: want 0 to %d", l.Items, makegood.MaxItems)
+	case l.Items > 0 && inline:
+		return "items", fmt.Errorf("%d: counted are those that go through the queues, not by %s", l.Items, l.Way)
+	case l.ItemsTogether < 1 || l.ItemsTogether > limits.MaxBatchItems:
+		return "itemsTogether", fmt.Errorf("%d: want 1 to %d", l.ItemsTogether, limits.MaxBatchItems)
+	case l.Steps < 0 || l.Steps == 0 && l.Items == 0 || l.Steps > limits.MaxSteps:
 		return "steps", fmt.Errorf("%d: want 1 to %d", l.Steps, limits.MaxSteps)
 	case l.Waits < 0 || l.Steps+l.Waits > limits.MaxSteps:
 		return "waits", fmt.Errorf("%d: want 0 or more, and at most %d with the other steps", l.Waits, limits.MaxSteps)
@@ -136,7 +151,7 @@ func (l Load) Check() (field string, err error) {
 		return "stepSeconds", fmt.Errorf("%g: want 0 to %g, the time that a function has for a step by %s", l.StepSeconds, longest, l.Way)
 	case l.AgentMB < smallestMemoryMB || l.AgentMB > largestMemoryMB:
 		return "agentMB", fmt.Errorf("%d: want %d to %d", l.AgentMB, smallestMemoryMB, largestMemoryMB)
-	case l.Agents < 1 || l.Agents > l.Steps:
+	case l.Agents < 1 || l.Agents > max(1, l.Steps):
 		return "agents", fmt.Errorf("%d: want 1 to %d, the number of steps", l.Agents, l.Steps)
 	case !(l.SlowShare >= 0 && l.SlowShare <= 1):
 		return "slowShare", fmt.Errorf("%g: want a share, 0 to 1", l.SlowShare)
@@ -173,7 +188,7 @@ type Size struct {
 	// Bill is a month of the load, by service.
 	Bill  []Line  `json:"bill"`
 	Total float64 `json:"dollarsAMonth"`
-	// MillionSteps is the price of a million steps, in dollars.
+	// MillionSteps is the price of a million steps, or items, in dollars.
 	MillionSteps float64 `json:"dollarsPerMillionSteps"`
 	PricesOf     string  `json:"pricesOf"`
 	Region       string  `json:"pricesRegion"`
@@ -261,7 +276,7 @@ func throughput(writes, reads float64) Throughput {
 // functions sizes the concurrency of the functions.
 func (s *Size) functions(c Count) {
 	l := s.Load
-	events, tasks := l.JobsPerSecond*c.Events*s.eventSeconds(c), l.JobsPerSecond*c.Tasks*(RunSeconds+l.StepSeconds)/float64(l.Agents)
+	events, tasks := l.JobsPerSecond*c.Events*s.eventSeconds(c), l.JobsPerSecond*s.taskSeconds(c)/float64(l.Agents)
 	need := ceil(headroom * events)
 	s.EventsConcurrency = concurrencies[len(concurrencies)-1]
 	for _, n := range concurrencies {
@@ -282,6 +297,17 @@ func (s *Size) functions(c Count) {
 	records := l.batch()
 	s.EventInFlight, s.TaskInFlight = ceil(events*records), ceil(tasks*records)
 	s.RampMinutes = ceil(float64(max(s.EventsConcurrency, s.AgentConcurrency)) / MappingRise)
+}
+
+// taskSeconds returns how long the agents' invocations for a job take. Tasks that come together are done side by side,
+// the items of a task one after the other.
+func (s *Size) taskSeconds(c Count) float64 {
+	l := s.Load
+	seconds := c.Tasks * (RunSeconds + l.StepSeconds)
+	if l.Items > 0 {
+		seconds += items(l).Tasks * l.StepSeconds * float64(l.together()-1)
+	}
+	return seconds
 }
 
 // eventSeconds returns the duration of an invocation of the Scheduler, with the work of inline steps.
@@ -314,7 +340,7 @@ func (s *Size) bill(c Count) {
 	s.PricesOf, s.Region = p.Date, p.Region
 	jobs := l.JobsPerSecond * l.Average * Month
 	millions := func(n float64) float64 { return jobs * n / 1e6 }
-	seconds := c.Events*s.eventSeconds(c)*MemoryGB + c.Tasks*(RunSeconds+l.StepSeconds)*float64(l.AgentMB)/megabytesOfAGB
+	seconds := c.Events*s.eventSeconds(c)*MemoryGB + s.taskSeconds(c)*float64(l.AgentMB)/megabytesOfAGB
 	kept := l.JobsPerSecond * l.Average * float64(l.RetentionDays) * secondsOfADay * s.storedBytes() / bytesOfAGB
 	s.line("DynamoDB", "write units", millions(c.Writes)*p.MillionWrites)
 	s.line("DynamoDB", "read units", millions(c.Reads)*p.MillionReads)
@@ -326,13 +352,17 @@ func (s *Size) bill(c Count) {
 	for _, line := range s.Bill {
 		s.Total += line.Dollars
 	}
-	s.MillionSteps = s.Total / (jobs * float64(l.Steps)) * 1e6
+	s.MillionSteps = s.Total / (jobs * float64(l.work())) * 1e6
 }
 
 // storedBytes returns the size of a stored job.
 func (s *Size) storedBytes() float64 {
 	l := s.Load
-	bytes := StoredBytes * float64(l.Steps+l.Waits) / referenceSteps
+	steps := float64(l.Steps + l.Waits)
+	if l.Items > 0 { // A task is a step of a part.
+		steps += float64(l.Items) / float64(l.together())
+	}
+	bytes := StoredBytes * steps / referenceSteps
 	if l.PayloadBytes > SmallBytes {
 		bytes += float64((l.Steps + 1) * l.PayloadBytes)
 	}

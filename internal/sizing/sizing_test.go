@@ -22,6 +22,7 @@ func TestALoadThatWasCountedUsesWhatWasCounted(t *testing.T) {
 	for _, c := range sizing.Counts() {
 		l := load(func(l *sizing.Load) {
 			l.Way, l.Batched, l.Steps, l.PayloadBytes = c.Way, c.Batched, c.Steps, c.Bytes
+			l.Items, l.ItemsTogether = c.Items, max(1, c.Together)
 			if c.Slow {
 				l.SlowShare = 1
 			}
@@ -90,10 +91,12 @@ func TestALoadThatNoStackCanHaveIsRefused(t *testing.T) {
 	for field, changes := range map[string][]func(*sizing.Load){
 		"jobsPerSecond": {func(l *sizing.Load) { l.JobsPerSecond = 0 }, func(l *sizing.Load) { l.JobsPerSecond = math.NaN() }, func(l *sizing.Load) { l.JobsPerSecond = 1e6 }},
 		"average":       {func(l *sizing.Load) { l.Average = 0 }, func(l *sizing.Load) { l.Average = 1.1 }},
+		"items":         {func(l *sizing.Load) { l.Items = -1 }, func(l *sizing.Load) { l.Items = 100_001 }, func(l *sizing.Load) { l.Items, l.Way = 10, sizing.Inline }},
+		"itemsTogether": {func(l *sizing.Load) { l.ItemsTogether = 0 }, func(l *sizing.Load) { l.ItemsTogether = 51 }},
 		"steps":         {func(l *sizing.Load) { l.Steps = 0 }, func(l *sizing.Load) { l.Steps = limits.MaxSteps + 1 }},
 		"waits":         {func(l *sizing.Load) { l.Waits = -1 }, func(l *sizing.Load) { l.Waits = limits.MaxSteps }},
 		"payloadBytes":  {func(l *sizing.Load) { l.PayloadBytes = -1 }, func(l *sizing.Load) { l.PayloadBytes = 1 << 20 }},
-		"stepSeconds":   {func(l *sizing.Load) { l.StepSeconds = 900 }, func(l *sizing.Load) { l.Way, l.StepSeconds = sizing.Inline, 26 }},
+		"stepSeconds":   {func(l *sizing.Load) { l.StepSeconds = 900 }, func(l *sizing.Load) { l.Items, l.ItemsTogether, l.StepSeconds = 100, 10, 90 }, func(l *sizing.Load) { l.Way, l.StepSeconds = sizing.Inline, 26 }},
 		"agentMB":       {func(l *sizing.Load) { l.AgentMB = 1 }},
 		"agents":        {func(l *sizing.Load) { l.Agents = 0 }, func(l *sizing.Load) { l.Agents = l.Steps + 1 }},
 		"slowShare":     {func(l *sizing.Load) { l.SlowShare = 2 }, func(l *sizing.Load) { l.Way, l.SlowShare = sizing.Inline, 0.1 }},
@@ -107,6 +110,41 @@ func TestALoadThatNoStackCanHaveIsRefused(t *testing.T) {
 	}
 	if field, err := load(func(*sizing.Load) {}).Check(); err != nil {
 		t.Errorf("a usual load is refused: %s %v", field, err)
+	}
+}
+
+// The usage of a map is that of its items, which share a claim and a save where several are one task. Such a task takes
+// as long as all of its items.
+func TestAMapIsReckonedByItsItems(t *testing.T) {
+	none := sizing.Of(load(func(*sizing.Load) {}))
+	with := func(items, together int) sizing.Size {
+		return sizing.Of(load(func(l *sizing.Load) { l.JobsPerSecond, l.Items, l.ItemsTogether = 1, items, together }))
+	}
+	before := math.Inf(1)
+	for _, together := range []int{1, 2, 5, 10, 20, 50} {
+		s := with(10_000, together)
+		if s.Job.WriteUnits >= before || s.Job.WriteUnits <= none.Job.WriteUnits || s.Job.Tasks < 10_000/float64(together) || s.MillionSteps >= none.MillionSteps {
+			t.Errorf("%d a task: got %+v, %.2f $ a million, after %.0f write units", together, s.Job, s.MillionSteps, before)
+		}
+		before = s.Job.WriteUnits
+	}
+	if one, two := with(10_000, 10).Job, with(20_000, 10).Job; math.Abs(two.WriteUnits-2*one.WriteUnits) > 0.02*two.WriteUnits {
+		t.Errorf("10,000 items are %.0f write units, and 20,000 are %.0f", one.WriteUnits, two.WriteUnits)
+	}
+	small, whole := with(3, 50).Job, with(3, 3).Job
+	if small != whole {
+		t.Errorf("three items in one task: got %+v and %+v", small, whole)
+	}
+	for together, want := range map[int]int{1: 300, 10: 210} { // 100 s of work and 1,000 or 100 invocations, twice
+		l := load(func(l *sizing.Load) {
+			l.JobsPerSecond, l.Steps, l.Items, l.ItemsTogether, l.StepSeconds = 1, 0, 1000, together, 0.1
+		})
+		if got := sizing.Of(l); got.AgentConcurrency != want {
+			t.Errorf("%d a task: got %d at once, want %d", together, got.AgentConcurrency, want)
+		}
+	}
+	if s := sizing.Of(load(func(l *sizing.Load) { l.JobsPerSecond, l.Items = 1, 100_000 })); len(s.Over) == 0 || !s.Quotas[1].Ask {
+		t.Errorf("100,000 items each second fit: %+v", s)
 	}
 }
 

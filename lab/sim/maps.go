@@ -23,11 +23,14 @@ import (
 type mapping struct {
 	// under counts the items of a map that are under way, in all its parts.
 	under map[mapped]int
-	// owed are the items that were to be done again when the items of a step were last redriven.
-	owed map[mapped][]owedItem
+	// owed are the items that were to be done again when the items of a step were last redriven, spared those that had
+	// failed and were not named.
+	owed, spared map[mapped][]owedItem
 	// redriven counts the redrives that were granted, tried the items done again for them, refused the redrives of which a
 	// job says why they were not made, and most the items of the largest map that ended.
 	redriven, tried, refused, most int
+	// left counts the failed items that a redrive did not name.
+	left int
 }
 
 // mapped names a map: its job and step.
@@ -37,6 +40,8 @@ type mapped struct{ job, step string }
 type owedItem struct {
 	part, step string
 	attempt    int
+	// index is its place in the list, of a batch that of its first item that is not done.
+	index int
 }
 
 // rollMap makes a workflow with a step, or two, that are done for each item of a list. child does some of the items.
@@ -123,18 +128,6 @@ func readsAll(s makegood.Step, of string) makegood.Step {
 		undo.With, s.Undo = whole(undo.With), &undo
 	}
 	return s
-}
-
-// rollRedrives lets people ask at random moments that failed items are done again, some of them twice.
-func rollRedrives(r *rand.Rand, at time.Duration) (all []request) {
-	for range 1 + r.IntN(4) {
-		one := request{at: at + between(r, 0, pick(r, 20*time.Second, 2*time.Minute, 8*time.Minute)), verb: makegood.VerbRedrive}
-		if oneIn(r, 2) {
-			one.again = one.at + between(r, 0, pick(r, 20*time.Millisecond, time.Minute))
-		}
-		all = append(all, one)
-	}
-	return all
 }
 
 // definition is a definition that jobs may have: one that was published, or that of a part of a map. w.mu is held.
@@ -275,12 +268,22 @@ func (c change) mapStep(s job.StepState, def makegood.Step) {
 	switch {
 	case same && f.Repeats > was.Forward.Repeats:
 		c.maps.redriven++
-		c.maps.owed[m] = c.failedItems(c.after, s)
+		owed := c.failedItems(c.after, s)
+		named := f.Redriven.List()
+		c.maps.owed[m], c.maps.spared[m] = nil, nil
+		for _, o := range owed {
+			if len(named) == 0 || slices.Contains(named, o.index) {
+				c.maps.owed[m] = append(c.maps.owed[m], o)
+			} else {
+				c.maps.spared[m] = append(c.maps.spared[m], o)
+			}
+		}
 		if len(c.maps.owed[m]) == 0 {
 			c.wrong("MAP-4: %s is redriven, and no item of it has failed", s.Name)
 		}
 	case !same:
 		delete(c.maps.owed, m)
+		delete(c.maps.spared, m)
 	}
 	if f.State == job.Done && was.Forward.State == job.Dispatched && same && c.after.Desired == makegood.JobProcessed {
 		c.triedAgain(m)
@@ -294,55 +297,6 @@ func (c change) mapStep(s job.StepState, def makegood.Step) {
 	case makegood.JobUndone, makegood.JobCancelled:
 		c.nothingStands(s)
 	}
-}
-
-// failedItems are the items of the last attempt of a step that have failed.
-func (w *world) failedItems(j job.Job, s job.StepState) (failed []owedItem) {
-	w.parts(j, s.Name, s.Forward.Attempt, func(part job.Job, def makegood.Workflow) {
-		for _, item := range part.Steps {
-			if f := item.Forward; f.State == job.Skipped && f.Error != nil && part.Settled(f) == nil {
-				failed = append(failed, owedItem{part.ID, item.Name, item.Attempt})
-			}
-		}
-	})
-	return failed
-}
-
-// triedAgain: when a step is done that was redriven, each failed item was tried again, or its job or one
-// between says why not.
-func (c change) triedAgain(m mapped) {
-	owed := c.maps.owed[m]
-	delete(c.maps.owed, m)
-	for _, o := range owed {
-		part, _ := c.store.Stored(o.part)
-		item, _ := part.Step(o.step)
-		switch {
-		case item.Attempt > o.attempt || part.Settled(item.Forward) != nil:
-			c.maps.tried++
-		case c.saysWhy(o.part):
-			c.maps.refused++
-		default:
-			c.wrong("MAP-4: %s is done again, and %s of %s, which had failed by attempt %d, was not", m.step, o.step, o.part, o.attempt)
-		}
-	}
-}
-
-// saysWhy reports whether a job above a part has noted that a redrive was refused.
-func (c change) saysWhy(part string) bool {
-	for is, child := domain.ChildOf(part); child; is, child = domain.ChildOf(is.Parent) {
-		j, _ := c.store.Stored(is.Parent)
-		if is.Parent == c.after.ID {
-			j = c.after
-		}
-		pages, _ := c.store.HistoryPages(context.Background(), j.ID) // memory never fails
-		entries, _ := j.History.Read(j.Birth, pages)
-		for _, e := range entries {
-			if e.Entry.Kind == makegood.EntryRefused && e.Entry.Step == is.Step {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // itemsStand: of a step that is done each item has one effect, but for those that have failed, which are not too many.
@@ -420,27 +374,4 @@ func (w *world) oneEffect(id string, a *account) {
 			w.violate(id, "MAP-7: the key %s is used for %+v and for %+v", a.key, other.body, a.body)
 		}
 	}
-}
-
-// lastRedrive has the failed items of all jobs done again once all is well, and reports whether there were any.
-func (w *world) lastRedrive() (any bool) {
-	for _, o := range w.load.jobs {
-		w.mu.Lock()
-		j, there := w.store.Stored(o.id)
-		failed := 0
-		for _, s := range j.Steps {
-			if defOf(w.workflowOf(o.id), s.Name).Map != nil && s.Forward.State == job.Done {
-				failed += len(w.failedItems(j, s))
-			}
-		}
-		w.mu.Unlock()
-		if !there || failed == 0 || j.ProcessState != makegood.JobProcessed {
-			continue
-		}
-		any = true
-		<-w.process("operator", func(l *life) {
-			w.request(w.scheduler(l, nil), l, o.id, job.Requested{Verb: makegood.VerbRedrive, Request: "last", Reason: "sim"})
-		})
-	}
-	return any
 }

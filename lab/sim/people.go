@@ -42,7 +42,7 @@ func (w *world) people() {
 			someone(o.dangling, func(s *scheduler.Scheduler, _ *life) bool { return w.dangles(s, o) })
 		}
 		for i, r := range o.requests {
-			asks := func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, w.asking(r, i)) }
+			asks := func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, w.asking(o.id, r, i)) }
 			if someone(r.at, asks); r.again > 0 {
 				someone(r.again, asks)
 			}
@@ -142,10 +142,13 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 }
 
 // asking returns the i-th request of a job.
-func (w *world) asking(r request, i int) job.Requested {
+func (w *world) asking(id string, r request, i int) job.Requested {
 	e := job.Requested{Verb: r.verb, Request: "r" + strconv.Itoa(i), Reason: "sim"}
 	if r.startAt > 0 {
 		e.StartAt = w.start.Add(r.startAt)
+	}
+	if r.some > 0 {
+		e.Step, e.Indexes = w.someFailed(id, r.some)
 	}
 	return e
 }

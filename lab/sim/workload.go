@@ -51,6 +51,8 @@ type request struct {
 	startAt time.Duration
 	// again is when the same is asked for once more; zero: never.
 	again time.Duration
+	// some: a redrive names every some-th item that has failed by then; zero: none.
+	some int
 }
 
 // ordered reports whether somebody has asked for a job.

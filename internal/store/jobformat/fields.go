@@ -123,7 +123,8 @@ func (c *codec) details(a *job.Activity, output *job.Payload, own *string) {
 	c.time(27, &a.FailingSince, from)
 	c.int(28, &a.Answered)
 	c.int(29, &a.Refused)
-	c.flag(30, &a.Queued)
+	c.text(30, (*string)(&a.Redriven))
+	c.flag(31, &a.Queued)
 }
 
 // silent has the fields of a claim, which are the activity's own.

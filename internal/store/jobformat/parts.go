@@ -120,7 +120,7 @@ func Complete(a *job.Activity, details job.Activity) {
 	a.OpenedAt, a.LookAt, a.Closing, a.Queued = details.OpenedAt, details.LookAt, details.Closing, details.Queued
 	a.By, a.WentTo = details.By, details.WentTo
 	a.Repeats, a.RepeatTries, a.RepeatSince = details.Repeats, details.RepeatTries, details.RepeatSince
-	a.Answered, a.Refused = details.Answered, details.Refused
+	a.Redriven, a.Answered, a.Refused = details.Redriven, details.Answered, details.Refused
 	a.Settled, a.LastStartedAt, a.FailingSince = details.Settled, details.LastStartedAt, details.FailingSince
 	a.Kept = details.Kept + a.Kept
 	if a.Output.Ref == "" {
