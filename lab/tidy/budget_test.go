@@ -187,11 +187,11 @@ func budgetRules() []rule {
 			wrong: []mistake{
 				{"internal/a: 21 imports of ours, the limit is 20", tree{"internal/a/a.go": imports(21)}},
 				{"internal/a: 21 imports", tree{"internal/a/a.go": imports(20), "internal/a/b.go": "package a\nimport _ \"" + module + "\"\n"}},
-				{"internal/embedded: 34 imports of ours, the limit is 33", tree{"internal/embedded/a.go": imports(34)}},
+				{"internal/embedded: 35 imports of ours, the limit is 34", tree{"internal/embedded/a.go": imports(35)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": imports(20) + "import _ \"time\"\n", "internal/a/b.go": imports(20), "internal/a/a_test.go": imports(30)},
-				{"internal/embedded/a.go": imports(33)},
+				{"internal/embedded/a.go": imports(34)},
 			},
 		},
 		{
