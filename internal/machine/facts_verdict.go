@@ -120,6 +120,8 @@ type Ask struct {
 	Mark bool
 	// Redrives is how often the child of the attempt was to do its failed items again.
 	Redrives int
+	// Edited is the number of the edit that the child of the attempt is to have.
+	Edited int
 }
 
 // Lane is the right to run inline attempts in the process that decides, after the coming save.

@@ -24,6 +24,7 @@ func (s *story) request(verb string, a args) job.Event {
 		e.Timeout = s.duration(timeout)
 	}
 	e.Definition, e.By = a.or("definition", ""), a.or("by", "")
+	e.Edit = s.edit(a)
 	e.Redrives, e.Never = s.number(a.or("redrives", "0")), a.has("never")
 	if input, ok := a.values["input"]; ok {
 		e.Input = &job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}

@@ -28,6 +28,7 @@ type mapping struct {
 	// redriven counts the redrives that were granted, tried the items done again for them, refused the redrives of which a
 	// job says why they were not made, and most the items of the largest map that ended.
 	redriven, tried, refused, most int
+	edits                          edits
 }
 
 // mapped names a map: its job and step.
@@ -201,11 +202,12 @@ func (c change) mapRules() {
 		return
 	}
 	c.rootGoesOn()
+	c.editRules()
 	if p := c.w.Part; p != nil {
 		if domain.PartSize(p.Items) == 1 {
 			c.concurrency()
 		}
-		c.tolerance("it", *p, p.Items, machine.FailedItems(c.w, c.after))
+		c.tolerance("it", tolerated(c.after, *p), p.Items, machine.FailedItems(c.w, c.after))
 		return
 	}
 	for n, def := range c.w.Steps {
@@ -235,7 +237,7 @@ func (c change) concurrency() {
 	if def.Map == nil || more <= 0 {
 		return
 	}
-	if n, may := c.maps.under[m], max(1, def.Map.Concurrency/max(1, def.Map.Batch)); n > may {
+	if n, may := c.maps.under[m], max(1, c.maps.edits.most[m]/max(1, def.Map.Batch)); n > may {
 		c.wrong("MAP-2: %d items or batches of %s of %s are under way, and %d may", n, m.step, m.job, may)
 	}
 }
@@ -381,7 +383,8 @@ func (c change) itemsStand(s job.StepState, def makegood.Step) {
 		}
 	}
 	c.maps.most = max(c.maps.most, items)
-	c.tolerance(s.Name, makegood.Part{Tolerate: def.Map.Tolerate}, items, failed)
+	whole, _ := c.store.Stored(domain.ChildID(c.after.ID, c.after.Birth, s.Name, s.Forward.Attempt))
+	c.tolerance(s.Name, tolerated(whole, makegood.Part{Tolerate: def.Map.Tolerate}), items, failed)
 }
 
 // nothingStands: of a job that was undone no item stands, but for those whose parts say that they cannot be undone.
