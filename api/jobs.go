@@ -105,6 +105,11 @@ type Request struct {
 	// Timeout is the job's new timeout, for Edit: how long it may go forward, from now, or from its start if that is
 	// ahead, or, if it is in Error, from its resubmission. makegood.NoTimeout: as long as it takes.
 	Timeout makegood.Duration
+	// Step is the step with the map that Edit gives other figures to, in the place of a Timeout: Concurrency, unless it is
+	// 0, and Tolerate, unless it is nil.
+	Step        string
+	Concurrency int
+	Tolerate    *makegood.Tolerance
 }
 
 // CurrentDefinition stands for the current definition of the job's workflow name.

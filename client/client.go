@@ -220,10 +220,17 @@ type asking struct {
 	Definition string          `json:"definition,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Timeout    string          `json:"timeout,omitempty"`
+
+	Step        string              `json:"step,omitempty"`
+	Concurrency int                 `json:"concurrency,omitempty"`
+	Tolerate    *makegood.Tolerance `json:"tolerate,omitempty"`
 }
 
 func askingOf(r api.Request) asking {
-	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input}
+	a := asking{
+		Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input,
+		Step: r.Step, Concurrency: r.Concurrency, Tolerate: r.Tolerate,
+	}
 	if r.Timeout != 0 {
 		a.Timeout = domain.TimeoutText(r.Timeout)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -67,7 +68,7 @@ func entryAbout(e makegood.Entry) string {
 	if e.Round > 0 {
 		about += fmt.Sprintf("round %d", e.Round)
 	}
-	return plain.Line(about + string(e.Verb) + string(e.State))
+	return plain.Line(strings.TrimSpace(string(e.Verb) + " " + about + string(e.State)))
 }
 
 // entryText says what there is to say.
@@ -96,6 +97,9 @@ func entryText(e makegood.Entry) string {
 	}
 	if e.Timeout != "" {
 		parts = append(parts, "timeout "+e.Timeout)
+	}
+	if text := domain.FiguresText(e.Concurrency, e.Tolerate); text != "" {
+		parts = append(parts, text)
 	}
 	if e.Items > 0 {
 		parts = append(parts, count(e.Items, "failed item"))
