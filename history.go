@@ -67,6 +67,9 @@ type Entry struct {
 	Input      bool   `json:"input,omitempty"`
 	// Timeout is the new timeout of a job that was edited: a duration, or "none".
 	Timeout string `json:"timeout,omitempty"`
+	// Concurrency and Tolerate are the new figures of the map of Step, where a map was edited.
+	Concurrency int        `json:"concurrency,omitempty"`
+	Tolerate    *Tolerance `json:"tolerate,omitempty"`
 	// As is the state that a step was settled as: StepDone, StepSkipped or StepNotDone.
 	As StepState `json:"as,omitempty"`
 	// Items is how many failed items of maps a redrive does again. Indexes names them, such as 3,17-20, and Step their map,

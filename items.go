@@ -26,6 +26,15 @@ type Items struct {
 	Stands   []ItemGroup `json:"stands"`
 }
 
+// MapEdit has the figures of a map that a person has edited while it is under way. They stand over those of its
+// definition.
+type MapEdit struct {
+	// Concurrency is that of the map; 0: it is that of its definition. Tolerate likewise; null: it is that of its
+	// definition.
+	Concurrency int        `json:"concurrency"`
+	Tolerate    *Tolerance `json:"tolerate"`
+}
+
 // ItemGroup is a group of items with one reason, and an example of them.
 type ItemGroup struct {
 	Reason string `json:"reason"`

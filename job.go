@@ -87,6 +87,8 @@ type JobStep struct {
 	// Items counts the items of a step with a map; null where it has no map or has not begun, and where payloads were not
 	// asked for.
 	Items *Items `json:"items"`
+	// Edited has the figures of its map that were edited; null where none was.
+	Edited *MapEdit `json:"edited"`
 	// Undo is the step's compensation; nil until it has a state.
 	Undo *Activity `json:"undo"`
 }

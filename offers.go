@@ -19,7 +19,7 @@ type Offers struct {
 // Offer is the expected result of a request.
 type Offer struct {
 	// Ask is the request: a Verb, or "wake"; for a step "settle done", "settle skipped", "settle notDone", "complete",
-	// "fail" or "heartbeat".
+	// "fail", "heartbeat", or "edit" of its map.
 	Ask string `json:"ask"`
 	// Effect is the effect, in the words of docs/states.md; "is so already", where the request would not change the job;
 	// or "refused". Granted distinguishes the last two from the others.

@@ -39,7 +39,7 @@ const (
 	VerbResume   Verb = "resume"   // take a pause back
 	// VerbReschedule moves the start of a job that has not begun. It needs a time, so it has a method of its own.
 	VerbReschedule Verb = "reschedule"
-	// VerbEdit gives a job another timeout. It needs one, so it has a method of its own.
+	// VerbEdit gives a job another timeout, or the map of a step another concurrency or tolerance.
 	VerbEdit    Verb = "edit"
 	VerbRedo    Verb = "redo"    // undo the work done, and then begin again in a new round
 	VerbForward Verb = "forward" // go forward again, where no step was undone yet

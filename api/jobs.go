@@ -102,12 +102,16 @@ type Request struct {
 	// CurrentDefinition. Empty: the job keeps its own. Input is the job's new input; nil: it keeps its own.
 	Definition string
 	Input      json.RawMessage
-	// Step is the step with a map that Redrive is for, Indexes the failed items of its list by their places from 0, such
-	// as "3,17-20", at most 1000 items. Empty: all failed items, of all maps.
-	Step, Indexes string
+	// Step is the step with a map that Redrive is for, or that Edit gives other figures to in the place of a Timeout.
+	// Indexes are the failed items of its list that Redrive is for, by their places from 0, such as "3,17-20", at most 1000
+	// items. Empty: all failed items, of all maps.
+	Step, Indexes string `json:",omitempty"`
 	// Timeout is the job's new timeout, for Edit: how long it may go forward, from now, or from its start if that is
 	// ahead, or, if it is in Error, from its resubmission. makegood.NoTimeout: as long as it takes.
 	Timeout makegood.Duration
+	// Concurrency and Tolerate are the figures that Edit gives to the map of Step: those that are not 0, and not nil.
+	Concurrency int                 `json:",omitempty"`
+	Tolerate    *makegood.Tolerance `json:",omitempty"`
 }
 
 // CurrentDefinition stands for the current definition of the job's workflow name.

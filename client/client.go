@@ -220,12 +220,18 @@ type asking struct {
 	Definition string          `json:"definition,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Timeout    string          `json:"timeout,omitempty"`
-	Step       string          `json:"step,omitempty"`
 	Indexes    string          `json:"indexes,omitempty"`
+
+	Step        string              `json:"step,omitempty"`
+	Concurrency int                 `json:"concurrency,omitempty"`
+	Tolerate    *makegood.Tolerance `json:"tolerate,omitempty"`
 }
 
 func askingOf(r api.Request) asking {
-	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input, Step: r.Step, Indexes: r.Indexes}
+	a := asking{
+		Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input,
+		Step: r.Step, Indexes: r.Indexes, Concurrency: r.Concurrency, Tolerate: r.Tolerate,
+	}
 	if r.Timeout != 0 {
 		a.Timeout = domain.TimeoutText(r.Timeout)
 	}

@@ -269,7 +269,11 @@ func stepLines(job makegood.Job) []string {
 		if s.Undo != nil {
 			lines = append(lines, fmt.Sprintf("  %-*s  undo: %s", width, "", activityText(*s.Undo)))
 		}
-		lines = append(lines, itemLines(s.Items, fmt.Sprintf("  %-*s  ", width, ""))...)
+		indent := fmt.Sprintf("  %-*s  ", width, "")
+		lines = append(lines, itemLines(s.Items, indent)...)
+		if s.Edited != nil {
+			lines = append(lines, indent+"edited: "+domain.FiguresText(s.Edited.Concurrency, s.Edited.Tolerate))
+		}
 	}
 	return lines
 }

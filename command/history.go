@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -99,6 +100,9 @@ func entryText(e makegood.Entry) string {
 	}
 	if e.Timeout != "" {
 		parts = append(parts, "timeout "+e.Timeout)
+	}
+	if text := domain.FiguresText(e.Concurrency, e.Tolerate); text != "" {
+		parts = append(parts, text)
 	}
 	if e.Items > 0 {
 		failed := count(e.Items, "failed item")

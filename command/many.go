@@ -61,6 +61,8 @@ type asked struct {
 	byState bool
 	// ofJob is the request whose result a dry run asks of each job. Empty: the state of the job alone decides.
 	ofJob string
+	// ofStep is the step that the request is of; empty: it is of the job.
+	ofStep string
 	// foreseen returns the outcome that it would have, where that takes more than reading the job; nil: use would.
 	foreseen func(ctx context.Context, c *client.Client, id string) outcome
 	// show is the line that is printed of one job.
@@ -286,7 +288,7 @@ func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome 
 		return a.foreseen(ctx, c, t.id)
 	}
 	if a.ofJob != "" {
-		return offered(ctx, c, t.id, a.ofJob)
+		return a.offered(ctx, c, t.id)
 	}
 	job := makegood.Job{ID: t.id, ProcessState: t.state}
 	if t.state == "" || !a.byState {
@@ -301,12 +303,15 @@ func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome 
 }
 
 // offered returns the outcome that a request to a job would have, where that rests on more than its state.
-func offered(ctx context.Context, c *client.Client, id, ask string) outcome {
+func (a asked) offered(ctx context.Context, c *client.Client, id string) outcome {
 	offers, err := c.Offers(ctx, id)
 	if err != nil {
 		return outcomeOf(id, bulk.AnswerOf(makegood.Job{}, err))
 	}
-	o, there := domain.OfferOf(offers, ask)
+	o, there := domain.OfferOf(offers, a.ofJob)
+	if a.ofStep != "" {
+		o, there = domain.OfferToEdit(offers, a.ofStep)
+	}
 	foreseen := outcome{Job: id, State: offers.ProcessState, Outcome: granted, Would: o.Effect}
 	switch {
 	case !there || o.Effect == limits.OfferRefused:

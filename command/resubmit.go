@@ -15,7 +15,6 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/bulk"
 	"github.com/makegood-dev/makegood/internal/domain"
-	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // newResubmit makes the verb that lets a job go on, perhaps by another definition or with another input.
@@ -120,37 +119,4 @@ func printPlan(w io.Writer, plan makegood.Plan) {
 		}
 		fmt.Fprintln(w, line)
 	}
-}
-
-// newEdit makes the verb that gives a job another timeout.
-func newEdit() *cobra.Command {
-	short := domain.VerbOf(string(makegood.VerbEdit)).Says
-	var o manyOptions
-	var timeout, reason string
-	cmd := &cobra.Command{
-		Use:   "edit ID... --timeout D",
-		Short: short,
-		Long: short + `: it may go forward that long from now on, or from its start if that is ahead, and, if it is in Error, from
-when it is resubmitted; also in later rounds, and under another definition. From ` + domain.TimeoutText(makegood.Duration(limits.MinTimeout)) + ` to ` + domain.TimeoutText(makegood.Duration(limits.MaxJobTimeout)) + `; none: as long as it takes.
-
-` + grantedIn(makegood.VerbEdit) + manyHelp,
-		Example: `  makegood edit order-17 --timeout 2h --reason 'the bank is slow today'
-  makegood edit order-17 --timeout none
-  makegood edit --state Processing --workflow order --timeout 3d --dry-run --stack shop-prod`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if timeout == "" {
-				return exit(codeUsage, errors.New("--timeout is missing: how long it may go forward, or none"))
-			}
-			d, err := domain.ParseTimeout(timeout)
-			if err != nil {
-				return exit(codeUsage, fmt.Errorf("--timeout: %w", err))
-			}
-			return o.do(cmd, args, askedOf(api.Request{Verb: makegood.VerbEdit, Timeout: d, Reason: reason}))
-		},
-	}
-	o.flags(cmd)
-	o.askedBy(cmd)
-	cmd.Flags().StringVar(&timeout, "timeout", "", "how `long` it may go forward, such as 90m or 3d, or none")
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.VerbEdit))
-	return cmd
 }

@@ -216,6 +216,12 @@ func calls() (all []call) {
 		{Verb: makegood.VerbPause, Name: "two words"},
 		{Verb: makegood.VerbPause, Reason: strings.Repeat("x", 1025)},
 		{Verb: makegood.VerbEdit, Timeout: makegood.Hour},
+		{Verb: makegood.VerbEdit, Step: "write", Concurrency: 4},
+		{Verb: makegood.VerbEdit, Step: "write", Tolerate: &makegood.Tolerance{Items: -1}},
+		{Verb: makegood.VerbEdit, Step: "write", Concurrency: 10001},
+		{Verb: makegood.VerbEdit, Step: "write", Concurrency: 4, Timeout: makegood.Hour},
+		{Verb: makegood.VerbEdit, Step: "write"},
+		{Verb: makegood.VerbEdit, Concurrency: 4},
 		{Verb: makegood.VerbResubmit, Definition: strings.Repeat("x", 200)},
 		{Verb: makegood.VerbForward},
 		{Verb: makegood.VerbRedo},
@@ -377,8 +383,8 @@ func reading(r io.ReadCloser, err error) (any, error) {
 	return string(text), err
 }
 
-// Every call gives the same value, or an error of the same kind in the same words, in the process and over HTTP: of a job that is
-// there, that is not, that is damaged, and that a newer release wrote.
+// Every call gives the same value, or an error of the same kind in the same words, in the process and over HTTP: of
+// a job that is there, that is not, that is damaged, and that a newer release wrote.
 func TestEveryCallIsTheSameInTheProcessAndOverHTTP(t *testing.T) {
 	here, there := open(t, false), open(t, true)
 	asked := map[string]bool{}

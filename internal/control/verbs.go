@@ -107,8 +107,14 @@ func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.
 		return asked, invalid("there is no verb %.40q; there are %v", r.Verb, domain.Verbs())
 	case r.Verb == makegood.VerbReschedule && r.StartAt.IsZero():
 		return asked, invalid("startAt is missing")
-	case r.Verb == makegood.VerbEdit && r.Timeout == 0:
-		return asked, invalid("timeout is missing")
+	case r.Verb == makegood.VerbEdit && r.Timeout == 0 && r.Step == "":
+		return asked, invalid("timeout is missing, or the step whose map is to be edited")
+	case r.Step == "" && (r.Concurrency != 0 || r.Tolerate != nil):
+		return asked, invalid("step is missing: the one whose map is to have these figures")
+	case r.Verb != makegood.VerbEdit && (r.Concurrency != 0 || r.Tolerate != nil):
+		return asked, invalid("concurrency and tolerate are figures of an edit, and not of %s", r.Verb)
+	case r.Step != "" && r.Timeout != 0:
+		return asked, invalid("a timeout is of the job, and other figures are of the map of a step: edit one of them at a time")
 	case len(r.Reason) > limits.MaxReasonBytes:
 		return asked, invalid("reason has %d bytes, the limit is %d", len(r.Reason), limits.MaxReasonBytes)
 	case r.Step != "" && limits.StepName.Check(r.Step) != nil:
@@ -117,6 +123,12 @@ func (s *Service) requested(ctx context.Context, id string, r api.Request) (job.
 		return asked, invalid("step is missing: indexes are of the items of one")
 	case len(r.Definition) > maxDefinition:
 		return asked, invalid("definition has %d bytes: want a hash, or %s", len(r.Definition), api.CurrentDefinition)
+	}
+	if r.Verb == makegood.VerbEdit && r.Step != "" {
+		if err := domain.CheckFigures(r.Concurrency, r.Tolerate); err != nil {
+			return asked, invalid("%v", err)
+		}
+		asked.Step, asked.Edit = "", &job.MapEdit{Step: r.Step, Concurrency: r.Concurrency, Tolerate: r.Tolerate}
 	}
 	if r.Indexes != "" {
 		var err error

@@ -70,7 +70,7 @@ var verbs = map[makegood.Verb]Verb{
 	makegood.VerbPause:      {Label: "Pause", Says: "Start nothing new; what runs runs on", AtOnce: true},
 	makegood.VerbResume:     {Label: "Resume", Says: "Take a pause back", AtOnce: true},
 	makegood.VerbReschedule: {Label: "Reschedule", Says: "Move the start of a job that has not begun", Flag: "--at 2026-01-31T09:00:00Z"},
-	makegood.VerbEdit:       {Label: "Edit timeout", Says: "Give a job another timeout", Flag: "--timeout 2h"},
+	makegood.VerbEdit:       {Label: "Edit timeout", Says: "Give a job another timeout, or a map other figures", Flag: "--timeout 2h"},
 	makegood.VerbRedo:       {Label: "Undo and begin again", Says: "Undo what was done, and then begin again in a new round", Turns: true},
 	makegood.VerbRedrive:    {Label: "Redrive", Says: "Do the failed items of its maps again, under their keys"},
 	makegood.VerbForward:    {Label: "Go forward again", Says: "Go forward again, where nothing was undone yet"},

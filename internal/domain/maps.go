@@ -108,7 +108,7 @@ func MapWorkflow(w makegood.Workflow, s makegood.Step, n int, input func(i, batc
 	if size == 1 && m.Batch > 1 {
 		part.Part.Batch, each = m.Batch, m.Batch
 	}
-	part.Part.Concurrency = max(1, min(m.Concurrency, limits.PartItems*size)/each)
+	part.Part.Concurrency = StepsAtOnce(*part.Part, m.Concurrency)
 	if part.OnFailure.Action == makegood.FailureRestart {
 		part.OnFailure = makegood.OnFailure{Action: makegood.FailureUndo} // The rounds are those of the whole job.
 	}
@@ -134,6 +134,12 @@ func MapWorkflow(w makegood.Workflow, s makegood.Step, n int, input func(i, batc
 		part.Steps = []makegood.Step{{Name: "none", Agent: makegood.AgentWait, Needs: []string{}, With: []byte(`{"for":"10ms"}`)}}
 	}
 	return part
+}
+
+// StepsAtOnce is how many steps of a part may be under way where so many items of the map may.
+func StepsAtOnce(p makegood.Part, concurrency int) int {
+	size := PartSize(p.Items)
+	return max(1, min(concurrency, limits.PartItems*size)/max(size, p.Batch))
 }
 
 // ItemOf is how the work of a step is done: of a step with a map that is said of an item.

@@ -1,6 +1,9 @@
 package domain
 
-import "github.com/makegood-dev/makegood"
+import (
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
 
 // The asks of makegood.Offer that are no verb of the job. The doc comment of Offer.Ask names them.
 const (
@@ -11,6 +14,7 @@ const (
 	AskComplete      = "complete"
 	AskFail          = "fail"
 	AskHeartbeat     = "heartbeat"
+	AskEdit          = string(makegood.VerbEdit)
 )
 
 // OfferOf returns the offer for a verb, or for AskWake.
@@ -36,6 +40,17 @@ func OffersOfStep(o makegood.Offers, name string, undo bool) (s makegood.StepOff
 		}
 	}
 	return makegood.StepOffers{}, false
+}
+
+// OfferToEdit returns the offer to edit the map of a step; ok is false where no map of it is under way, or will be.
+func OfferToEdit(o makegood.Offers, step string) (offer makegood.Offer, ok bool) {
+	for _, undo := range []bool{false, true} {
+		s, _ := OffersOfStep(o, step, undo)
+		if offer, ok = StepOffer(s, AskEdit); ok {
+			return offer, true
+		}
+	}
+	return makegood.Offer{Effect: limits.OfferRefused, Reason: "no map of a step " + step + " is under way"}, false
 }
 
 // Notes describes the warnings of the step in words: SameKey and FormerInput.

@@ -61,12 +61,15 @@ type Redriving struct {
 	Indexes string `json:"indexes,omitempty"`
 }
 
-// Edition is the body of a request for another timeout.
+// Edition is the body of a request for another timeout, or for other figures of the map of a step.
 type Edition struct {
 	Reason  string `json:"reason,omitempty"`
 	Request string `json:"request,omitempty"`
 	// Timeout is a duration, or "none".
-	Timeout string `json:"timeout"`
+	Timeout     string              `json:"timeout,omitempty"`
+	Step        string              `json:"step,omitempty"`
+	Concurrency int                 `json:"concurrency,omitempty"`
+	Tolerate    *makegood.Tolerance `json:"tolerate,omitempty"`
 }
 
 // Publication is the body that publishes a workflow file.
@@ -276,7 +279,7 @@ func verbRoutes() (all []route) {
 			asks.summary += " definition: the hash of a definition that is known here, or current; the agent, action, retry and timeout of the items may differ in it. step and indexes (3,17-20): only these items, refused where one of them has not failed; at most 1000."
 		case makegood.VerbEdit:
 			asks.body, asks.handle = Edition{}, taking((*handlers).edit)
-			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", limits.MinTimeout, limits.MaxJobTimeout)
+			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none. Or step: one with a map under way, and concurrency, from 1 to %d, or tolerate, how many of its items may fail: they hold for the items that begin or fail from now on, and of a job that is being undone, too.", limits.MinTimeout, limits.MaxJobTimeout, limits.MaxConcurrency)
 		}
 		if verb == makegood.VerbReschedule {
 			asks.body, asks.handle = Rescheduling{}, taking((*handlers).reschedule)
@@ -413,16 +416,18 @@ func (a *handlers) plan(r *http.Request) (answer, error) {
 	return orError(a.Jobs.Plan(r.Context(), r.PathValue("id"), asked))
 }
 
-// edit asks for another timeout.
+// edit asks for another timeout, or for other figures of a map.
 func (a *handlers) edit(r *http.Request, asking Edition) (answer, error) {
-	if asking.Timeout == "" {
-		return answer{}, bad("timeout is missing")
+	q := api.Request{
+		Verb: makegood.VerbEdit, Reason: asking.Reason, Name: asking.Request, Step: asking.Step, Concurrency: asking.Concurrency, Tolerate: asking.Tolerate,
 	}
-	timeout, err := domain.ParseTimeout(asking.Timeout)
-	if err != nil {
-		return answer{}, bad("timeout: %v", err)
+	if asking.Timeout != "" {
+		var err error
+		if q.Timeout, err = domain.ParseTimeout(asking.Timeout); err != nil {
+			return answer{}, bad("timeout: %v", err)
+		}
 	}
-	return a.ask(r, api.Request{Verb: makegood.VerbEdit, Reason: asking.Reason, Name: asking.Request, Timeout: timeout})
+	return a.ask(r, q)
 }
 
 // ask asks for a verb, and answers with the job after it.

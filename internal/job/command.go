@@ -15,6 +15,13 @@ type Dispatch struct {
 	Undo    bool
 }
 
+// PassEdit: have the child of this attempt, which does a map, take the edit of the map. Begin: put the child there,
+// if it is absent.
+type PassEdit struct {
+	Dispatch
+	Begin bool
+}
+
 // CloseAttempt: end an attempt that is no longer wanted, and report the finding (AttemptClosed, with the same Asked).
 type CloseAttempt struct {
 	Step    string
@@ -61,6 +68,7 @@ type Ask struct {
 func (Ask) isCommand()          {}
 func (Remind) isCommand()       {}
 func (Dispatch) isCommand()     {}
+func (PassEdit) isCommand()     {}
 func (CloseAttempt) isCommand() {}
 func (Announce) isCommand()     {}
 func (Publish) isCommand()      {}

@@ -199,6 +199,9 @@ type Requested struct {
 	Indexes Indexes
 	// Redrives is set by the parent of a job: the number of the redrive that it asks for, from 1.
 	Redrives int
+	// Edit has the new figures of a map: of one of the job's, or, with its number, of the one that the job is a part of. A
+	// parent hands it down with whatever it asks of a part; with another verb it is an addition.
+	Edit *MapEdit
 	// Never: the parent withdraws that redrive, while the request for it may still be on its way.
 	Never bool
 }
@@ -329,5 +332,10 @@ func (e Published) Cause() string { return fmt.Sprintf("published:%d", e.Seq) }
 // Cause is unpublished:SEQ.
 func (e NotPublished) Cause() string { return fmt.Sprintf("unpublished:%d", e.Seq) }
 
-// Cause is VERB:REQUEST.
-func (e Requested) Cause() string { return string(e.Verb) + ":" + e.Request }
+// Cause is VERB:REQUEST, or edit:N of an edit that a parent hands down: the first one makes no task of a later one due.
+func (e Requested) Cause() string {
+	if e.Verb == makegood.VerbEdit && e.Edit != nil && e.Edit.N > 0 {
+		return fmt.Sprintf("%s:%d", e.Verb, e.Edit.N)
+	}
+	return string(e.Verb) + ":" + e.Request
+}

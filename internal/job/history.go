@@ -43,6 +43,9 @@ type Entry struct {
 	Input      bool   `json:"input,omitempty"`
 	// Timeout is what a job got that was edited: a duration, or "none".
 	Timeout string `json:"timeout,omitempty"`
+	// Concurrency and Tolerate are the new figures of a map that was edited, if there are new ones.
+	Concurrency int                 `json:"concurrency,omitempty"`
+	Tolerate    *makegood.Tolerance `json:"tolerate,omitempty"`
 	// As is what a step was settled as.
 	As makegood.StepState `json:"as,omitempty"`
 	// Items is how many failed items of maps a redrive has done again, Indexes names them where it named them.

@@ -109,6 +109,8 @@ type Job struct {
 	Timeout makegood.Duration `json:"timeout,omitzero"`
 	// Redrives is the number of the last redrive that a part of a map has had from its parent.
 	Redrives int `json:"redrives,omitempty"`
+	// Edits are the edits of its maps, or, of a part of a map, the one of that map. It is never changed in place.
+	Edits []MapEdit `json:"edits,omitempty"`
 	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
 	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.

@@ -15,7 +15,7 @@ func (t *turn) requested(e job.Requested) Verdict {
 	if t.granted(e) {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
 	}
-	rule := RuleFor(e.Verb, t.job.ProcessState)
+	rule := ruleOf(e, t.job.ProcessState)
 	if rule.Effect == GoesOn || rule.Effect == NewRound || rule.Effect == Redrives {
 		if v := t.redefine(rule, e); v.Kind != Applied {
 			return v
@@ -23,6 +23,9 @@ func (t *turn) requested(e job.Requested) Verdict {
 	}
 	t.noteRequest(e)
 	verdict := t.grant(rule, e)
+	if verdict.Kind == Applied && e.Edit != nil && e.Edit.N > 0 {
+		t.takeEdit(*e.Edit)
+	}
 	if verdict.Kind == Applied {
 		t.job.RequestedBy = limits.Clip(e.By)
 	}
@@ -42,7 +45,10 @@ func (t *turn) noteRequest(e job.Requested) {
 		entry.Definition = t.job.Definition
 	}
 	entry.Input = e.Input != nil
-	if e.Verb == makegood.VerbEdit {
+	switch {
+	case e.Verb == makegood.VerbEdit && e.Edit != nil:
+		entry.Step, entry.Concurrency, entry.Tolerate = e.Edit.Step, e.Edit.Concurrency, e.Edit.Tolerate
+	case e.Verb == makegood.VerbEdit:
 		entry.Timeout = domain.TimeoutText(e.Timeout)
 	}
 	if e.Verb == makegood.VerbRedrive {
@@ -94,6 +100,8 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 		return t.unpause()
 	case MovesStart:
 		return t.reschedule(e.StartAt)
+	case EditsMap:
+		return t.editMap(*e.Edit)
 	case MovesEnd, ForLater:
 		return t.edit(e.Timeout)
 	case Already:

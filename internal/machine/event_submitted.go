@@ -23,6 +23,8 @@ type Submission struct {
 	Labels map[string]string
 	// Trace is the trace context that the submission brought: see job.Job.
 	Trace []byte
+	// Edit is the edit of the map that the job is a part of; nil: none.
+	Edit *job.MapEdit
 	// Later: the job is to be stored without its first attempts, because the process that stores it does not send their
 	// tasks. Submitted, or the Supervisor, makes them.
 	Later bool
@@ -41,6 +43,9 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	}
 	for i, s := range w.Steps {
 		j.Steps[i].Name = s.Name
+	}
+	if s.Edit != nil {
+		j.SetEdit(*s.Edit)
 	}
 	t := newTurn(w, j, facts, job.Submitted{}.Cause(), now)
 	t.unstored = true

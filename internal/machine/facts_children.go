@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -17,6 +20,8 @@ type ChildSeen struct {
 	Never, Back bool
 	// Redrives is how often its failed items were done again.
 	Redrives int
+	// Edited is the number of the edit of a map that it has.
+	Edited int
 }
 
 // ChildAct is what has to be done before the answer about a child holds.
@@ -26,12 +31,21 @@ type ChildAct string
 const (
 	NeverBegin   ChildAct = "never begin"   // put a job there that never begins, unless one is there by now: then ask again
 	CancelChild  ChildAct = "cancel"        // have it cancelled
+	TakeEdit     ChildAct = "take the edit" // have it take the edit of its map
 	NeverRedrive ChildAct = "never redrive" // have it take no redrive of that number; if it goes on, ask again
 )
 
 // Answer answers a question about the attempt of a child that was seen so. With an act it holds once that is done: a
 // child that CancelChild has ended at once has ended. A closing that finds no child and none to come finds that always.
 func (c ChildSeen) Answer(ask Ask) (job.Finding, ChildAct) {
+	finding, act := c.answer(ask)
+	if act == "" && finding == job.FoundHeld && c.Edited < ask.Edited && !c.State.Finished() {
+		act = TakeEdit
+	}
+	return finding, act
+}
+
+func (c ChildSeen) answer(ask Ask) (job.Finding, ChildAct) {
 	if ask.Undo {
 		return c.ofUndo(ask), ""
 	}
@@ -73,4 +87,49 @@ func (c ChildSeen) ofUndo(ask Ask) job.Finding {
 	default:
 		return job.FoundHeld
 	}
+}
+
+// EditFor returns the edit that the child of a step is to have; the zero value: none. Where more parts are open
+// than the concurrency allows, since it was lowered, each has a share of it, at least 1, until it ends.
+func EditFor(w makegood.Workflow, j *job.Job, step string) job.MapEdit {
+	if len(j.Edits) == 0 { // As nearly always.
+		return job.MapEdit{}
+	}
+	i := slices.IndexFunc(w.Steps, func(s makegood.Step) bool { return s.Name == step })
+	if i < 0 || w.Steps[i].Map == nil {
+		return job.MapEdit{}
+	}
+	e := j.EditOf(step)
+	if w.Part != nil && e.Concurrency > 0 {
+		if open := underWay(j); open > stepsAtOnce(w, j) {
+			e.Concurrency = max(1, e.Concurrency/open)
+		}
+	}
+	return e
+}
+
+// stepsAtOnce is how many steps of a part may be under way: as the definition says, or an edit over it.
+func stepsAtOnce(w makegood.Workflow, j *job.Job) int {
+	if n := j.EditOf("").Concurrency; n > 0 {
+		return domain.StepsAtOnce(*w.Part, n)
+	}
+	return w.Part.Concurrency
+}
+
+// underWay is how many steps of a job are under way, forward and back.
+func underWay(j *job.Job) (n int) {
+	for i := range j.Steps {
+		for _, a := range []*job.Activity{&j.Steps[i].Forward, &j.Steps[i].Undo} {
+			switch a.State {
+			case job.Dispatched, job.Backoff, job.Waiting:
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// passes reports whether the child of a step does the map that an edit is of.
+func passes(w makegood.Workflow, j *job.Job, i int, e job.MapEdit) bool {
+	return w.Steps[i].Map != nil && (e.Step == "" || e.Step == j.Steps[i].Name)
 }

@@ -30,12 +30,17 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 	if c, child := domain.ChildOf(j.ID); child && j.ProcessState.Finished() && !IsTelling(event) {
 		commands = append(commands, job.TellParent{Parent: c.Parent, ChildEnded: job.ChildEnded{Step: c.Step, Attempt: c.Attempt}})
 	}
+	edit := editIn(event)
 	for i := range j.Steps {
 		s := &j.Steps[i] // By index: a step is large.
 		if ask, ok := askOf(j, s, cause); ok {
 			commands = append(commands, ask)
 		}
 		a, undo, ok := dispatched(s)
+		if edit != nil && ok && a.Cause != cause && passes(w, &j, i, *edit) && j.EditOf(s.Name).N > 0 {
+			begin := !undo && a.Repeats == 0 && !a.Closing && wanted(j, undo) && !a.Held()
+			commands = append(commands, job.PassEdit{Dispatch: job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo}, Begin: begin})
+		}
 		switch {
 		case !ok || a.Cause != cause:
 		case a.Inline != "":
@@ -64,6 +69,14 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 		commands = append(commands, job.Publish{Seq: j.Changes.Seq, Confirm: rests})
 	}
 	return commands
+}
+
+// editIn returns the edit of a map that an event asks for; nil: it asks for none.
+func editIn(event job.Event) *job.MapEdit {
+	if e, asked := event.(job.Requested); asked && e.Verb == makegood.VerbEdit {
+		return e.Edit
+	}
+	return nil
 }
 
 // forged reports whether an event is a reply without the token of its attempt.

@@ -18,16 +18,15 @@ func (t *turn) full() bool {
 	if t.w.Part == nil {
 		return false
 	}
-	n := len(t.wants)
-	for i := range t.job.Steps {
-		for _, at := range sides(i) {
-			switch t.activity(at).State {
-			case job.Dispatched, job.Backoff, job.Waiting:
-				n++
-			}
-		}
+	return len(t.wants)+underWay(&t.job) >= stepsAtOnce(t.w, &t.job)
+}
+
+// tolerance is how many items of a part may fail: as the definition says, or an edit over it.
+func (t *turn) tolerance() makegood.Tolerance {
+	if may := t.job.EditOf("").Tolerate; may != nil {
+		return *may
 	}
-	return n >= t.w.Part.Concurrency
+	return t.w.Part.Tolerate
 }
 
 // itemFailed reports whether a step is an item of a map that has failed and was passed by. One that a person has
@@ -75,7 +74,7 @@ func (t *turn) intolerable(more int) string {
 			ended += t.itemsIn(i)
 		}
 	}
-	may := t.w.Part.Tolerate
+	may := t.tolerance()
 	switch {
 	case may.Items > 0 && failed > may.Items, may == (makegood.Tolerance{}) && failed > 0:
 		return fmt.Sprintf("%d items have failed, and %d may", failed, may.Items)

@@ -59,6 +59,7 @@ const (
 	TurnsBack  Effect = "goes forward again, if no step was undone yet"
 	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
 	Redrives   Effect = "does the failed items of its maps again"
+	EditsMap   Effect = "has these figures for the items that begin from now on"
 	Already    Effect = limits.OfferAlready
 	Refuses    Effect = limits.OfferRefused
 )

@@ -85,6 +85,9 @@ func (t *turn) plan(at side) plan { return planOf(t.w.Steps[at.step], at.undo) }
 // question returns a question about the latest attempt of a side.
 func (t *turn) question(kind AskKind, at side) Ask {
 	ask := Ask{Kind: kind, Step: t.name(at), Attempt: t.activity(at).Attempt, Undo: at.undo}
+	if t.isChild(at) {
+		ask.Edited = EditFor(t.w, &t.job, ask.Step).N
+	}
 	if !at.undo && t.isChild(at) {
 		ask.Redrives = t.activity(at).Repeats
 	}

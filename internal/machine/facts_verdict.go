@@ -125,6 +125,8 @@ type Ask struct {
 	Redrives int
 	// Indexes are the items that AskItems is about.
 	Indexes job.Indexes
+	// Edited is the number of the edit that the child of the attempt is to have.
+	Edited int
 }
 
 // Lane is the right to run inline attempts in the process that decides, after the coming save.

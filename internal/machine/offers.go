@@ -109,6 +109,9 @@ func (t *turn) offersOf(at side, claim job.Claim) makegood.StepOffers {
 	if !at.undo {
 		s.Asks = slices.Insert(s.Asks, 2, t.notDoneOffer(at))
 	}
+	if t.w.Steps[at.step].Map != nil && at == t.inDirection(at.step) && !t.job.ProcessState.Finished() {
+		s.Asks = append(s.Asks, unless(t.notToEdit(job.MapEdit{Step: place.Step, Concurrency: 1}), domain.AskEdit, string(EditsMap)))
+	}
 	if allowed != nil {
 		s.Choices = allowed
 	}

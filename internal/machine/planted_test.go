@@ -9,10 +9,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/testkit/proof"
 )
 
-// bugs are wrong versions of what lies where two features meet: a step that is redefined, asked with another input, repeated, not
-// exclusive, outside, or settled, and its undo.
+// bugs are wrong versions of what lies where two features meet: a step that is redefined, asked with another input,
+// repeated, not exclusive, outside, or settled, and its undo.
 func bugs() []proof.Bug {
 	const (
+		factsChildren   = "machine/facts_children.go"
 		factsCommands   = "machine/facts_commands.go"
 		factsMaps       = "machine/facts_maps.go"
 		factsRedefining = "machine/facts_redefining.go"
@@ -30,7 +31,7 @@ func bugs() []proof.Bug {
 		{"a repetition has the key of the first", factsCommands, "Key: forward + repetition(*a),", "Key: forward,"},
 		{"a token of before completes what took its place", "machine/moves_redefining.go", "\ta.Generation = attempt\n", "\t_ = attempt\n"},
 		{"what was settled as not done may be done late", "machine/event_settled.go", "a.Unknown, a.Silent, a.Former = false, nil, 0", "a.Unknown, a.Former = false, 0"},
-		{"an item between two attempts is not under way", factsMaps, "case job.Dispatched, job.Backoff, job.Waiting:", "case job.Dispatched, job.Waiting:"},
+		{"an item between two attempts is not under way", factsChildren, "case job.Dispatched, job.Backoff, job.Waiting:", "case job.Dispatched, job.Waiting:"},
 		{"so many items begin as there are", movesDirections, "&& !t.early() && !t.full() {", "&& !t.early() {"},
 		{"so many items are undone at once as there are", movesDirections, "case !t.job.Paused() && !t.full():", "case !t.job.Paused():"},
 		{"a share counts with the items that fail alone", "machine/moves_maps.go", "\twhy := t.intolerable(0)\n", "\twhy := \"\"\n"},
@@ -41,6 +42,9 @@ func bugs() []proof.Bug {
 		{"a redrive of some items of a batch does the others", "machine/moves_maps.go", "\ta.Refused = 1<<size - 1\n", "\ta.Refused = 0\n"},
 		{"fresh attempts forget which items of a batch are done", "machine/moves_activity.go", "a.RepeatSince, a.Refused = 0, time.Time{}, 0, time.Time{}, 0", "a.RepeatSince, a.Refused, a.Answered = 0, time.Time{}, 0, time.Time{}, 0, 0"},
 		{"a batch that fails is one failed item", factsMaps, "\t\treturn t.itemsIn(i) - a.Answered\n", "\t\treturn 1\n"},
+		{"an older edit of a map takes the place of a later one", "machine/moves_editing.go", "if e.N <= t.job.EditOf(e.Step).N {", "if e.N == t.job.EditOf(e.Step).N {"},
+		{"an edit of the tolerance comes to nothing", factsMaps, "may := t.job.EditOf(\"\").Tolerate; may != nil {", "may := t.job.EditOf(\"none\").Tolerate; may != nil && false {"},
+		{"an edit of the concurrency comes to nothing", factsChildren, "n := j.EditOf(\"\").Concurrency; n > 0 {", "n := j.EditOf(\"\").Concurrency; n < 0 {"},
 		{"what cannot be undone is not named", "machine/facts_standing.go", "s.Undo.State == job.Irreversible || s.Undo.State == job.Skipped &&", "s.Undo.State == job.Skipped &&"},
 	})
 }

@@ -40,9 +40,13 @@ func (s *story) answerChild(ask machine.Ask) job.Found {
 	case machine.CancelChild:
 		s.children[id] = child{seen: machine.ChildSeen{State: makegood.JobUndoing, Back: true}}
 	}
-	if act == machine.NeverRedrive {
-		c := s.children[id]
+	c := s.children[id]
+	switch act {
+	case machine.NeverRedrive:
 		c.seen.Redrives = ask.Redrives
+		s.children[id] = c
+	case machine.TakeEdit:
+		c.seen.Edited = ask.Edited
 		s.children[id] = c
 	}
 	found := job.Found{Finding: finding}
@@ -74,7 +78,54 @@ func (s *story) begin(d job.Dispatch) string {
 		}
 	}
 	i := slices.IndexFunc(s.w.Steps, func(of makegood.Step) bool { return of.Name == d.Step })
-	return fmt.Sprintf("  -> %s job %s of workflow %s\n", verb, s.childOf(d.Step), s.w.Steps[i].Action)
+	return fmt.Sprintf("  -> %s job %s of workflow %s%s\n", verb, s.childOf(d.Step), s.w.Steps[i].Action, editText(machine.EditFor(s.w, &s.job, d.Step)))
+}
+
+// passEdit says that the child of an attempt is to take the edit of its map.
+func (s *story) passEdit(c job.PassEdit) string {
+	begin := ""
+	if c.Begin {
+		begin = ", or begin it"
+	}
+	return fmt.Sprintf("  -> edit job %s%s%s\n", s.childOf(c.Step), editText(machine.EditFor(s.w, &s.job, c.Step)), begin)
+}
+
+// editText describes an edit, if there is one.
+func editText(e job.MapEdit) string {
+	if e.N == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with edit %d%s", e.N, figures(e.Concurrency, e.Tolerate))
+}
+
+func figures(concurrency int, tolerate *makegood.Tolerance) (text string) {
+	if concurrency > 0 {
+		text += fmt.Sprintf(", concurrency %d", concurrency)
+	}
+	if tolerate != nil {
+		text += fmt.Sprintf(", tolerate %d items", tolerate.Items)
+	}
+	if tolerate != nil && tolerate.Share > 0 {
+		text += fmt.Sprintf(" and a share of %v after %d", tolerate.Share, tolerate.After)
+	}
+	return text
+}
+
+// edit reads the edit of a map that is asked for: step=NAME or number=N, concurrency=N, and tolerate=N, share=0.1
+// after=N.
+func (s *story) edit(a args) *job.MapEdit {
+	e := job.MapEdit{Step: a.or("step", ""), N: s.number(a.or("number", "0")), Concurrency: s.number(a.or("concurrency", "0"))}
+	if e.Step == "" && e.N == 0 {
+		return nil
+	}
+	if items, ok := a.values["tolerate"]; ok {
+		share, err := strconv.ParseFloat(a.or("share", "0"), 64)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e.Tolerate = &makegood.Tolerance{Items: s.number(items), Share: share, After: s.number(a.or("after", "0"))}
+	}
+	return &e
 }
 
 // child says how the child of a step is.
@@ -90,6 +141,7 @@ func (s *story) child(a args) {
 		end.Output = job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}
 	}
 	seen := machine.ChildSeen{State: state, Back: back, Redrives: s.number(a.or("redrives", fmt.Sprint(s.children[id].seen.Redrives)))}
+	seen.Edited = s.number(a.or("edited", fmt.Sprint(s.children[id].seen.Edited)))
 	s.children[id] = child{seen, end, a.or("wrong", "")}
 }
 

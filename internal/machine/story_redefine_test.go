@@ -25,6 +25,7 @@ func (s *story) request(verb string, a args) job.Event {
 	}
 	e.Definition, e.By = a.or("definition", ""), a.or("by", "")
 	e.Step, e.Indexes = a.or("step", ""), job.Indexes(a.or("items", ""))
+	e.Edit = s.edit(a)
 	e.Redrives, e.Never = s.number(a.or("redrives", "0")), a.has("never")
 	if input, ok := a.values["input"]; ok {
 		e.Input = &job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}

@@ -78,6 +78,9 @@ func (s *story) describe() []string {
 	case j.AnotherRound:
 		lines = append(lines, "another round follows")
 	}
+	for _, e := range j.Edits {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s edited: %d%s", e.Step, e.N, figures(e.Concurrency, e.Tolerate))))
+	}
 	if !j.RemindAt.IsZero() {
 		lines = append(lines, "the operator is reminded at "+s.when(j.RemindAt))
 	}
@@ -277,6 +280,7 @@ func (s *story) entry(e job.Entry) string {
 	if e.Definition != "" {
 		line += ", definition " + e.Definition
 	}
+	line += figures(e.Concurrency, e.Tolerate)
 	if e.Timeout != "" {
 		line += ", timeout " + e.Timeout
 	}

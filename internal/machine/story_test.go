@@ -438,6 +438,8 @@ func (s *story) commands(events ...job.Event) string {
 				unwanted = " (unwanted)"
 			}
 			fmt.Fprintf(&out, "  -> close %s#%d%s\n", named(c.Step, c.Undo), c.Attempt, unwanted)
+		case job.PassEdit:
+			out.WriteString(s.passEdit(c))
 		case job.Announce:
 			var to []string
 			if c.Operator {
@@ -448,15 +450,7 @@ func (s *story) commands(events ...job.Event) string {
 			}
 			fmt.Fprintf(&out, "  -> announce %d %s%s to %s: %s\n", c.Seq, c.ProcessState, s.late(c.ExpectBy), strings.Join(to, " and "), c.Reason)
 		case job.Ask:
-			q, ok := machine.QuestionOf(s.w, s.job, c)
-			if !ok {
-				s.t.Fatalf("%+v asks nothing", c)
-			}
-			fmt.Fprintf(&out, "  -> ask %s to complete %s#%d, %d", strings.Join(q.To, " and "), named(c.Step, c.Undo), c.Attempt, c.N)
-			if q.Choices != nil {
-				fmt.Fprintf(&out, ": %s", strings.Join(q.Choices, " or "))
-			}
-			fmt.Fprintf(&out, ", until %s\n", s.when(q.Deadline))
+			out.WriteString(s.asks(c))
 		case job.TellParent:
 			fmt.Fprintf(&out, "  -> tell job %s that the child of %s#%d has ended\n", c.Parent, c.Step, c.Attempt)
 		case job.Publish:

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,4 +124,17 @@ func (s *story) waits(verb string, a args) (e job.Event, ok bool) {
 	default:
 		return nil, false
 	}
+}
+
+// asks says that people are to be asked to complete a step.
+func (s *story) asks(c job.Ask) string {
+	q, ok := machine.QuestionOf(s.w, s.job, c)
+	if !ok {
+		s.t.Fatalf("%+v asks nothing", c)
+	}
+	line := fmt.Sprintf("  -> ask %s to complete %s#%d, %d", strings.Join(q.To, " and "), named(c.Step, c.Undo), c.Attempt, c.N)
+	if q.Choices != nil {
+		line += ": " + strings.Join(q.Choices, " or ")
+	}
+	return line + ", until " + s.when(q.Deadline) + "\n"
 }

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -99,20 +100,41 @@ func (x *world) checkBatches(before job.Job, e job.Event) {
 	}
 }
 
+// drawEdit hands an edit of its map down to a part: the next one, one that was overtaken, or one that comes again.
+func (x *world) drawEdit() job.Event {
+	e := job.MapEdit{N: rapid.IntRange(1, x.job.EditOf("").N+2).Draw(x.t, "number"), Concurrency: rapid.IntRange(0, 400).Draw(x.t, "concurrency")}
+	if e.Concurrency > 100 {
+		e.Concurrency = 1 + e.Concurrency%5
+	}
+	if rapid.Bool().Draw(x.t, "tolerance") {
+		e.Tolerate = &makegood.Tolerance{Items: rapid.IntRange(0, 3).Draw(x.t, "items")}
+		if e.Tolerate.Items == 0 && rapid.Bool().Draw(x.t, "a share") {
+			e.Tolerate.Share, e.Tolerate.After = 0.5, rapid.IntRange(2, 4).Draw(x.t, "after")
+		}
+	}
+	return job.Requested{Verb: makegood.VerbEdit, Request: fmt.Sprintf("r%d", x.requests), Edit: &e}
+}
+
+// checkEdit: a part has the figures with the highest number that it was asked for, and no others.
+func (x *world) checkEdit(before job.Job, e job.Event) {
+	want, got := before.EditOf(""), x.job.EditOf("")
+	if r, asked := e.(job.Requested); asked && r.Edit != nil && r.Edit.N > want.N && !before.ProcessState.Finished() {
+		want = *r.Edit
+	}
+	if got.N != want.N || !got.Same(want) {
+		x.t.Fatalf("the part has edit %d, %s, want %d, %s", got.N, figures(got.Concurrency, got.Tolerate), want.N, figures(want.Concurrency, want.Tolerate))
+	}
+}
+
 // checkPart: so many items are under way at most, forward and back; a part that is done has no more failures than it
-// may, and a redrive leaves no item that has failed.
+// may, and a redrive leaves no item that has failed. What an edit says of that stands over the definition.
 func (x *world) checkPart(before job.Job, e job.Event) {
 	part := x.w.Part
 	if part == nil {
 		return
 	}
-	under, failed, ended := 0, 0, 0
+	under, failed, ended := underWay(x.job), 0, 0
 	for i, s := range x.job.Steps {
-		for _, a := range []job.Activity{s.Forward, s.Undo} {
-			if a.State == job.Dispatched || a.State == job.Backoff || a.State == job.Waiting {
-				under++
-			}
-		}
 		if s.Forward.State == job.Done || s.Forward.State == job.Skipped {
 			ended += max(1, domain.BatchSize(x.w, i))
 		}
@@ -124,16 +146,35 @@ func (x *world) checkPart(before job.Job, e job.Event) {
 	if r, ok := e.(job.Requested); ok && r.Verb == makegood.VerbRedrive && len(x.bad) == 0 && before.Rev+1 == x.job.Rev {
 		x.checkRedriven(before, r)
 	}
-	if under > part.Concurrency {
-		x.t.Fatalf("%d items are under way, %d may be", under, part.Concurrency)
+	x.checkEdit(before, e)
+	edit, atOnce, may := x.job.EditOf(""), part.Concurrency, part.Tolerate
+	if edit.Concurrency > 0 {
+		atOnce = max(1, edit.Concurrency/max(1, part.Batch))
+	}
+	if edit.Tolerate != nil {
+		may = *edit.Tolerate
+	}
+	if under > max(atOnce, underWay(before)) {
+		x.t.Fatalf("%d items are under way, %d were, %d may be", under, underWay(before), atOnce)
 	}
 	if x.job.ProcessState != makegood.JobProcessed {
 		return
 	}
-	may := part.Tolerate
 	if may.Items > 0 && failed > may.Items || may == (makegood.Tolerance{}) && failed > 0 || may.Share > 0 && ended >= may.After && 2*failed > ended {
 		x.t.Fatalf("%d of %d items have failed, and the part is done: %+v", failed, ended, may)
 	}
+}
+
+// underWay is how many steps of a part are under way, forward and back.
+func underWay(j job.Job) (n int) {
+	for _, s := range j.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched || a.State == job.Backoff || a.State == job.Waiting {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // checkRedriven: a redrive leaves no item that it is for as it failed, and does no other.

@@ -43,6 +43,9 @@ func (x *world) drawMending() (job.Event, bool) {
 // drawRequest asks for a verb.
 func (x *world) drawRequest() job.Event {
 	x.requests++
+	if x.w.Part != nil && rapid.IntRange(0, 2).Draw(x.t, "edits") == 0 {
+		return x.drawEdit()
+	}
 	verb := rapid.SampledFrom(domain.Verbs()).Draw(x.t, "verb")
 	e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
 	switch verb {
@@ -58,8 +61,8 @@ func (x *world) drawRequest() job.Event {
 	return e
 }
 
-// drawRedefinition lets a resubmit move the job to another definition, or give it another input. The definition is the job's
-// own, of which something was changed: whether it may be is the core's to say.
+// drawRedefinition lets a resubmit move the job to another definition, or give it another input. The definition is
+// the job's own, of which something was changed: whether it may be is the core's to say.
 func (x *world) drawRedefinition(e *job.Requested) {
 	if rapid.IntRange(0, 3).Draw(x.t, "input") == 0 {
 		input := strconv.Itoa(x.requests)

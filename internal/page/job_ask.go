@@ -167,6 +167,7 @@ func stepAsking(a *asking, s seen) error {
 	a.Question, a.Choices = o.Question, o.Choices
 	heads := map[string]string{
 		askSettle: "Settle " + what, domain.AskComplete: "Complete " + what, domain.AskFail: "Fail " + what, domain.AskHeartbeat: "Let " + what + " wait longer",
+		domain.AskEdit: "Edit the map of " + a.Step,
 	}
 	head, known := heads[a.Ask]
 	if !known {
@@ -281,12 +282,37 @@ func (p *Page) askForStep(r *http.Request, id, ask string) error {
 		_, err = p.Jobs.Fail(r.Context(), id, at, failureOf(r))
 	case domain.AskHeartbeat:
 		_, err = p.Jobs.Heartbeat(r.Context(), id, at, time.Time{})
+	case domain.AskEdit:
+		var request api.Request
+		if request, err = editOf(r); err == nil {
+			_, err = p.Jobs.Request(r.Context(), id, request)
+		}
 	case askSettle:
 		return p.settle(r.Context(), r, id, at, output)
 	default:
 		return &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("A step has no action %.40q.", ask)}
 	}
 	return err
+}
+
+// editOf reads the new figures of a map.
+func editOf(r *http.Request) (api.Request, error) {
+	q := api.Request{Verb: makegood.VerbEdit, Step: r.FormValue("step"), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
+	concurrency, tolerate := strings.TrimSpace(r.FormValue("concurrency")), strings.TrimSpace(r.FormValue("tolerate"))
+	var err error
+	if concurrency != "" {
+		if q.Concurrency, err = strconv.Atoi(concurrency); err != nil {
+			return q, &problem{status: http.StatusBadRequest, Head: "That is no number", Text: fmt.Sprintf("concurrency is %.40q: want a number.", concurrency)}
+		}
+	}
+	if tolerate != "" {
+		t, err := domain.ParseTolerance(tolerate)
+		if err != nil {
+			return q, &problem{status: http.StatusBadRequest, Head: "That is no tolerance", Text: fmt.Sprintf("tolerate is %v.", err)}
+		}
+		q.Tolerate = &t
+	}
+	return q, nil
 }
 
 // failureOf reads the reason for a failure that a person gave.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 )
 
 // historyData is a page of a history, the newest first.
@@ -153,6 +154,9 @@ func entryHead(e makegood.Entry) (shape, head string) {
 	case makegood.EntryWithdrawn:
 		return "cancelled", what + ": withdrawn"
 	case makegood.EntryRequest:
+		if e.Step != "" {
+			return "pending", "Asked to " + string(e.Verb) + " " + e.Step
+		}
 		return "pending", "Asked for " + string(e.Verb)
 	case makegood.EntryCompleted:
 		return "processed", what + ": completed from outside" + message
@@ -205,6 +209,7 @@ func entrySmall(e makegood.Entry) string {
 		parts = append(parts, "another input")
 	}
 	add("timeout %s", e.Timeout)
+	add("%s", domain.FiguresText(e.Concurrency, e.Tolerate))
 	if e.Items > 0 {
 		parts = append(parts, many(e.Items, "failed item"))
 	}

@@ -122,6 +122,26 @@ func stepDataOf(s seen, step makegood.JobStep, row line.Row) stepData {
 	return d
 }
 
+// Figures are the concurrency and the tolerance of its map: those of its definition, where a person has not edited
+// them.
+func (d stepData) Figures() string {
+	if d.Definition == nil || d.Definition.Map == nil {
+		return ""
+	}
+	m, edited := d.Definition.Map, ""
+	concurrency, tolerate := m.Concurrency, m.Tolerate
+	if e := d.Edited; e != nil {
+		edited = "; edited, its definition has " + domain.FiguresText(concurrency, &tolerate)
+		if e.Concurrency > 0 {
+			concurrency = e.Concurrency
+		}
+		if e.Tolerate != nil {
+			tolerate = *e.Tolerate
+		}
+	}
+	return domain.FiguresText(concurrency, &tolerate) + edited
+}
+
 // outputOf is the output of a side: the value itself, or a link to a large one.
 func outputOf(id, title, step string, a makegood.Activity, undo bool) []outputData {
 	if a.OutputBytes == 0 {
@@ -315,6 +335,9 @@ func asksOf(s seen, o makegood.StepOffers) []askData {
 			verb{Label: "Fail " + what + "…", Href: link(domain.AskFail), Says: "with why"},
 			verb{Label: "Wait longer…", Href: link(domain.AskHeartbeat), Says: "its deadline moves"},
 		)
+	}
+	if edit, offered := domain.StepOffer(o, domain.AskEdit); offered && edit.Granted() {
+		d.Buttons = append(d.Buttons, verb{Label: "Edit its map…", ID: "edit-" + o.Step, Href: link(domain.AskEdit), Says: "another concurrency or tolerance, while it is under way"})
 	}
 	settle := settleOf(s, o, "Settle "+what+"…")
 	settle.ID = "step-" + settle.ID // Beside the verbs of the job it may stand, too.

@@ -363,5 +363,5 @@ steps: [{name: reserve, map: {over: "${ .input }", tolerate: {items: 1}}, agent:
 	w.post("jobs/o/ask/redrive", url.Values{"of": {"reserve"}, "indexes": {"0-1"}}).wants(t, "item 0 of step reserve has not failed")
 	w.post("jobs/o/ask/redrive", url.Values{"reason": {"another card"}, "of": {"reserve"}, "indexes": {"1"}})
 	w.until("o", func(j makegood.Job) bool { return j.ProcessState == makegood.JobProcessed && j.HistoryCount > 0 })
-	w.get("jobs/o").wants(t, "Asked for redrive", "1 failed item", "items 1 of reserve", "another card")
+	w.get("jobs/o").wants(t, "Asked to redrive reserve", "1 failed item", "items 1 of reserve", "another card")
 }

@@ -77,6 +77,8 @@ type birth struct {
 	job.Dispatch
 	input      json.RawMessage
 	definition string
+	// edit: the child is there, and takes the edit of its map. Where it is absent, it begins if begins says so.
+	edit, begins bool
 	// account has what the items have cost before the child is born, which keeps it; nil: it is not counted.
 	account *spend.Account
 }
@@ -109,8 +111,14 @@ func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
 	ended := make([]string, len(births))
 	errs := unanswered(len(births))
 	s.crew.Each(len(births), maxClosings, func(i int) { ended[i], errs[i] = s.begin(ctx, w.moved, births[i]) })
+	var absent []job.Dispatch
 	for i, b := range births {
 		switch {
+		case b.edit && errors.Is(errs[i], store.ErrNotFound):
+			if b.begins { // Another process bears it now, and knows no edit.
+				absent = append(absent, b.Dispatch)
+			}
+		case b.edit && errs[i] == nil:
 		case ended[i] != "":
 			w.follows(refused(b.Dispatch, ended[i]))
 		case errs[i] != nil:
@@ -118,6 +126,10 @@ func (s *Scheduler) beginChildren(ctx context.Context, w *work) {
 		default:
 			w.isSent(b.Dispatch)
 		}
+	}
+	if len(absent) > 0 {
+		w.fail(s.dispatch(ctx, nil, w, absent))
+		s.beginChildren(ctx, w)
 	}
 }
 
@@ -130,38 +142,43 @@ func (s *Scheduler) begin(ctx context.Context, m *moved, b birth) (never string,
 			err = fmt.Errorf("it panics: %v", r)
 		}
 	}()
-	if b.Undo {
-		return s.undoChild(ctx, m.job, b.Step)
+	switch {
+	case b.edit:
+		return "", s.passEdit(ctx, m, m.job, b.Step)
+	case b.Undo:
+		return s.undoChild(ctx, m, b.Step)
+	case redrives(m.job, b.Step) > 0:
+		return s.redriveChild(ctx, m, b.Step)
+	default:
+		return s.submitChild(ctx, m, b)
 	}
-	if redrives(m.job, b.Step) > 0 {
-		return s.redriveChild(ctx, m.job, b.Step)
-	}
-	return s.submitChild(ctx, m, b)
 }
 
 func (s *Scheduler) submitChild(ctx context.Context, m *moved, b birth) (never string, err error) {
 	j := m.job
 	sub := Submission{
 		ID: childOf(j, b.Step), Input: b.input, Tenant: j.Tenant, Labels: j.Labels,
-		Traceparent: s.config.Watch.Traceparent(j, b.Dispatch), child: true,
+		Traceparent: s.config.Watch.Traceparent(j, b.Dispatch), child: true, edit: editFor(m, j, b.Step),
 	}
 	if n := domain.Nesting(sub.ID); n > domain.MaxNesting {
 		return fmt.Sprintf("%d jobs stand above it, the limit is %d", n, domain.MaxNesting), nil
 	}
-	action, mismatch := childWorkflow(m, b.Step), (*MismatchError)(nil)
+	action, mismatch, created := childWorkflow(m, b.Step), (*MismatchError)(nil), false
 	if hash, err := ContentHash(action, b.input); err == nil && isUnborn(hash, action) {
 		return "its input is that of jobs that never begin", nil
 	}
 	if sub.Definition = b.definition; sub.Definition == "" {
-		_, _, err = s.SubmitCurrent(spend.Without(ctx), action, sub)
+		_, created, err = s.SubmitCurrent(spend.Without(ctx), action, sub)
 	} else {
-		_, _, err = s.Submit(spend.With(spend.Without(ctx), b.account), sub)
+		_, created, err = s.Submit(spend.With(spend.Without(ctx), b.account), sub)
 	}
 	switch {
 	case errors.As(err, &mismatch) && isUnborn(mismatch.Have, action, m.compiled.Workflow.Name):
 		return "", nil // The attempt was closed, by a decision that may have been lost: the look after it says so.
 	case err != nil && hopeless(err):
 		return strings.TrimPrefix(err.Error(), ErrInvalid.Error()+": "), nil // A person reads it.
+	case err == nil && !created && sub.edit != nil:
+		return "", s.passEdit(ctx, m, j, b.Step)
 	default:
 		return "", err
 	}
@@ -173,8 +190,8 @@ func isUnborn(hash string, workflows ...string) bool {
 }
 
 // undoChild has the child of a step undone.
-func (s *Scheduler) undoChild(ctx context.Context, j job.Job, step string) (never string, err error) {
-	never, err = s.request(ctx, j, step, askOfChild(j, makegood.VerbUndo, doing(j)))
+func (s *Scheduler) undoChild(ctx context.Context, m *moved, step string) (never string, err error) {
+	never, err = s.request(ctx, m.job, step, askOfChild(m, m.job, step, makegood.VerbUndo))
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil // The look after it says so.
 	}
@@ -194,9 +211,28 @@ func (s *Scheduler) request(ctx context.Context, j job.Job, step string, asked j
 	}
 }
 
-// askOfChild is what a parent asks of its child. It has no name: whether it is granted says the state of the child.
-func askOfChild(j job.Job, verb makegood.Verb, why string) job.Requested {
-	return job.Requested{Verb: verb, By: limits.Clip(domain.HolderOf(j.ID)), Reason: limits.Clip(why)}
+// askOfChild is what a parent asks of its child, for what it does itself. It has no name: whether it is granted
+// says the state of the child.
+func askOfChild(m *moved, j job.Job, step string, verb makegood.Verb) job.Requested {
+	return job.Requested{Verb: verb, By: limits.Clip(domain.HolderOf(j.ID)), Reason: limits.Clip(doing(j)), Edit: editFor(m, j, step)}
+}
+
+// editFor is the edit of a map that the child of a step is to have; nil: none.
+func editFor(m *moved, j job.Job, step string) *job.MapEdit {
+	e := machine.EditFor(m.compiled.Workflow, &j, step)
+	if e.N == 0 {
+		return nil
+	}
+	return &job.MapEdit{N: e.N, Concurrency: e.Concurrency, Tolerate: e.Tolerate}
+}
+
+// passEdit has the child of a step take the edit of its map. A child that has ended refuses it: it gets the edit with
+// what is asked of it next.
+func (s *Scheduler) passEdit(ctx context.Context, m *moved, j job.Job, step string) error {
+	asked := askOfChild(m, j, step, makegood.VerbEdit)
+	asked.Reason = limits.Clip(fmt.Sprintf("the map was edited in job %s", j.ID))
+	_, err := s.request(ctx, j, step, asked)
+	return err
 }
 
 // doing says what the parent does, and why, which is why it asks.
@@ -223,14 +259,18 @@ func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machi
 	case machine.NeverBegin:
 		return job.Found{Finding: finding}, s.neverBegin(ctx, m, j, ask)
 	case machine.CancelChild:
-		if child, err = s.cancelChild(ctx, j, id, doing(j)); err != nil {
+		if child, err = s.cancelChild(ctx, askOfChild(m, j, ask.Step, makegood.VerbCancel), id); err != nil {
 			return job.Found{}, err
 		}
 		if finding == job.FoundHeld && child.ProcessState.Finished() {
 			finding = job.FoundEnded
 		}
+	case machine.TakeEdit:
+		if err := s.passEdit(ctx, m, j, ask.Step); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return job.Found{}, err
+		}
 	case machine.NeverRedrive:
-		if child, err = s.neverRedrive(ctx, j, ask, id); err != nil {
+		if child, err = s.neverRedrive(ctx, m, j, ask); err != nil {
 			return job.Found{}, err
 		}
 	}
@@ -245,7 +285,7 @@ func (s *Scheduler) askChild(ctx context.Context, m *moved, j job.Job, ask machi
 func seen(child job.Job) machine.ChildSeen {
 	return machine.ChildSeen{
 		State: child.ProcessState, Never: isUnborn(child.InputHash, child.Workflow),
-		Back: child.Desired != makegood.JobProcessed && !child.AnotherRound, Redrives: child.Redrives,
+		Back: child.Desired != makegood.JobProcessed && !child.AnotherRound, Redrives: child.Redrives, Edited: child.EditOf("").N,
 	}
 }
 
@@ -307,8 +347,8 @@ func (s *Scheduler) keepOutput(ctx context.Context, m *moved, child string, ask 
 
 // cancelChild has a child cancelled, and returns it as it is then. Like all that moves a child, it has no account of
 // its parent: the child's save would keep the usage in it, and saves side by side would keep it twice.
-func (s *Scheduler) cancelChild(ctx context.Context, j job.Job, id, why string) (job.Job, error) {
-	child, _, err := s.Request(spend.Without(ctx), id, askOfChild(j, makegood.VerbCancel, why))
+func (s *Scheduler) cancelChild(ctx context.Context, asked job.Requested, id string) (job.Job, error) {
+	child, _, err := s.Request(spend.Without(ctx), id, asked)
 	if err != nil {
 		return job.Job{}, fmt.Errorf("cancel job %s: %w", id, err)
 	}
@@ -336,7 +376,9 @@ func (s *Scheduler) neverBegin(ctx context.Context, m *moved, j job.Job, ask mac
 	case err != nil:
 		return err
 	}
-	_, err = s.cancelChild(ctx, j, child.ID, fmt.Sprintf("it never began: job %s had closed the attempt", j.ID))
+	asked := askOfChild(m, j, ask.Step, makegood.VerbCancel)
+	asked.Reason = limits.Clip(fmt.Sprintf("it never began: job %s had closed the attempt", j.ID))
+	_, err = s.cancelChild(ctx, asked, child.ID)
 	return err
 }
 

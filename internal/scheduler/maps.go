@@ -176,8 +176,10 @@ func redrives(j job.Job, step string) int {
 }
 
 // redriveChild has the child of a step do its failed items again.
-func (s *Scheduler) redriveChild(ctx context.Context, j job.Job, step string) (never string, err error) {
-	asked := askOfChild(j, makegood.VerbRedrive, fmt.Sprintf("job %s is redriven", j.ID))
+func (s *Scheduler) redriveChild(ctx context.Context, m *moved, step string) (never string, err error) {
+	j := m.job
+	asked := askOfChild(m, j, step, makegood.VerbRedrive)
+	asked.Reason = limits.Clip(fmt.Sprintf("job %s is redriven", j.ID))
 	of, _ := j.Step(step)
 	asked.Redrives, asked.Indexes, asked.Definition = of.Forward.Repeats, of.Forward.Redriven, domain.DefinitionOf(j.Definition)
 	never, err = s.request(ctx, j, step, asked)
@@ -188,8 +190,9 @@ func (s *Scheduler) redriveChild(ctx context.Context, j job.Job, step string) (n
 }
 
 // neverRedrive has a child refuse a redrive that may be on its way to it, and returns the child as it is then.
-func (s *Scheduler) neverRedrive(ctx context.Context, j job.Job, ask machine.Ask, id string) (job.Job, error) {
-	asked := askOfChild(j, makegood.VerbRedrive, doing(j))
+func (s *Scheduler) neverRedrive(ctx context.Context, m *moved, j job.Job, ask machine.Ask) (job.Job, error) {
+	id := childOf(j, ask.Step)
+	asked := askOfChild(m, j, ask.Step, makegood.VerbRedrive)
 	asked.Redrives, asked.Never = ask.Redrives, true
 	child, _, err := s.Request(spend.Without(ctx), id, asked)
 	switch {

@@ -48,6 +48,8 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 		switch c := c.(type) {
 		case job.Dispatch:
 			tasks = append(tasks, c)
+		case job.PassEdit:
+			w.births = append(w.births, birth{Dispatch: c.Dispatch, edit: true, begins: c.Begin})
 		case job.Remind:
 			w.fail(s.remind(out, w, c))
 		case job.CloseAttempt:

@@ -94,8 +94,10 @@ type Submission struct {
 	Labels map[string]string
 	// Traceparent is the span under which the job is submitted: see makegood.Submission. Empty: it has its own trace.
 	Traceparent string
-	// child: a step of another job has the id made, and not a person.
+	// child: a step of another job has the id made, and not a person. edit is the edit of the map that it is a part of;
+	// nil: none.
 	child bool
+	edit  *job.MapEdit
 }
 
 // check refuses a submission that could never succeed, and returns the input in its canonical form.
@@ -253,7 +255,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	birth := machine.Submission{
 		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
 		StartAt: domain.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Trace: telemetry.StoredSpan(telemetry.ReadTraceparent(sub.Traceparent)),
-		Input: job.Payload{Inline: input, Bytes: len(input)},
+		Input: job.Payload{Inline: input, Bytes: len(input)}, Edit: sub.edit,
 	}
 	if len(input) > limits.MaxInlineBytes {
 		birth.Input = v.keep(v.inputKey(input), input)

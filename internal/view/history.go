@@ -32,7 +32,7 @@ func entry(e job.Numbered) makegood.Entry {
 		N: e.N, At: e.At.UTC(), Kind: e.Kind, Step: e.Step, Undo: e.Undo, Attempt: e.Attempt,
 		StartedAt: moment(e.StartedAt), LockedBy: e.LockedBy, Error: failure(e.Error), Failure: e.Failure,
 		By: e.By, Verb: e.Verb, Reason: e.Reason, State: e.State, Round: e.Round, StartAt: moment(e.StartAt),
-		Definition: e.Definition, Input: e.Input, Timeout: e.Timeout, As: e.As, Items: e.Items, Indexes: string(e.Indexes),
+		Definition: e.Definition, Input: e.Input, Timeout: e.Timeout, Concurrency: e.Concurrency, Tolerate: e.Tolerate, As: e.As, Items: e.Items, Indexes: string(e.Indexes),
 	}
 }
 

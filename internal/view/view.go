@@ -58,6 +58,9 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 				v.Steps[i].Child = child
 			}
 		}
+		if e := j.EditOf(s.Name); e.Step != "" {
+			v.Steps[i].Edited = &makegood.MapEdit{Concurrency: e.Concurrency, Tolerate: e.Tolerate}
+		}
 		if s.Undo.State != job.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
 			undo := activity(&times, &j, &s.Undo, claim)
 			v.Steps[i].Undo = &undo

@@ -34,7 +34,7 @@ func TestAJobInJSON(t *testing.T) {
 	want := `{"id":"j","workflow":"order","definition":"hash","parent":"","round":1,"processState":"Pending","desired":"Processed",` +
 		`"paused":false,"pausedAt":null,"heldBy":"","heldReason":"","reason":"","firstReason":"","failureCount":0,"tenant":"","labels":null,"lockedBy":null,"completeBy":"2026-01-02T03:05:05Z","startAt":null,` +
 		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"deadline":null,"expectBy":null,"warned":false,"nextRoundAt":null,"requestedBy":null,"historyCount":0,"history":[],"historyGaps":[],"input":null,"inputBytes":0,"spent":null,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
-		`"failureCount":0,"lockedBy":null,"completeBy":null,"inline":false,"completedBy":null,"completedWhy":null,"startedAt":null,"finishedAt":null,"sentAt":null,"lastStartedAt":null,"nextAt":null,"progress":null,"output":null,"outputBytes":0,"error":null,"settled":null,"child":"","items":null,"undo":null}]}`
+		`"failureCount":0,"lockedBy":null,"completeBy":null,"inline":false,"completedBy":null,"completedWhy":null,"startedAt":null,"finishedAt":null,"sentAt":null,"lastStartedAt":null,"nextAt":null,"progress":null,"output":null,"outputBytes":0,"error":null,"settled":null,"child":"","items":null,"edited":null,"undo":null}]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

@@ -167,7 +167,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 		return // Whatever touches a job first in this run.
 	}
 	for cause := range w.causes[name] {
-		if _, child := domain.ChildOf(task.Job); child && (cause == "undo:" || cause == "cancel:" || cause == "redrive:") {
+		if _, child := domain.ChildOf(task.Job); child && (cause == "undo:" || cause == "cancel:" || cause == "redrive:" || strings.HasPrefix(cause, "edit:")) {
 			return // Its parent asks for that, by no message.
 		}
 		if strings.HasPrefix(cause, "refused:") || w.inline[task.Job+"/"+cause] {

@@ -400,6 +400,7 @@ func (w *world) finish() Result {
 	r.Waits, r.Words = len(w.handed), len(w.words)
 	if m := w.maps; m != nil {
 		r.Redriven, r.Tried, r.Refused, r.Left, r.Items = m.redriven, m.tried, m.refused, m.left, m.most
+		r.Edits = m.edits
 	}
 	w.playedFaults()
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck

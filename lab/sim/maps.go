@@ -31,6 +31,7 @@ type mapping struct {
 	redriven, tried, refused, most int
 	// left counts the failed items that a redrive did not name.
 	left int
+	edits                          edits
 }
 
 // mapped names a map: its job and step.
@@ -194,11 +195,12 @@ func (c change) mapRules() {
 		return
 	}
 	c.rootGoesOn()
+	c.editRules()
 	if p := c.w.Part; p != nil {
 		if domain.PartSize(p.Items) == 1 {
 			c.concurrency()
 		}
-		c.tolerance("it", *p, p.Items, machine.FailedItems(c.w, c.after))
+		c.tolerance("it", tolerated(c.after, *p), p.Items, machine.FailedItems(c.w, c.after))
 		return
 	}
 	for n, def := range c.w.Steps {
@@ -228,7 +230,7 @@ func (c change) concurrency() {
 	if def.Map == nil || more <= 0 {
 		return
 	}
-	if n, may := c.maps.under[m], max(1, def.Map.Concurrency/max(1, def.Map.Batch)); n > may {
+	if n, may := c.maps.under[m], max(1, c.maps.edits.most[m]/max(1, def.Map.Batch)); n > may {
 		c.wrong("MAP-2: %d items or batches of %s of %s are under way, and %d may", n, m.step, m.job, may)
 	}
 }
@@ -335,7 +337,8 @@ func (c change) itemsStand(s job.StepState, def makegood.Step) {
 		}
 	}
 	c.maps.most = max(c.maps.most, items)
-	c.tolerance(s.Name, makegood.Part{Tolerate: def.Map.Tolerate}, items, failed)
+	whole, _ := c.store.Stored(domain.ChildID(c.after.ID, c.after.Birth, s.Name, s.Forward.Attempt))
+	c.tolerance(s.Name, tolerated(whole, makegood.Part{Tolerate: def.Map.Tolerate}), items, failed)
 }
 
 // nothingStands: of a job that was undone no item stands, but for those whose parts say that they cannot be undone.

@@ -27,6 +27,7 @@ func TestWhateverGoesWrongEveryMapEnds(t *testing.T) {
 		s.add(seed, r)
 		sums.Redriven, sums.Tried, sums.Refused = sums.Redriven+r.Redriven, sums.Tried+r.Tried, sums.Refused+r.Refused
 		sums.Left += r.Left
+		sums.Edits.born, sums.Edits.taken = sums.Edits.born+r.Edits.born, sums.Edits.taken+r.Edits.taken
 		sums.Items = max(sums.Items, r.Items)
 		if len(r.Violations) > 0 {
 			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -maps -seed %[1]d -trace", seed, r.Violations[0])
@@ -40,23 +41,27 @@ func TestWhateverGoesWrongEveryMapEnds(t *testing.T) {
 			t.Errorf("got %d jobs %s in %d seeds, want many", s.ends[state], state, s.seeds)
 		}
 	}
+	if sums.Edits.born == 0 || sums.Edits.taken < int(n)/10 {
+		t.Errorf("got %d parts born with an edit, and %d edits taken by others, want many", sums.Edits.born, sums.Edits.taken)
+	}
 	if sums.Redriven < int(n)/10 || sums.Tried < sums.Redriven/2 || sums.Left < int(n)/20 || sums.Items < 100 {
 		t.Errorf("got %d redrives, %d items tried again, %d left out, and %d items of the largest map, want more", sums.Redriven, sums.Tried, sums.Left, sums.Items)
 	}
-	t.Logf("%d seeds, %d events, ends %v, %d redrives, %d items tried again, %d not, %d not named, %d items in the largest map",
-		s.seeds, s.events, s.ends, sums.Redriven, sums.Tried, sums.Refused, sums.Left, sums.Items)
+	t.Logf("%d seeds, %d events, ends %v, %d redrives, %d items tried again, %d not, %d not named, %d items in the largest map, %d parts born with an edit, %d edits taken",
+		s.seeds, s.events, s.ends, sums.Redriven, sums.Tried, sums.Refused, sums.Left, sums.Items, sums.Edits.born, sums.Edits.taken)
 }
 
 // bugsOfMaps are wrong versions of the rules of maps. docs/proof.md names three more, which other layers find.
 func bugsOfMaps() []proof.Bug {
 	const facts, moves = "machine/facts_maps.go", "machine/moves_maps.go"
 	return proof.Bugs([][4]string{
-		{"one item too many is under way", facts, "return n >= t.w.Part.Concurrency", "return n > t.w.Part.Concurrency"},
+		{"one item too many is under way", facts, "underWay(&t.job) >= stepsAtOnce(t.w, &t.job)", "underWay(&t.job) > stepsAtOnce(t.w, &t.job)"},
 		{"one item too many may fail", facts, "may.Items > 0 && failed > may.Items", "may.Items > 0 && failed > may.Items+1"},
 		{"a share is judged only by failures", moves, "\twhy := t.intolerable(0)\n", "\twhy := \"\"\n"},
 		{"items are redriven while what follows is under way", moves, "follower != \"\" {", "follower == \"none\" {"},
 		{"every part has the items of the first", "scheduler/maps.go", "input.key(input.From))\n\tif errors.Is", "input.key(0))\n\tif errors.Is"},
 		{"a part does the items that are not named", "scheduler/maps.go", "of.Forward.Repeats, of.Forward.Redriven,", "of.Forward.Repeats, \"\","},
+		{"a part is born without the edit of its map", "scheduler/children.go", "child: true, edit: editFor(m, j, b.Step),", "child: true,"},
 		{"a part has another input", "machine/facts_redefining.go", "if t.w.Part != nil {", "if t.w.Part != nil && t.w.Part.Items < 0 {"},
 	})
 }

@@ -143,7 +143,7 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 
 // asking returns the i-th request of a job.
 func (w *world) asking(id string, r request, i int) job.Requested {
-	e := job.Requested{Verb: r.verb, Request: "r" + strconv.Itoa(i), Reason: "sim"}
+	e := job.Requested{Verb: r.verb, Request: "r" + strconv.Itoa(i), Reason: "sim", Edit: r.edit}
 	if r.startAt > 0 {
 		e.StartAt = w.start.Add(r.startAt)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -53,6 +54,8 @@ type request struct {
 	again time.Duration
 	// some: a redrive names every some-th item that has failed by then; zero: none.
 	some int
+	// edit has the new figures of a map; nil: it is not of a map.
+	edit *job.MapEdit
 }
 
 // ordered reports whether somebody has asked for a job.
@@ -147,6 +150,7 @@ func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Option
 	}
 	if o.Maps && !o.quietOperators {
 		one.requests = append(one.requests, rollRedrives(c.of("redrives", id), one.at)...)
+		one.requests = append(one.requests, rollEdits(c.of("edits", id), one.at, one.workflow)...)
 	}
 	if one.once = one.byMessage && c.of("once", id).IntN(2) == 0; one.once {
 		one.again, one.other = nil, 0

@@ -109,6 +109,7 @@ type Result struct {
 	// Redriven counts the redrives that were granted, Tried the items tried again for them, Refused those that were
 	// not and why is said, Left those that were not named, and Items those of the largest map that was done.
 	Redriven, Tried, Refused, Left, Items int
+	Edits                                 edits // of maps, that parts have got
 	// Violations say what must not have happened; none is what is hoped for.
 	Violations []string
 	// struck are the names of the faults; story is what happened to the job of the first violation.
@@ -242,7 +243,7 @@ func Run(o Options) Result {
 	}
 	w.children = o.Children || o.Maps // A map is done by children.
 	if o.Maps {
-		w.maps = &mapping{under: map[mapped]int{}, owed: map[mapped][]owedItem{}, spared: map[mapped][]owedItem{}}
+		w.maps = &mapping{under: map[mapped]int{}, owed: map[mapped][]owedItem{}, spared: map[mapped][]owedItem{}, edits: edits{most: map[mapped]int{}, opened: map[string]int{}}}
 	}
 	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim

@@ -3,6 +3,7 @@ package jobformat
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -90,6 +91,7 @@ func (r *record) late(j *job.Job) {
 	r.text(90, &j.FirstReason)
 	r.flag(91, &j.RoundAsked)
 	r.int(92, &j.Redrives)
+	r.edits(93, &j.Edits)
 }
 
 // details has the fields of an activity that may move to an item of its own. own is the end of the key of an output
@@ -222,6 +224,29 @@ func (c *codec) former(num protowire.Number, all *[]job.Payload) {
 			c.text(2, &p.Ref)
 			c.size(3, p)
 		}
+	}
+}
+
+func (c *codec) edits(num protowire.Number, all *[]job.MapEdit) {
+	for e := range each(c, num, all) {
+		for m := c.open(num); c.more(&m); c.kept(&m, &e.Kept) {
+			c.text(1, &e.Step)
+			c.int(2, &e.N)
+			c.int(3, &e.Concurrency)
+			c.tolerance(4, &e.Tolerate)
+		}
+	}
+}
+
+func (c *codec) tolerance(num protowire.Number, at **makegood.Tolerance) {
+	if !there(c, num, at) {
+		return
+	}
+	t, none := *at, "" // It has no room for unknown fields.
+	for m := c.open(num); c.more(&m); c.kept(&m, &none) {
+		c.int(1, &t.Items)
+		c.share(2, &t.Share)
+		c.int(3, &t.After)
 	}
 }
 

@@ -67,6 +67,8 @@ func set(v reflect.Value, n *int) {
 		v.SetString(fmt.Sprint("text-", *n))
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(1 / float64(*n+1))
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Struct:
@@ -233,8 +235,8 @@ func TestALayoutOfALaterReleaseIsLeft(t *testing.T) {
 	}
 }
 
-// A release of before, which knows twelve bits of a summary, leaves a job with chains, and the data says so in one byte.
-// A detail names those before it.
+// A release of before, which knows twelve bits of a summary, leaves a job with chains, and the data says so in one
+// byte. A detail names those before it.
 func TestChainsAreSaidInABitThatReleasesOfBeforeDoNotKnow(t *testing.T) {
 	j := corpusJobs()["done"]
 	apart := jobformat.Apart{Details: [][]byte{[]byte("last")}, Held: map[jobformat.Place]bool{{Step: 0}: true, {Step: 1}: true}}
@@ -281,7 +283,8 @@ func TestWhatNeedsMoreThanAnIntIsNewer(t *testing.T) {
 	}
 }
 
-// Whoever may put new jobs into the table could give one a time that JSON cannot write, and no list with it could be shown.
+// Whoever may put new jobs into the table could give one a time that JSON cannot write, and no list with it could
+// be shown.
 func TestATimeThatJSONCannotWriteIsDamaged(t *testing.T) {
 	ages := time.UnixMilli(math.MaxInt64 / 4).UTC()
 	for name, change := range map[string]func(j *job.Job){

@@ -2,6 +2,7 @@ package jobformat_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -41,6 +42,10 @@ func nothingKept(j job.Job) job.Job {
 	j.Kept = ""
 	for i := range j.Untold {
 		j.Untold[i].Kept = ""
+	}
+	j.Edits = slices.Clone(j.Edits)
+	for i := range j.Edits {
+		j.Edits[i].Kept = ""
 	}
 	j.Changes.Kept = ""
 	for i := range j.Changes.Pending {
@@ -110,7 +115,7 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 		}
 	}
 	unknownTo(t, speaks(t, "Job", jobformat.Encode(j, jobformat.Apart{})))
-	for _, name := range []protoreflect.Name{"Job", "Step", "Activity", "Wait", "Completion", "Settlement", "StepError", "Announcement", "Details", "Names"} {
+	for _, name := range []protoreflect.Name{"Job", "Step", "Activity", "Wait", "Completion", "Settlement", "StepError", "Announcement", "MapEdit", "Tolerance", "Details", "Names"} {
 		fields := schema(t, name).Fields()
 		for i := range fields.Len() {
 			if f := fields.Get(i).FullName(); !seen[f] {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"iter"
 	"math"
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -42,6 +43,18 @@ func (c *codec) level(num protowire.Number, v *int) {
 		*v = int(min(c.varint(), math.MaxInt))
 	} else if c.writing && *v != 0 {
 		c.put(num, uint64(*v))
+	}
+}
+
+// share is a number between 0 and 1, as its shortest text.
+func (c *codec) share(num protowire.Number, v *float64) {
+	if c.num == num {
+		share, err := strconv.ParseFloat(string(c.bytes()), 64)
+		if *v = share; err != nil || !(share >= 0 && share < 1) {
+			c.fail("field %d is no share", num)
+		}
+	} else if c.writing && *v != 0 {
+		c.putText(num, strconv.FormatFloat(*v, 'g', -1, 64))
 	}
 }
 

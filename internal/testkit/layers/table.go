@@ -151,7 +151,8 @@ func ofPeople() []row {
 		{"a new round on request", "", func(m Move) bool { return verb(makegood.VerbResubmit)(m) && m.After.Round > m.Before.Round }},
 		{"pause, resume of a job", "pause resume", func(m Move) bool { return verb(makegood.VerbResume)(m) && m.Before.Paused() }},
 		{"reschedule", "reschedule", verb(makegood.VerbReschedule)},
-		{"edit", "edit", verb(makegood.VerbEdit)},
+		{"edit", "edit", func(m Move) bool { return verb(makegood.VerbEdit)(m) && len(m.After.Edits) == len(m.Before.Edits) }},
+		{"a map that is edited while it runs", "", func(m Move) bool { return m.born() && edits(m.After) > edits(m.Before) }},
 		{"a redo", "redo", verb(makegood.VerbRedo)},
 		{"forward again", "forward", verb(makegood.VerbForward)},
 		{"a redrive", "redrive", verb(makegood.VerbRedrive)},
@@ -188,6 +189,14 @@ func settled(undo bool, how func(job.Settled) bool) func(Move) bool {
 			return s.def.Name == e.Step && s.undo == undo && s.is.Settled != nil && s.was.Settled == nil
 		})(m)
 	}
+}
+
+// edits is how many edits of maps a job has had.
+func edits(j job.Job) (n int) {
+	for _, e := range j.Edits {
+		n += e.N
+	}
+	return n
 }
 
 func held(kind makegood.HoldKind) func(Move) bool {
