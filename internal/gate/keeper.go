@@ -43,7 +43,7 @@ type Keeper struct {
 	config Config
 	mu     sync.Mutex
 	// busy has a lock for each gate, so that the goroutines of a process do not compete for its items.
-	busy map[string]*sync.Mutex
+	busy map[string]chan struct{}
 }
 
 // New makes a Keeper. It panics on a configuration without a required field.
@@ -57,26 +57,37 @@ func New(c Config) *Keeper {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	return &Keeper{config: c, busy: map[string]*sync.Mutex{}}
+	return &Keeper{config: c, busy: map[string]chan struct{}{}}
 }
 
-// lock returns the lock of a gate.
-func (k *Keeper) lock(agent string) *sync.Mutex {
+// lock locks a gate, unless ctx ends before that, and returns what unlocks it.
+func (k *Keeper) lock(ctx context.Context, agent string) (unlock func(), err error) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.busy[agent] == nil {
-		k.busy[agent] = new(sync.Mutex)
+	busy := k.busy[agent]
+	if busy == nil {
+		busy = make(chan struct{}, 1)
+		k.busy[agent] = busy
 	}
-	return k.busy[agent]
+	k.mu.Unlock()
+	if ctx.Err() == nil {
+		select {
+		case busy <- struct{}{}:
+			return func() { <-busy }, nil
+		case <-ctx.Done():
+		}
+	}
+	return nil, fmt.Errorf("come to the gate of %s: %w", agent, context.Cause(ctx))
 }
 
 // Take reports whether the attempt of a ticket has a permit, which it keeps until it is over. It gets one if one is
 // free and no other waits for it, and else waits. stored: the job that has the attempt is stored; if not, the permit is
 // for the save that follows the Rev of the ticket. After an error the attempt may have one.
 func (k *Keeper) Take(ctx context.Context, agent string, most int, t job.Ticket, stored bool) (bool, error) {
-	lock := k.lock(agent)
-	lock.Lock()
-	defer lock.Unlock()
+	unlock, err := k.lock(ctx, agent)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
 	entered := false
 	for range maxPasses {
 		g, err := k.config.Store.Gate(ctx, agent, 1)
@@ -134,11 +145,12 @@ func (k *Keeper) takes(g store.Gate, most int, t job.Ticket, stored bool) (was, 
 	return job.Permit{N: n}, job.Permit{N: n, Ticket: t, At: domain.Instant(k.config.Now())}, ok
 }
 
-// over returns a function that reports whether an attempt is one of these.
+// over returns a function that reports whether the attempt of a ticket is one of these. A ticket that was written since
+// may be of one that another process is about to open.
 func over(these []job.Ticket) func(job.Ticket) bool {
 	return func(t job.Ticket) bool {
 		for _, o := range these {
-			if o.Same(t) {
+			if o.Same(t) && t.Rev < o.Rev {
 				return true
 			}
 		}
@@ -146,12 +158,14 @@ func over(these []job.Ticket) func(job.Ticket) bool {
 	}
 }
 
-// Left takes back what attempts have that are over by the save of their job, and lets the next ones begin. Those that
-// waited are among them. What it fails to do, a Look does.
+// Left takes back what attempts have that are over, and lets the next ones begin: each is named by a ticket with the Rev
+// at which its job does not have it any more. Those that waited are among them. What it fails to do, a Look does.
 func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error {
-	lock := k.lock(agent)
-	lock.Lock()
-	defer lock.Unlock()
+	unlock, err := k.lock(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for _, t := range waited {
 		if err := k.config.Store.Leave(ctx, agent, t); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("leave the gate of %s: %w", agent, err)
@@ -160,17 +174,17 @@ func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited
 	return k.pass(ctx, agent, most, over(ended))
 }
 
-// Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets
-// the next ones begin. It is called every limits.GateLook, and looks at a permit ever less often. all: it looks at
-// each.
-func (k *Keeper) Look(ctx context.Context, agent string, most int, all bool) error {
+// Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets the
+// next ones begin. It looks at a permit ever less often; before is the time of the look before this one. Zero: it looks at
+// each permit.
+func (k *Keeper) Look(ctx context.Context, agent string, most int, before time.Time) error {
 	g, err := k.config.Store.Gate(ctx, agent, 0)
 	if err != nil {
 		return fmt.Errorf("read the gate of %s: %w", agent, err)
 	}
 	var ended []job.Ticket
 	for _, p := range g.Permits {
-		if !all && !isDue(k.config.Now().Sub(p.At), limits.GateLook) {
+		if !before.IsZero() && !isDue(before.Sub(p.At), k.config.Now().Sub(p.At), limits.GateLook) {
 			continue
 		}
 		is, err := k.ended(ctx, p.Ticket)
@@ -182,9 +196,11 @@ func (k *Keeper) Look(ctx context.Context, agent string, most int, all bool) err
 			ended = append(ended, p.Ticket)
 		}
 	}
-	lock := k.lock(agent)
-	lock.Lock()
-	defer lock.Unlock()
+	unlock, err := k.lock(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	// A ticket that was renewed since is of a save that may have opened the attempt.
 	return k.pass(ctx, agent, most, func(t job.Ticket) bool { return slices.Contains(ended, t) })
 }

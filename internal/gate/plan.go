@@ -5,7 +5,7 @@
 //
 // A permit is an item of its own with a number below the limit, written on the condition that it is free: so there are
 // never more than the limit. A limit that was lowered leaves permits with higher numbers; until their attempts are
-// over, as many of the lower numbers are not given out (plan). Whether an attempt is over is a question about its job,
+// over, fewer of the lower numbers are given out (room). Whether an attempt is over is a question about its job,
 // so no permit is lost, and none is freed by a clock: its process dies, and the next look at the gate asks the job
 // (Look).
 //
@@ -16,6 +16,8 @@
 package gate
 
 import (
+	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -35,11 +37,12 @@ func (m move) permits() bool { return m.was.Ticket != m.is.Ticket }
 // plan returns what a gate lets happen now. over reports whether an attempt is over.
 func plan(g store.Gate, most int, over func(job.Ticket) bool, now time.Time) (moves []move) {
 	below, taken := room(g, most, over)
-	waiting := g.Waiting
+	waiting, given := g.Waiting, slices.Clone(g.Permits)
 	next := func() (t job.Ticket, ok bool) {
 		for len(waiting) > 0 {
 			t, waiting = waiting[0], waiting[1:]
-			if !over(t) && !holds(g.Permits, t) {
+			if !over(t) && !holds(given, t) { // It may wait twice.
+				given = append(given, job.Permit{Ticket: t})
 				return t, true
 			}
 			moves = append(moves, move{leaves: t})
@@ -71,16 +74,29 @@ func plan(g store.Gate, most int, over func(job.Ticket) bool, now time.Time) (mo
 	return moves
 }
 
-// room returns below which number permits may be given, and the numbers that are taken. Permits above a lowered limit
-// count: the numbers below only rise while those attempts end, so that decisions over older states give no more.
+// room returns below which number permits may be given, and the numbers that are taken. Together with the permits from
+// there on, which may be of a limit that was higher, all of them are no more than the limit. The number only rises while
+// attempts end, so that decisions over older states give no more.
 func room(g store.Gate, most int, over func(job.Ticket) bool) (below int, taken map[int]bool) {
-	below, taken = most, map[int]bool{}
+	taken = map[int]bool{}
+	var stand []int
 	for _, p := range g.Permits {
-		if taken[p.N] = true; p.N >= most && !over(p.Ticket) {
-			below--
+		if taken[p.N] = true; !over(p.Ticket) {
+			stand = append(stand, p.N)
 		}
 	}
-	return max(below, 0), taken
+	for below = most; below > 0; below-- {
+		above := 0
+		for _, n := range stand {
+			if n >= below {
+				above++
+			}
+		}
+		if below+above <= most {
+			break
+		}
+	}
+	return below, taken
 }
 
 // free returns the lowest number that may be given; ok is false if there is none.
@@ -104,9 +120,13 @@ func holds(permits []job.Permit, t job.Ticket) bool {
 	return false
 }
 
-// isDue reports whether the attempt of a permit that was given so long ago is looked at now: at looks 1, 2, 4, 8 ...
-// and each sixtieth.
-func isDue(age, every time.Duration) bool {
-	n := int(age / every)
-	return n > 0 && (n&(n-1) == 0 || n%60 == 0)
+// isDue reports whether the attempt of a permit is looked at that has this age, and had another at the look before: at
+// the ages of 1, 2, 4 ... 32 and 60, 120 ... times every. A look may come late, so it has what came due since the one
+// before it.
+func isDue(before, age, every time.Duration) bool { return looks(age, every) > looks(before, every) }
+
+// looks returns how many looks are due until an age.
+func looks(age, every time.Duration) int {
+	n := max(0, int(age/every))
+	return bits.Len(uint(min(n, 32))) + n/60
 }

@@ -67,6 +67,13 @@ func (m *model) ticket(attempt int, since time.Time) job.Ticket {
 	return job.Ticket{Job: m.id, Birth: "b", Step: "s", Attempt: attempt, Since: since, Rev: m.rev}
 }
 
+// over returns the ticket of the latest attempt, which the save over this state has ended.
+func (m *model) over() job.Ticket {
+	t := m.ticket(m.attempt, m.since)
+	t.Rev++
+	return t
+}
+
 // errDead ends a process.
 var errDead = errors.New("dead")
 
@@ -212,7 +219,7 @@ func (w *world) move(m *model, withdraws bool) {
 			}
 		case was.out && was.queued && withdraws:
 			if p.save(m, was.rev, func() { m.out, m.queued = false, false }) {
-				t := was.ticket(was.attempt, was.since)
+				t := was.over()
 				_ = k.Left(ctx, "a", most, []job.Ticket{t}, []job.Ticket{t}) // The next look makes up for it.
 			}
 		case was.out && was.queued:
@@ -221,9 +228,21 @@ func (w *world) move(m *model, withdraws bool) {
 			}
 		case was.out:
 			if p.save(m, was.rev, func() { m.out = false }) {
-				_ = k.Left(ctx, "a", most, []job.Ticket{was.ticket(was.attempt, was.since)}, nil) // The next look makes up for it.
+				_ = k.Left(ctx, "a", most, []job.Ticket{was.over()}, nil) // The next look makes up for it.
 			}
 		}
+	})
+}
+
+// hint tells a job that its next attempt may begin, which it has not opened: a save that was to open it has failed.
+func (w *world) hint(m *model) {
+	most := w.most
+	w.start("hint "+m.id, func(p *process, k *Keeper) {
+		var was model
+		if p.call(func() error { was = *m; return nil }) != nil || was.out {
+			return
+		}
+		_ = k.Left(context.Background(), "a", most, []job.Ticket{was.ticket(was.attempt+1, p.now)}, nil) // A look makes up for it.
 	})
 }
 
@@ -236,7 +255,7 @@ func (w *world) touch(m *model) {
 func (w *world) look() {
 	most := w.most
 	w.start("look", func(p *process, k *Keeper) {
-		_ = k.Look(context.Background(), "a", most, true) // The next look makes up for it.
+		_ = k.Look(context.Background(), "a", most, time.Time{}) // The next look makes up for it.
 	})
 }
 
@@ -315,6 +334,8 @@ func play(seed uint64) []string {
 			w.look()
 		case n == 1:
 			w.touch(m)
+		case n == 13:
+			w.hint(m)
 		case n < 12 && len(w.procs) < 6:
 			w.move(m, r.IntN(8) == 0)
 		case n == 12 && r.IntN(4) == 0:

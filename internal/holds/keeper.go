@@ -54,7 +54,7 @@ type Config struct {
 
 // Gates are what a Keeper has of gates; see gate.Keeper.
 type Gates interface {
-	Look(ctx context.Context, agent string, most int, all bool) error
+	Look(ctx context.Context, agent string, most int, before time.Time) error
 	Open(ctx context.Context, agent string) error
 	// Count counts the attempts that are with the agent, and those that wait for that, at most so many.
 	Count(ctx context.Context, agent string, most int) (underWay, waiting int, err error)
@@ -144,14 +144,20 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 		*h = job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, Since: now, By: clip(by), Reason: reason, Next: now.Add(limits.GateLook), Kept: h.Kept}
 		return nil
 	})
+	if most == 0 && (err == nil || errors.Is(err, ErrNotHeld)) {
+		// Without a limit, too: the process that took it away may have died before it opened the gate.
+		if failed := k.config.Gates.Open(ctx, agent); failed != nil {
+			return job.Hold{}, failed
+		}
+	}
 	switch {
 	case err != nil:
 		return job.Hold{}, err
 	case most == 0:
 		was.Most = 0
-		return was, k.config.Gates.Open(ctx, agent)
+		return was, nil
 	}
-	return h, k.config.Gates.Look(ctx, agent, most, true)
+	return h, k.config.Gates.Look(ctx, agent, most, time.Time{})
 }
 
 // clip cuts a caller's name to the length that is stored.
@@ -294,8 +300,9 @@ func (k *Keeper) release(ctx context.Context) error {
 	var all []told
 	for _, h := range held.Holds {
 		if h.Kind == makegood.HoldLimit && !now.Before(h.Next) {
+			looks = append(looks, h)
 			h.Next = now.Add(limits.GateLook)
-			left, looks = append(left, h), append(looks, h)
+			left = append(left, h)
 			continue
 		}
 		if h.On() || now.Before(h.Next) {
@@ -328,7 +335,7 @@ func (k *Keeper) release(ctx context.Context) error {
 		k.tell(ctx, t)
 	}
 	for _, h := range looks {
-		if err := k.config.Gates.Look(ctx, h.Name, h.Most, false); err != nil {
+		if err := k.config.Gates.Look(ctx, h.Name, h.Most, h.Next.Add(-limits.GateLook)); err != nil {
 			k.config.Logger.WarnContext(ctx, "a gate is looked at again at the next sweep", "agent", h.Name, "error", err)
 		}
 	}

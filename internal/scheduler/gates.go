@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
@@ -62,7 +63,7 @@ func (s *Scheduler) leftBy(m *moved, events []job.Event) (all []left) {
 		return nil
 	}
 	add := func(step string, attempt int, undo, waited bool) {
-		t := job.Ticket{Job: m.job.ID, Birth: m.job.Birth, Step: step, Attempt: attempt, Undo: undo, Since: m.now}
+		t := job.Ticket{Job: m.job.ID, Birth: m.job.Birth, Step: step, Attempt: attempt, Undo: undo, Since: m.now, Rev: m.job.Rev}
 		if m.loaded.stands(t) {
 			t.Since = m.loaded.side(t).Opened()
 		}
@@ -93,12 +94,13 @@ func (s *Scheduler) leftBy(m *moved, events []job.Event) (all []left) {
 			add(ask.Step, ask.Attempt, ask.Undo, true)
 		}
 	}
-	for _, e := range events {
+	for _, e := range events { // A hint does not say whether it is of an undo.
 		if hint, is := e.(job.Admitted); is {
 			add(hint.Step, hint.Attempt, false, false)
 			add(hint.Step, hint.Attempt, true, false)
 		}
 	}
+	slices.SortFunc(all, func(a, b left) int { return strings.Compare(a.ticket.Rank(), b.ticket.Rank()) })
 	return all
 }
 

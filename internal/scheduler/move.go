@@ -113,10 +113,11 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	}
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
-	interrupted := loaded.Incarnation < s.config.Incarnation
+	telling := slices.ContainsFunc(events, machine.IsTelling) // Those begin no work, should the job have any.
+	interrupted := loaded.Incarnation < s.config.Incarnation && !telling
 	s.publishFirst(ctx, loaded)
 	m.since, m.now = time.Now(), s.now()
-	if !slices.ContainsFunc(events, machine.IsTelling) { // Those begin no work, should the job have any.
+	if !telling {
 		m.lane = s.laneOf(ctx, compiled, k.full)
 	}
 	if m.lockedBy = m.lane.LockedBy; m.lockedBy == "" {

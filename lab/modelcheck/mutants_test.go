@@ -92,7 +92,7 @@ func mutants() []proof.Bug {
 		{"the answer to a closing ends whatever is out", "machine/event_sent.go", "if !ok || t.activity(at).Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
 		{"a claim of an attempt that was never made is believed", factsDeadlines, "case job.FoundOver:\n\t\treturn true", "case job.FoundOver:\n\t\treturn false"},
 		{"a claim for a day is believed", factsDeadlines, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * limits.MaxClaim))"},
-		{"a new run of the engine ends nothing", eventInterrupted, "case !ok:\n\t\tcase !t.isChild(at):", "case !ok || t.activity(at).Attempt < 9:\n\t\tcase !t.isChild(at):"},
+		{"a new run of the engine ends nothing", eventInterrupted, "case !ok:\n\t\tcase t.activity(at).Queued:", "case !ok || t.activity(at).Attempt < 9:\n\t\tcase t.activity(at).Queued:"},
 		{"what was interrupted is not unknown", eventInterrupted, "\ta.Unknown = true\n\ta.Tries--", "\ta.Tries--"},
 		{"a job that is revived is of an old run", movesJob, "\tt.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)\n", ""},
 		{"a save does not compare Rev", may, "|| stored.Rev != change.Job.Rev {", "{"},

@@ -28,7 +28,7 @@ func (r *Referee) opened(j job.Job) {
 				continue
 			}
 			r.undoes[attemptName{s.Name, a.Attempt}] = undo
-			if r.def(s.Name).Shared && a.Inline == "" {
+			if r.def(s.Name).Shared && a.Inline == "" && !a.Queued {
 				r.Took(s.Name, a.Attempt, 0)
 			}
 		}

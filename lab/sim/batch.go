@@ -24,7 +24,7 @@ func (l *life) given(batch events.SQSEvent) {
 	for _, attempt := range l.told {
 		delete(l.w.answered[attempt], l.name)
 	}
-	l.told = nil
+	l.told, l.ruled = nil, ruledBy{}
 	l.forget()
 	for _, record := range batch.Records {
 		in, err := l.w.reading.event(record.Body)

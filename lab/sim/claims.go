@@ -85,6 +85,7 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 	}
 	if after.Closed == job.FoundNobody {
 		w.nobodys[name] = true
+		w.closesGated(j, slot.Step, after.Attempt)
 	}
 	t := w.tales[slot.Job]
 	switch {
@@ -172,10 +173,10 @@ func (c change) attempts(s, was job.StepState, def makegood.Step) {
 			// What was known of it before does not count.
 			delete(c.closings, name)
 			delete(c.answered, name)
-		case out && a.Attempt == b.Attempt && !b.Closing && !a.LookAt.Equal(b.LookAt) && c.writer != nil && !c.told(name):
+		case out && a.Attempt == b.Attempt && !b.Closing && !b.Queued && !a.LookAt.Equal(b.LookAt) && c.writer != nil && !c.told(name):
 			c.seen(name)
 		}
-		if out && c.after.Incarnation > 0 && c.engine != nil {
+		if out && !a.Queued && c.after.Incarnation > 0 && c.engine != nil {
 			c.ofThisRun(name, a)
 		}
 		if c.before.Rev > 0 && !def.Shared && b.State == job.Dispatched && (!out || a.Attempt != b.Attempt) {
@@ -213,6 +214,12 @@ func (c change) ended(step string, undo bool, a, b job.Activity) {
 	}
 	item := c.store.InSlot(c.slot(c.definition(c.before.Definition), step, undo))
 	counted := a.FailureCount > b.FailureCount
+	if b.Queued {
+		if counted && a.Attempt <= b.Attempt {
+			c.wrong("I9: attempt %d of %s stood before its gate, and is counted", b.Attempt, step)
+		}
+		return // No task of it was sent, so it needs no closing.
+	}
 	if c.handed[on(c.after.ID, step, b.Attempt)] || a.Completion != nil {
 		return // It ended by the answer that the step waits, or as somebody outside had said.
 	}

@@ -133,7 +133,7 @@ func (w *world) derived(j job.Job, cause string) {
 		}
 		name := on(j.ID, s.Name, a.Attempt)
 		// Of a step that was completed meanwhile nobody wants the task.
-		if a.State == job.Dispatched && !a.Closing && !a.Held() && a.Cause == cause && w.claimed[name] == 0 && w.sent[name] == 0 {
+		if a.State == job.Dispatched && !a.Closing && !a.Queued && !a.Held() && a.Cause == cause && w.claimed[name] == 0 && w.sent[name] == 0 {
 			w.violate(j.ID, "ADV-1: the event %s is deleted, and the task of %s was never sent", cause, name)
 		}
 	}
@@ -156,6 +156,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 	// A task is sent for what made it due, and not for whatever else happens to its job.
 	name := on(task.Job, task.Step, task.Attempt)
 	w.tried[name] = true
+	w.gated(task, "is sent")
 	if !l.submitted[task.Job] {
 		// Who submits it again in the same batch knows it twice.
 		w.referee(task.Job).Sends(task.Step, task.Attempt, l.seen[task.Job])
@@ -223,6 +224,7 @@ func (w *world) known(task makegood.Task) {
 	if !found || s.Attempt < task.Attempt || j.Round < task.Round {
 		w.violate(task.Job, "ADV-1: %s runs, and its job has not made it", name)
 	}
+	w.gated(task, "runs")
 	if w.nobodys[name] {
 		w.violate(task.Job, "I5: %s runs, and was closed before anybody claimed it", name)
 	}

@@ -53,6 +53,7 @@ func (w *world) wrote(before, after job.Job) {
 		c.referee(c.after.ID).Saved(c.after, time.Now())
 	}
 	c.inlined()
+	c.gateRules()
 	c.plays()
 }
 
@@ -166,6 +167,8 @@ func (c change) due() (due time.Time, what string) {
 			case a.State == job.Dispatched && a.Closing:
 				// A minute ahead by the clock of whoever asked for it.
 				sooner(a.LookAt, "the closing of "+s.Name)
+			case a.State == job.Dispatched && a.Queued:
+				sooner(a.LookAt, "a look at the gate of "+s.Name)
 			case a.State == job.Dispatched && a.Inline != "":
 				sooner(a.At.Add(c.silenceInline(def, p.silence, undo)), "the end of "+s.Name)
 			case a.State == job.Dispatched && def.Agent == makegood.AgentWorkflow:
@@ -398,6 +401,9 @@ func (w *world) finish() Result {
 	w.allHeard(jobs)
 	r := w.result
 	r.Waits, r.Words = len(w.handed), len(w.words)
+	if w.limits != nil {
+		r.Queued = len(w.limits.queued)
+	}
 	if m := w.maps; m != nil {
 		r.Redriven, r.Tried, r.Refused, r.Left, r.Items = m.redriven, m.tried, m.refused, m.left, m.most
 		r.Edits = m.edits

@@ -60,6 +60,11 @@ type life struct {
 	// some time within its batch: it may have left them alone.
 	hanging map[string]int
 	rests   map[string]bool
+	// ruled says of which agents it was told since its batch came that they have no limit; gate is its gate, and
+	// atGate when it looked at one.
+	ruled  ruledBy
+	gate   gates
+	atGate time.Time
 }
 
 var (
@@ -68,6 +73,7 @@ var (
 	_ queue.Sender    = (*life)(nil)
 	_ notify.Notifier = (*life)(nil)
 	_ store.Holds     = (*life)(nil)
+	_ store.Gates     = (*life)(nil)
 )
 
 // now is the time by the clock of the process. When all is well again, clocks are too: a Scheduler that

@@ -50,6 +50,7 @@ func (w *world) people() {
 		w.approvers(o, someone)
 	}
 	w.repairers(someone)
+	w.limiters(someone)
 	w.schedulers(someone)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -142,6 +142,9 @@ func TestUntilTheFirstViolation(t *testing.T) {
 		if *withChanges {
 			o = hearingOf(seed)
 		}
+		if *withLimits {
+			o = limitsOf(seed)
+		}
 		if r := run(t, o); len(r.Violations) > 0 {
 			t.Fatalf("found after %d seeds: %s", seed, r.Violations[0])
 		}

@@ -231,9 +231,13 @@ func (w *world) pausers(someone func(time.Duration, func(*scheduler.Scheduler, *
 	}
 }
 
-// keeper is what pauses agents and workflows in a process.
+// keeper is what pauses agents and workflows in a process, and sets limits.
 func (w *world) keeper(l *life) *holds.Keeper {
-	return holds.New(holds.Config{Store: l, Queue: l, Events: eventsQueue, Agents: agents, Now: l.now, Logger: quiet})
+	c := holds.Config{Store: l, Queue: l, Events: eventsQueue, Agents: agents, Now: l.now, Logger: quiet}
+	if w.limits != nil {
+		c.Gates = l.gate
+	}
+	return holds.New(c)
 }
 
 // mend is what an operator does about a job that waits for one, where people repair.
@@ -260,7 +264,7 @@ func (w *world) resumeAll() {
 	}
 	held, _ := w.store.Holds(context.Background(), true) // memory never fails
 	for _, h := range held.Holds {
-		if h.On() {
+		if h.On() && h.Kind != makegood.HoldLimit {
 			<-w.process("operator", func(l *life) { _, _ = w.keeper(l).Resume(context.Background(), h.Kind, h.Name, "operator") })
 		}
 	}
@@ -282,7 +286,13 @@ func (l *life) Holds(ctx context.Context, sure bool) (store.Held, error) {
 
 // PutHolds is what store.Holds says, in a world.
 func (l *life) PutHolds(ctx context.Context, h store.Held) error {
-	return l.call(ctx, "put-holds", "", func() error { return l.w.store.PutHolds(ctx, h) })
+	return l.call(ctx, "put-holds", "", func() error {
+		err := l.w.store.PutHolds(ctx, h)
+		if err == nil {
+			l.w.limited(h, agents...)
+		}
+		return err
+	})
 }
 
 // HeldJobs is what store.Holds says, in a world.

@@ -121,6 +121,7 @@ func TestWhateverGoesWrongEveryJobEnds(t *testing.T) {
 	if !testing.Short() {
 		for seed := uint64(1); seed <= 50; seed++ {
 			run(t, Options{Seed: seed, Children: true, Maps: seed%2 == 0, Seen: &s.seen})
+			run(t, Options{Seed: seed, Limits: true, Seen: &s.seen})
 		}
 		s.seen.Column(t, "simulation")
 	}

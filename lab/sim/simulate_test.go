@@ -21,6 +21,7 @@ var (
 	withChanges    = flag.Bool("changes", false, "somebody hears of every change")
 	withChildren   = flag.Bool("children", false, "jobs of their own do steps of some jobs")
 	withMaps       = flag.Bool("maps", false, "steps of some jobs are done for each item of a list")
+	withLimits     = flag.Bool("limits", false, "so many attempts of an agent are with it at once")
 	trace          = flag.Bool("trace", false, "print every event of -seed")
 )
 
@@ -62,6 +63,9 @@ func TestSimulate(t *testing.T) {
 		o = Options{Seed: *seed, Children: *withChildren, Maps: *withMaps}
 		if *withChanges {
 			o = hearingOf(*seed)
+		}
+		if *withLimits {
+			o = limitsOf(*seed)
 		}
 		if *trace {
 			o.Trace = os.Stdout

@@ -120,7 +120,7 @@ func (w *world) untried(j job.Job, cause string) string {
 		}
 		a := activity(s, j.Desired != makegood.JobProcessed)
 		name := on(j.ID, s.Name, a.Attempt)
-		if a.State == job.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {
+		if a.State == job.Dispatched && !a.Closing && !a.Queued && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {
 			return name
 		}
 	}

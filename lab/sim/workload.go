@@ -78,6 +78,9 @@ func newWorkload(c chance, o Options) workload {
 	w := workload{corrections: map[string][]*workflowfile.Compiled{}}
 	r := c.of("workload")
 	workflows, jobs, steps := 1+r.IntN(2), 1+r.IntN(3), 1+r.IntN(5)
+	if o.Limits {
+		jobs += 2
+	}
 	if o.jobs > 0 {
 		jobs = min(jobs, o.jobs)
 	}

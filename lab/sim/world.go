@@ -77,6 +77,8 @@ type Options struct {
 	Maps bool
 	// Changes lets somebody hear of every change.
 	Changes bool
+	// Limits lets agents have a limit of attempts that are with them at once.
+	Limits bool
 	// Repairs lets people repair; without it they do in some worlds.
 	Repairs bool
 	// Seen, if set, notes what is played.
@@ -106,6 +108,8 @@ type Result struct {
 	Approvals int
 	// Heard counts the changes that somebody was told of, each as often as it was.
 	Heard int
+	// Queued counts the attempts that stood before the gate of their agent.
+	Queued int
 	// Redriven counts the redrives that were granted, Tried the items tried again for them, Refused those that were
 	// not and why is said, Left those that were not named, and Items those of the largest map that was done.
 	Redriven, Tried, Refused, Left, Items int
@@ -213,6 +217,8 @@ type world struct {
 
 	// repairs: people repair what is wrong.
 	repairs bool
+	// limits has the facts about the limits of agents; nil: none has one.
+	limits *limiting
 	// waits: remotes hand steps to those outside. words are those who said that one is done.
 	waits bool
 	// children: jobs of their own do steps of some jobs.
@@ -245,6 +251,9 @@ func Run(o Options) Result {
 	if o.Maps {
 		w.maps = &mapping{under: map[mapped]int{}, owed: map[mapped][]owedItem{}, spared: map[mapped][]owedItem{}, edits: edits{most: map[mapped]int{}, opened: map[string]int{}}}
 	}
+	if o.Limits {
+		w.limits = &limiting{set: map[string][]limit{}, under: map[string]int{}, given: map[string]time.Time{}, free: map[string]bool{}, queued: map[string]bool{}}
+	}
 	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
@@ -267,6 +276,7 @@ func Run(o Options) Result {
 		w.wg.Go(w.schedule)
 	}
 	w.untilEnd()
+	w.gatesEmpty()
 	w.mu.Lock()
 	w.over = true
 	w.mu.Unlock()
@@ -300,8 +310,9 @@ func (w *world) life(name string) *life {
 	l := &life{
 		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]job.Job{},
 		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{}, passedOn: map[string]bool{},
-		hanging: map[string]int{}, rests: map[string]bool{},
+		hanging: map[string]int{}, rests: map[string]bool{}, ruled: ruledBy{},
 	}
+	l.gate = gatesOf(l)
 	l.release = w.mixed && oneIn(w.chance.of("release", w.releaseOf(name)), 2)
 	if l.engine == nil && w.faults.strikes(ClockSkewed, name) {
 		l.clock = skew(w.chance.of("clock", name))
@@ -405,8 +416,11 @@ func (w *world) scheduler(l *life, lane scheduler.Lane) *scheduler.Scheduler {
 	if l.engine == nil {
 		config.Queue = together.New(l)
 	}
-	if w.repairs {
-		config.Held = holds.NewReader(l, l.now)
+	if w.repairs || w.limits != nil {
+		config.Held = knowing{holds.NewReader(l, l.now), l}
+	}
+	if w.limits != nil {
+		config.Gate = l.gate
 	}
 	if w.large != nil {
 		config.Large = payloads{l}
@@ -435,7 +449,7 @@ func (w *world) schedulerOf(l *life) queue.Handler {
 	routed := router.Config{Jobs: s.HandleSQS, Logger: quiet, Fire: func(ctx context.Context, name string, key time.Time) error {
 		return w.timetable(l, s).Fire(ctx, name, key)
 	}}
-	if w.repairs {
+	if w.repairs || w.limits != nil {
 		routed.Release = w.keeper(l).Release
 	}
 	return w.withBackoff(l, eventsQueue, router.New(routed).Handle)

@@ -42,6 +42,7 @@ func ofSteps() []row {
 		{"`repeat`", "Step.Repeat Repeat.Until Repeat.Every Repeat.For Repeat.Attempts", forward(func(s side) bool { return s.def.Repeat != nil && s.is.Repeats > s.was.Repeats })},
 		{"`exclusive: false`", "Step.Shared", either(func(s side) bool { return s.def.Shared && s.opened() })},
 		{"inline steps", "Step.Inline", either(func(s side) bool { return s.is.Inline != "" && s.opened() })},
+		{"an attempt that stands before the gate of its agent", "Admitted", either(func(s side) bool { return s.was.Queued && s.is.State == job.Dispatched && !s.is.Queued })},
 		{"heartbeats", "Step.Heartbeat Undo.Heartbeat", either(func(s side) bool { return s.def.Heartbeat > 0 && s.opened() })},
 		{"a task that nobody takes", "Step.StartBy Undo.StartBy", either(func(s side) bool { return s.is.Resent > s.was.Resent })},
 		{"silence", "Step.Timeout Undo.Timeout", either(func(s side) bool { return s.is.Silence().Attempt > s.was.Silence().Attempt })},

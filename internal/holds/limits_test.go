@@ -1,0 +1,78 @@
+package holds_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// gates notes what a Keeper does with the gates of agents.
+type gates struct {
+	opened int
+	fails  error
+	// before are the times of the looks before each look.
+	before []time.Time
+}
+
+func (g *gates) Look(_ context.Context, _ string, _ int, before time.Time) error {
+	g.before = append(g.before, before)
+	return nil
+}
+
+func (g *gates) Open(context.Context, string) error {
+	g.opened++
+	return g.fails
+}
+
+func (g *gates) Count(context.Context, string, int) (underWay, waiting int, err error) {
+	return 0, 0, nil
+}
+
+func (w *world) limiter(g *gates) *holds.Keeper {
+	return holds.New(holds.Config{Store: w.store, Queue: w, Events: "events", Gates: g, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// A process that dies between the end of a limit and the opening of the gate leaves tickets and permits there. There is
+// no limit any more, so no look finds them: the next call has to.
+func TestTheGateIsOpenedByTheCallAfterTheOneThatFailed(t *testing.T) {
+	g := &gates{fails: errors.New("no answer")}
+	k := newWorld(t).limiter(g)
+	if _, err := k.Limit(t.Context(), "payments", 1, "", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Limit(t.Context(), "payments", 0, "", "anna"); !errors.Is(err, g.fails) {
+		t.Fatalf("got %v, want %v", err, g.fails)
+	}
+	g.fails = nil
+	if _, err := k.Limit(t.Context(), "payments", 0, "", "anna"); !errors.Is(err, holds.ErrNotHeld) || g.opened != 2 {
+		t.Errorf("got %v after the gate was opened %d times, want %v after 2", err, g.opened, holds.ErrNotHeld)
+	}
+}
+
+// A look that comes late is told when the look before it was, so that it makes up for what came due between the two.
+func TestALookIsToldOfTheLookBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gates{}
+		k := newWorld(t).limiter(g)
+		set := time.Now()
+		if _, err := k.Limit(t.Context(), "payments", 1, "", "anna"); err != nil {
+			t.Fatal(err)
+		}
+		late := limits.GateLook + 40*time.Second
+		for range 2 {
+			time.Sleep(late)
+			if err := k.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(g.before) != 3 || !g.before[0].IsZero() || !g.before[1].Equal(set) || !g.before[2].Equal(set.Add(late)) {
+			t.Errorf("got looks after those at %v, want none, %v and %v", g.before, set, set.Add(late))
+		}
+	})
+}

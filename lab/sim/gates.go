@@ -1,0 +1,371 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/gate"
+	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// With Options.Limits some agents have a limit: so many attempts may be with them at once. People set it at the start or
+// later, change it, and take it away.
+
+// limiting is what a world knows of its limits.
+type limiting struct {
+	// set are the limits of each agent, as they were stored one after the other.
+	set map[string][]limit
+	// under is the limit by which each attempt was given its permit, and given is when, by its name.
+	under map[string]int
+	given map[string]time.Time
+	// free are the attempts that no limit counts: they were sent by a process that did not know of any, or lost their
+	// permit to a person who took the limit away.
+	free map[string]bool
+	// queued counts the attempts that stood before a gate.
+	queued map[string]bool
+}
+
+// limit is one that was stored; most is 0 where it was taken away.
+type limit struct {
+	at   time.Time
+	most int
+}
+
+// ruledBy are the limits that a process was told of since its batch came: for each agent, whether it was told of none.
+type ruledBy map[string]bool
+
+// limiters set the first limits, and start the people who change them.
+func (w *world) limiters(someone func(time.Duration, func(*scheduler.Scheduler, *life) bool)) {
+	if w.limits == nil {
+		return
+	}
+	for _, agent := range agents {
+		r := w.chance.of("limiter", agent)
+		first := oneIn(r, 4)
+		switch {
+		case first:
+			at := between(r, time.Second, time.Minute)
+			someone(at, w.limiter(agent, 1+r.IntN(3)))
+		case !oneIn(r, 3):
+			w.limitNow(agent, 1+r.IntN(3))
+		}
+		for at := between(r, time.Second, 4*time.Minute); oneIn(r, 2); at += between(r, time.Second, 3*time.Minute) {
+			someone(at, w.limiter(agent, r.IntN(4)))
+		}
+	}
+}
+
+// limiter is a person that sets a limit; 0 takes it away.
+func (w *world) limiter(agent string, most int) func(*scheduler.Scheduler, *life) bool {
+	return func(_ *scheduler.Scheduler, l *life) bool {
+		_, err := w.keeper(l).Limit(context.Background(), agent, most, "sim", "carl")
+		return err == nil || errors.Is(err, holds.ErrNotHeld)
+	}
+}
+
+// limitNow sets a limit before anything else happens.
+func (w *world) limitNow(agent string, most int) {
+	l := &life{w: w, name: "limiter"}
+	k := gate.New(gate.Config{Store: w.store, Jobs: w.store, Queue: l, Events: eventsQueue, Logger: quiet})
+	c := holds.Config{Store: w.store, Queue: l, Events: eventsQueue, Agents: agents, Gates: k, Logger: quiet}
+	if _, err := holds.New(c).Limit(context.Background(), agent, most, "sim", "carl"); err != nil {
+		panic(fmt.Sprintf("memory never fails: %v", err))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limited(store.Held{Holds: job.Holds{{Kind: makegood.HoldLimit, Name: agent, Most: most}}}, agent)
+}
+
+// limited notes the limits of agents as they are stored. w.mu is held.
+func (w *world) limited(h store.Held, of ...string) {
+	if w.limits == nil {
+		return
+	}
+	for _, agent := range of {
+		most, _ := h.Holds.Limit(agent)
+		all := w.limits.set[agent]
+		if n := len(all); n == 0 && most > 0 || n > 0 && all[n-1].most != most {
+			w.limits.set[agent] = append(all, limit{time.Now(), most})
+		}
+	}
+}
+
+// knowing is how a process hears of pauses and limits.
+type knowing struct {
+	*holds.Reader
+	l *life
+}
+
+// Now is what holds.Reader says: of limits.HoldsFresh ago at most.
+func (k knowing) Now(ctx context.Context) (job.Holds, error) {
+	all, err := k.Reader.Now(ctx)
+	return k.hears(all, err, limits.HoldsFresh)
+}
+
+// Surely is what holds.Reader says: of now.
+func (k knowing) Surely(ctx context.Context) (job.Holds, error) {
+	all, err := k.Reader.Surely(ctx)
+	return k.hears(all, err, 0)
+}
+
+// hears: GATE-3, a process knows the limits as they were a moment ago.
+func (k knowing) hears(all job.Holds, err error, age time.Duration) (job.Holds, error) {
+	w := k.l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.limits == nil || err != nil {
+		return all, err
+	}
+	for _, agent := range agents {
+		most, is := all.Limit(agent)
+		k.l.ruled[agent] = k.l.ruled[agent] || !is
+		if w.exact && !w.limits.stood(agent, most, time.Now().Add(-age)) {
+			w.violate("", "GATE-3: %s knows %d as the limit of %s, which it was not since %s ago", k.l.name, most, agent, age)
+		}
+	}
+	return all, nil
+}
+
+// stood reports whether an agent had this limit at some time since.
+func (m *limiting) stood(agent string, most int, since time.Time) bool {
+	last := 0
+	for _, one := range m.set[agent] {
+		if last == most && one.at.After(since) {
+			return true
+		}
+		last = one.most
+	}
+	return last == most
+}
+
+// gates is the gate of a process, which notes by which limit a permit is given.
+type gates struct {
+	*gate.Keeper
+	l *life
+}
+
+// ruling is the key of a context for the limit by which permits are given; 0: the gate is opened.
+type ruling struct{}
+
+// gatesOf returns that of a process.
+func gatesOf(l *life) gates {
+	return gates{gate.New(gate.Config{Store: l, Jobs: passerby{l}, Queue: l, Events: eventsQueue, Now: l.now, Logger: quiet}), l}
+}
+
+// Take is what gate.Keeper says. Several attempts of a process come at one moment, and in an order that no seed knows.
+func (g gates) Take(ctx context.Context, agent string, most int, t job.Ticket, stored bool) (bool, error) {
+	came := g.l.calling("take", on(t.Job, t.Step, t.Attempt))
+	if err := wait(ctx, between(g.l.w.chance.of("call", came), 0, time.Millisecond)); err != nil {
+		g.l.alive()
+		return false, err
+	}
+	return g.Keeper.Take(context.WithValue(ctx, ruling{}, most), agent, most, t, stored)
+}
+
+// Left is what gate.Keeper says.
+func (g gates) Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error {
+	return g.Keeper.Left(context.WithValue(ctx, ruling{}, most), agent, most, ended, waited)
+}
+
+// Look is what gate.Keeper says.
+func (g gates) Look(ctx context.Context, agent string, most int, before time.Time) error {
+	return g.Keeper.Look(context.WithValue(ctx, ruling{}, most), agent, most, before)
+}
+
+// passerby reads jobs for the gate: a process that sees one so makes nothing of it.
+type passerby struct{ l *life }
+
+// Load is what store.Jobs says, in a world.
+func (p passerby) Load(ctx context.Context, id string) (job.Job, error) {
+	return ask(ctx, p.l, "pass", id, func() (job.Job, error) {
+		j, err := p.l.w.store.Load(ctx, id)
+		if err == nil {
+			j, err = p.l.reads(j)
+		}
+		return j, err
+	})
+}
+
+// Gate is what store.Gates says, in a world.
+func (l *life) Gate(ctx context.Context, agent string, most int) (store.Gate, error) {
+	return ask(ctx, l, "gate", agent, func() (store.Gate, error) {
+		l.atGate = time.Now()
+		return l.w.store.Gate(ctx, agent, most)
+	})
+}
+
+// PutPermit is what store.Gates says, in a world.
+func (l *life) PutPermit(ctx context.Context, agent string, was, is job.Permit) error {
+	return l.call(ctx, "permit", agent+" "+strconv.Itoa(was.N), func() error {
+		err := l.w.store.PutPermit(ctx, agent, was, is)
+		if by, ruled := ctx.Value(ruling{}).(int); err == nil && ruled {
+			l.w.permitted(l, agent, by, is)
+		} else if err == nil {
+			l.w.limits.free[nameOf(was.Ticket)] = true
+		}
+		return err
+	})
+}
+
+// Enter is what store.Gates says, in a world.
+func (l *life) Enter(ctx context.Context, agent string, t job.Ticket) error {
+	return l.call(ctx, "enter", agent+" "+t.Rank(), func() error { return l.w.store.Enter(ctx, agent, t) })
+}
+
+// Leave is what store.Gates says, in a world.
+func (l *life) Leave(ctx context.Context, agent string, t job.Ticket) error {
+	return l.call(ctx, "leave", agent+" "+t.Rank(), func() error { return l.w.store.Leave(ctx, agent, t) })
+}
+
+// CountWaiting is what store.Gates says, in a world.
+func (l *life) CountWaiting(ctx context.Context, agent string, most int) (int, error) {
+	return ask(ctx, l, "waiting", agent, func() (int, error) { return l.w.store.CountWaiting(ctx, agent, most) })
+}
+
+func nameOf(t job.Ticket) string { return on(t.Job, t.Step, t.Attempt) }
+
+// permitted: GATE-1, whoever gives a permit has seen that there are fewer than the limit. Those of attempts that are over
+// do not count, nor those that others have given since by a higher limit. w.mu is held.
+func (w *world) permitted(l *life, agent string, by int, is job.Permit) {
+	if is.Free() {
+		return
+	}
+	m, name := w.limits, nameOf(is.Ticket)
+	m.under[name], m.given[name] = max(m.under[name], by), time.Now()
+	g, _ := w.store.Gate(context.Background(), agent, 0) // memory never fails
+	n := 0
+	for _, p := range g.Permits {
+		j, _ := w.store.Stored(p.Ticket.Job)
+		over := j.Rev > p.Ticket.Rev && !machine.Stands(j, p.Ticket)
+		if of := nameOf(p.Ticket); !over && (m.under[of] <= by || m.given[of].Before(l.atGate)) {
+			n++
+		}
+	}
+	if n > by && !w.late {
+		w.violate(is.Ticket.Job, "GATE-1: %s gives %s a permit of agent %s by a limit of %d, and there are %+v", l.name, name, agent, by, g.Permits)
+	}
+}
+
+// gateRules: what a save sends has a permit, and there are no more of those than an agent may have. w.mu is held.
+func (c change) gateRules() {
+	if c.limits == nil {
+		return
+	}
+	for _, s := range c.after.Steps {
+		was, _ := c.before.Step(s.Name)
+		for undo, a := range directions(s) {
+			if a.State != job.Dispatched {
+				continue
+			}
+			b, name := activity(was, undo), on(c.after.ID, s.Name, a.Attempt)
+			same := b.State == job.Dispatched && b.Attempt == a.Attempt
+			agent := machine.AgentOf(c.w, s.Name, undo)
+			switch {
+			case a.Queued && same && !b.Queued:
+				c.wrong("GATE-2: attempt %d of %s was sent, and stands before its gate again", a.Attempt, s.Name)
+			case a.Queued && !domain.GetsTasks(agent):
+				c.wrong("GATE-2: attempt %d of %s stands before the gate of %s, which gets no tasks", a.Attempt, s.Name, agent)
+			case a.Queued:
+				c.limits.queued[name] = true
+			case domain.GetsTasks(agent) && (!same || b.Queued):
+				c.sends(agent, name)
+			}
+		}
+	}
+}
+
+// sends: GATE-1, an attempt that is sent has a permit, and no more are out than the highest limit by which one of them
+// was sent. Those that a process sends that knew no limit are not counted.
+func (c change) sends(agent, name string) {
+	if c.writer == nil || c.writer.ruled[agent] || len(c.limits.set[agent]) == 0 {
+		c.limits.free[name] = true
+	}
+	if c.limits.free[name] {
+		return
+	}
+	g, _ := c.store.Gate(context.Background(), agent, 0) // memory never fails
+	if !slices.ContainsFunc(g.Permits, func(p job.Permit) bool { return nameOf(p.Ticket) == name }) {
+		c.wrong("GATE-1: %s is sent to agent %s without a permit; those are %+v", name, agent, g.Permits)
+	}
+	out, highest := c.outAt(agent)
+	if len(out) > highest {
+		c.wrong("GATE-1: with agent %s are %v, and the highest limit that a process knew was %d", agent, out, highest)
+	}
+}
+
+// outAt returns the attempts that are with an agent and counted, and the highest limit by which one of them was sent.
+// The job that is written now counts as it is then.
+func (c change) outAt(agent string) (out []string, highest int) {
+	for _, j := range c.store.All() {
+		if j.ID == c.after.ID {
+			j = c.after
+		}
+		of := c.definition(j.Definition)
+		for _, s := range j.Steps {
+			for undo, a := range directions(s) {
+				name := on(j.ID, s.Name, a.Attempt)
+				if a.State == job.Dispatched && !a.Queued && !c.limits.free[name] && machine.AgentOf(of, s.Name, undo) == agent {
+					out, highest = append(out, name), max(highest, c.limits.under[name])
+				}
+			}
+		}
+	}
+	return out, highest
+}
+
+// gated: GATE-2, the task of an attempt that stands before its gate is not sent, and nobody does it. w.mu is held.
+func (w *world) gated(task makegood.Task, what string) {
+	j, _ := w.store.Stored(task.Job)
+	s, _ := j.Step(task.Step)
+	for _, a := range directions(s) {
+		if a.State == job.Dispatched && a.Attempt == task.Attempt && a.Queued {
+			w.violate(task.Job, "GATE-2: %s %s, and stands before its gate", on(task.Job, task.Step, task.Attempt), what)
+		}
+	}
+}
+
+// closesGated: GATE-2, an attempt that stands before its gate is not closed: its task may be sent yet. w.mu is held.
+func (w *world) closesGated(j job.Job, step string, attempt int) {
+	s, _ := j.Step(step)
+	for _, a := range directions(s) {
+		if a.State == job.Dispatched && a.Attempt == attempt && a.Queued {
+			w.violate(j.ID, "GATE-2: %s is closed, and stands before its gate", on(j.ID, step, attempt))
+		}
+	}
+}
+
+// mayEmptyIn is how often the gates are looked at in the end.
+const mayEmptyIn = 100
+
+// gatesEmpty: GATE-4, when all jobs have ended, nothing is left at a gate that looks do not take away.
+func (w *world) gatesEmpty() {
+	if w.limits == nil {
+		return
+	}
+	for _, agent := range agents {
+		for n := 0; ; n++ {
+			g, _ := w.store.Gate(context.Background(), agent, 1) // memory never fails
+			if len(g.Permits)+len(g.Waiting) == 0 {
+				break
+			}
+			if n == mayEmptyIn {
+				w.mu.Lock()
+				w.violate("", "GATE-4: all jobs have ended, and at the gate of %s are %+v", agent, g)
+				w.mu.Unlock()
+				break
+			}
+			<-w.process("operator", func(l *life) { _ = l.gate.Look(context.Background(), agent, limits.MaxPermits, time.Time{}) })
+		}
+	}
+}
