@@ -144,7 +144,7 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 		*h = job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, Since: now, By: clip(by), Reason: reason, Next: now.Add(limits.GateLook), Kept: h.Kept}
 		return nil
 	})
-	if most == 0 && (err == nil || errors.Is(err, ErrNotHeld)) {
+	if most == 0 && (err == nil || errors.Is(err, ErrNoLimit)) {
 		// Without a limit, too: the process that took it away may have died before it opened the gate.
 		if failed := k.config.Gates.Open(ctx, agent); failed != nil {
 			return job.Hold{}, failed

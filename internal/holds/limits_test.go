@@ -50,8 +50,8 @@ func TestTheGateIsOpenedByTheCallAfterTheOneThatFailed(t *testing.T) {
 		t.Fatalf("got %v, want %v", err, g.fails)
 	}
 	g.fails = nil
-	if _, err := k.Limit(t.Context(), "payments", 0, "", "anna"); !errors.Is(err, holds.ErrNotHeld) || g.opened != 2 {
-		t.Errorf("got %v after the gate was opened %d times, want %v after 2", err, g.opened, holds.ErrNotHeld)
+	if _, err := k.Limit(t.Context(), "payments", 0, "", "anna"); !errors.Is(err, holds.ErrNoLimit) || g.opened != 2 {
+		t.Errorf("got %v after the gate was opened %d times, want %v after 2", err, g.opened, holds.ErrNoLimit)
 	}
 }
 

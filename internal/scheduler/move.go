@@ -113,7 +113,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	}
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
-	telling := slices.ContainsFunc(events, machine.IsTelling) // Those begin no work, should the job have any.
+	telling := slices.ContainsFunc(events, machine.IsTelling) // Those begin no work.
 	interrupted := loaded.Incarnation < s.config.Incarnation && !telling
 	s.publishFirst(ctx, loaded)
 	m.since, m.now = time.Now(), s.now()

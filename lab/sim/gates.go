@@ -70,7 +70,7 @@ func (w *world) limiters(someone func(time.Duration, func(*scheduler.Scheduler, 
 func (w *world) limiter(agent string, most int) func(*scheduler.Scheduler, *life) bool {
 	return func(_ *scheduler.Scheduler, l *life) bool {
 		_, err := w.keeper(l).Limit(context.Background(), agent, most, "sim", "carl")
-		return err == nil || errors.Is(err, holds.ErrNotHeld)
+		return err == nil || errors.Is(err, holds.ErrNoLimit)
 	}
 }
 
