@@ -158,8 +158,8 @@ func over(these []job.Ticket) func(job.Ticket) bool {
 	}
 }
 
-// Left takes back what attempts have that are over, and lets the next ones begin: each is named by a ticket with the Rev
-// at which its job does not have it any more. Those that waited are among them. What it fails to do, a Look does.
+// Left takes back what attempts have that are over, and lets the next ones begin: each is named by a ticket with the
+// Rev at which its job does not have it any more. Those that waited are among them. What it fails to do, a Look does.
 func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error {
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {
@@ -174,9 +174,9 @@ func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited
 	return k.pass(ctx, agent, most, over(ended))
 }
 
-// Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets the
-// next ones begin. It looks at a permit ever less often; before is the time of the look before this one. Zero: it looks at
-// each permit.
+// Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets
+// the next ones begin. It looks at a permit ever less often; before is the time of the look before this one. Zero: it
+// looks at each permit.
 func (k *Keeper) Look(ctx context.Context, agent string, most int, before time.Time) error {
 	g, err := k.config.Store.Gate(ctx, agent, 0)
 	if err != nil {

@@ -75,8 +75,8 @@ func plan(g store.Gate, most int, over func(job.Ticket) bool, now time.Time) (mo
 }
 
 // room returns below which number permits may be given, and the numbers that are taken. Together with the permits from
-// there on, which may be of a limit that was higher, all of them are no more than the limit. The number only rises while
-// attempts end, so that decisions over older states give no more.
+// there on, which may be of a limit that was higher, all of them are no more than the limit. The number only rises
+// while attempts end, so that decisions over older states give no more.
 func room(g store.Gate, most int, over func(job.Ticket) bool) (below int, taken map[int]bool) {
 	taken = map[int]bool{}
 	var stand []int

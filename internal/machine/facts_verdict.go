@@ -117,6 +117,8 @@ type Ask struct {
 	Step    string
 	Attempt int
 	Undo    bool
+	// Agent is the one that AskPermit is about: the job may be on its way to another definition.
+	Agent string
 	// LockedBy is the agent that replied a failure, or that holds the claim to be overruled.
 	LockedBy string
 	// Mark: the attempt is unwanted, and was so when the job was saved last.

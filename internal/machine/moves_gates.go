@@ -14,7 +14,9 @@ func (t *turn) mustQueue(at side) bool {
 	case t.unstored:
 		return true
 	}
-	found, known := t.ask(t.question(AskPermit, at))
+	permit := t.question(AskPermit, at)
+	permit.Agent = agentOf(t.w.Steps[at.step], at.undo)
+	found, known := t.ask(permit)
 	return !known || found.Finding != job.FoundAdmitted
 }
 

@@ -59,8 +59,9 @@ func (k *knowledge) forgetQueued() {
 	}
 }
 
-// assume answers questions about an attempt that an earlier event of the same batch has opened. Its task was not sent,
-// and it must not be closed before it was saved: if this save fails, it would be closed for the one that opens it.
+// assume answers questions about an attempt that an earlier event of the same batch has opened, or let through its
+// gate. Its task was not sent, and it must not be closed before it was saved: if this save fails, it would be closed
+// for the one that opens it.
 func (k *knowledge) assume(ask machine.Ask) {
 	found := job.Found{Finding: job.FoundNobody}
 	if ask.Kind == machine.AskLook {
@@ -103,7 +104,7 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 	if ask.Kind == machine.AskPermit {
 		return s.askPermit(ctx, m, j, ask)
 	}
-	if was, _ := (job.Job{Steps: m.loaded.steps}).Step(ask.Step); ask.Attempt > was.Attempt {
+	if was, _ := (job.Job{Steps: m.loaded.steps}).Step(ask.Step); ask.Attempt > was.Attempt || was.Forward.Queued || was.Undo.Queued {
 		m.known.assume(ask)
 		return nil
 	}

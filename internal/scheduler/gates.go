@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -14,14 +13,13 @@ import (
 // askPermit asks the gate of an agent for the permit of an attempt, which the coming save opens or has before the gate.
 func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	found := job.Found{Finding: job.FoundQueued}
-	agent := machine.AgentOf(m.compiled.Workflow, ask.Step, ask.Undo)
-	if most, limited := m.held.Limit(agent); limited && s.config.Gate != nil {
+	if most, limited := m.held.Limit(ask.Agent); limited && s.config.Gate != nil {
 		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: ask.Step, Attempt: ask.Attempt, Undo: ask.Undo, Since: m.now, Rev: m.loaded.rev}
 		stored := m.loaded.stands(t)
 		if stored {
 			t.Since = m.loaded.side(t).Opened()
 		}
-		admitted, err := s.config.Gate.Take(ctx, agent, most, t, stored)
+		admitted, err := s.config.Gate.Take(ctx, ask.Agent, most, t, stored)
 		if err != nil {
 			return err
 		}
@@ -62,46 +60,48 @@ func (s *Scheduler) leftBy(m *moved, events []job.Event) (all []left) {
 	if s.config.Gate == nil || len(m.held) == 0 {
 		return nil
 	}
-	add := func(step string, attempt int, undo, waited bool) {
+	add := func(agent, step string, attempt int, undo, waited bool) {
 		t := job.Ticket{Job: m.job.ID, Birth: m.job.Birth, Step: step, Attempt: attempt, Undo: undo, Since: m.now, Rev: m.job.Rev}
 		if m.loaded.stands(t) {
 			t.Since = m.loaded.side(t).Opened()
 		}
-		i := slices.IndexFunc(m.compiled.Workflow.Steps, func(s makegood.Step) bool { return s.Name == step })
-		if i < 0 || undo && !domain.CanUndo(m.compiled.Workflow.Steps[i]) || machine.Stands(m.job, t) {
-			return
-		}
-		agent := machine.AgentOf(m.compiled.Workflow, step, undo)
 		known := slices.ContainsFunc(all, func(l left) bool { return l.agent == agent && l.ticket.Same(t) })
-		if _, limited := m.held.Limit(agent); limited && !known {
+		if _, limited := m.held.Limit(agent); limited && !known && !machine.Stands(m.job, t) {
 			all = append(all, left{agent, t, waited})
 		}
 	}
 	for i := range m.loaded.steps { // By index: a step is large.
 		was := &m.loaded.steps[i]
-		for _, undo := range []bool{false, true} {
-			a := &was.Forward
-			if undo {
-				a = &was.Undo
-			}
+		for _, a := range []*job.Activity{&was.Forward, &was.Undo} {
 			if a.State == job.Dispatched {
-				add(was.Name, a.Attempt, undo, a.Queued)
+				undo := a == &was.Undo
+				add(m.agentOf(was.Name, undo), was.Name, a.Attempt, undo, a.Queued)
 			}
 		}
 	}
 	for ask := range m.known.found {
 		if ask.Kind == machine.AskPermit {
-			add(ask.Step, ask.Attempt, ask.Undo, true)
+			add(ask.Agent, ask.Step, ask.Attempt, ask.Undo, true)
 		}
 	}
 	for _, e := range events { // A hint does not say whether it is of an undo.
 		if hint, is := e.(job.Admitted); is {
-			add(hint.Step, hint.Attempt, false, false)
-			add(hint.Step, hint.Attempt, true, false)
+			add(m.agentOf(hint.Step, false), hint.Step, hint.Attempt, false, false)
+			add(m.agentOf(hint.Step, true), hint.Step, hint.Attempt, true, false)
 		}
 	}
 	slices.SortFunc(all, func(a, b left) int { return strings.Compare(a.ticket.Rank(), b.ticket.Rank()) })
 	return all
+}
+
+// agentOf is the agent of a step, or of its undo; empty: there is none.
+func (m *moved) agentOf(step string, undo bool) string {
+	for _, s := range m.compiled.Workflow.Steps {
+		if s.Name == step && (!undo || domain.CanUndo(s)) {
+			return machine.AgentOf(m.compiled.Workflow, step, undo)
+		}
+	}
+	return ""
 }
 
 // leaveGates takes back what is left at gates by the jobs of a list, and lets the next attempts begin. What fails is

@@ -19,8 +19,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// With Options.Limits some agents have a limit: so many attempts may be with them at once. People set it at the start or
-// later, change it, and take it away.
+// With Options.Limits some agents have a limit: so many attempts may be with them at once. People set it at the start
+// or later, change it, and take it away.
 
 // limiting is what a world knows of its limits.
 type limiting struct {
@@ -235,8 +235,8 @@ func (l *life) CountWaiting(ctx context.Context, agent string, most int) (int, e
 
 func nameOf(t job.Ticket) string { return on(t.Job, t.Step, t.Attempt) }
 
-// permitted: GATE-1, whoever gives a permit has seen that there are fewer than the limit. Those of attempts that are over
-// do not count, nor those that others have given since by a higher limit. w.mu is held.
+// permitted: GATE-1, whoever gives a permit has seen that there are fewer than the limit. Those of attempts that are
+// over do not count, nor those that others have given since by a higher limit. w.mu is held.
 func (w *world) permitted(l *life, agent string, by int, is job.Permit) {
 	if is.Free() {
 		return

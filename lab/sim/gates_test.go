@@ -53,8 +53,8 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 	t.Logf("%d seeds, %d events, ends %v, %d attempts stood before a gate", s.seeds, s.events, s.ends, queued)
 }
 
-// Seeds that broke a rule once. 496: what notes that a listener was told, in a new run of the engine, took an attempt for
-// sent that a gate had let in, and sent no task.
+// Seeds that broke a rule once. 496: what notes that a listener was told, in a new run of the engine, took an attempt
+// for sent that a gate had let in, and sent no task.
 func TestWhatBrokeARuleAtAGateOnceDoesNotAgain(t *testing.T) {
 	for _, seed := range []uint64{34, 496} {
 		if r := run(t, limitsOf(seed)); len(r.Violations) > 0 {

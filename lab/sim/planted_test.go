@@ -106,7 +106,7 @@ func bugs() []proof.Bug {
 		{"the task of an inline attempt is sent as well", "machine/facts_commands.go", "case a.Inline != \"\":", "case a.Inline == \"none\":"},
 		{"whoever saves a job runs its inline attempts", "machine/facts_inline.go", "ok && a.Inline != \"\" && a.Inline == lockedBy", "ok && a.Inline != \"\" && lockedBy != \"\""},
 		{"inline attempts run though their save failed", "scheduler/move.go", "unclear(err) && s.isStored(ctx, change.Job.ID, change.Job.Birth, m.lockedBy) {", "unclear(err) {"},
-		{"what the save that opens it stops is run inline all the same", "machine/moves_job.go", "t.unsaved(a) {\n\t\ta.Tries--", "t.unsaved(a) && a.Tries < 0 {\n\t\ta.Tries--"},
+		{"what the save that opens it stops is run inline all the same", "machine/moves_job.go", "t.unsaved(a) || a.Queued {\n\t\ta.Tries--", "t.unsaved(a) && a.Tries < 0 || a.Queued {\n\t\ta.Tries--"},
 		{"an inline attempt that runs counts as never begun", "machine/facts_inline.go", "\tcase t.unsaved(a):\n", "\tcase ask.Kind == AskClose && ask.LockedBy == \"\":\n"},
 		{"a chain goes on after a failure", "scheduler/chain.go", "if !ok || len(success", "if ok && len(success"},
 		{"a chain goes on when its time is over", "scheduler/chain.go", "limits.ChainTime-time.Since(c.began)", "time.Hour-time.Since(c.began)"},
