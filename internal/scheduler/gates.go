@@ -54,19 +54,19 @@ type left struct {
 	waited bool
 }
 
-// leftBy returns the attempts of agents with a limit that are over by a save: those that were out when the job was
-// loaded, those that were given a permit and not opened, and those of hints that came too late.
-func (s *Scheduler) leftBy(m *moved, events []job.Event) (all []left) {
+// leftBy returns the attempts of agents with a limit that are over in a job as it is now: those that were out when it
+// was loaded, those that were given a permit and not opened, and those of hints that came too late.
+func (s *Scheduler) leftBy(m *moved, j job.Job, events []job.Event) (all []left) {
 	if s.config.Gate == nil || len(m.held) == 0 {
 		return nil
 	}
 	add := func(agent, step string, attempt int, undo, waited bool) {
-		t := job.Ticket{Job: m.job.ID, Birth: m.job.Birth, Step: step, Attempt: attempt, Undo: undo, Since: m.now, Rev: m.job.Rev}
+		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: step, Attempt: attempt, Undo: undo, Since: m.now, Rev: j.Rev}
 		if m.loaded.stands(t) {
 			t.Since = m.loaded.side(t).Opened()
 		}
 		known := slices.ContainsFunc(all, func(l left) bool { return l.agent == agent && l.ticket.Same(t) })
-		if _, limited := m.held.Limit(agent); limited && !known && !machine.Stands(m.job, t) {
+		if _, limited := m.held.Limit(agent); limited && !known && !machine.Stands(j, t) {
 			all = append(all, left{agent, t, waited})
 		}
 	}

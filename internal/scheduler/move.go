@@ -149,8 +149,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 			s.stats.Add(func(t *Stats) { t.Stopped++ })
 		}
 	}
-	m.job = change.Job
-	m.left = s.leftBy(m, events)
+	m.job, m.left = change.Job, s.leftBy(m, change.Job, events)
 	if interrupted || s.poked(events) {
 		events = append([]job.Event{job.Interrupted{Incarnation: s.config.Incarnation}}, events...)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
+var _ store.Gates = (*life)(nil)
+
 // With Options.Limits some agents have a limit: so many attempts may be with them at once. People set it at the start
 // or later, change it, and take it away.
 
@@ -30,7 +32,7 @@ type limiting struct {
 	under map[string]int
 	given map[string]time.Time
 	// free are the attempts that no limit counts: they were sent by a process that did not know of any, or lost their
-	// permit to a person who took the limit away.
+	// permit to the person that took the limit away.
 	free map[string]bool
 	// queued counts the attempts that stood before a gate.
 	queued map[string]bool
@@ -45,7 +47,7 @@ type limit struct {
 // ruledBy are the limits that a process was told of since its batch came: for each agent, whether it was told of none.
 type ruledBy map[string]bool
 
-// limiters set the first limits, and start the people who change them.
+// limiters set the first limits, and start the people that change them.
 func (w *world) limiters(someone func(time.Duration, func(*scheduler.Scheduler, *life) bool)) {
 	if w.limits == nil {
 		return
@@ -183,7 +185,7 @@ func (g gates) Look(ctx context.Context, agent string, most int, before time.Tim
 	return g.Keeper.Look(context.WithValue(ctx, ruling{}, most), agent, most, before)
 }
 
-// passerby reads jobs for the gate: a process that sees one so makes nothing of it.
+// passerby reads jobs for the gate: a process does not decide by one that it sees so.
 type passerby struct{ l *life }
 
 // Load is what store.Jobs says, in a world.
@@ -235,7 +237,7 @@ func (l *life) CountWaiting(ctx context.Context, agent string, most int) (int, e
 
 func nameOf(t job.Ticket) string { return on(t.Job, t.Step, t.Attempt) }
 
-// permitted: GATE-1, whoever gives a permit has seen that there are fewer than the limit. Those of attempts that are
+// permitted: GATE-1, the process that gives a permit has seen that there are fewer than the limit. Those of attempts that are
 // over do not count, nor those that others have given since by a higher limit. w.mu is held.
 func (w *world) permitted(l *life, agent string, by int, is job.Permit) {
 	if is.Free() {
@@ -324,7 +326,7 @@ func (c change) outAt(agent string) (out []string, highest int) {
 	return out, highest
 }
 
-// gated: GATE-2, the task of an attempt that stands before its gate is not sent, and nobody does it. w.mu is held.
+// gated: GATE-2, the task of an attempt that stands before its gate is not sent, and no agent does it. w.mu is held.
 func (w *world) gated(task makegood.Task, what string) {
 	j, _ := w.store.Stored(task.Job)
 	s, _ := j.Step(task.Step)
@@ -348,7 +350,7 @@ func (w *world) closesGated(j job.Job, step string, attempt int) {
 // mayEmptyIn is how often the gates are looked at in the end.
 const mayEmptyIn = 100
 
-// gatesEmpty: GATE-4, when all jobs have ended, nothing is left at a gate that looks do not take away.
+// gatesEmpty: GATE-4, when all jobs have ended, no permit and no ticket is left that looks do not take away.
 func (w *world) gatesEmpty() {
 	if w.limits == nil {
 		return

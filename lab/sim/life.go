@@ -60,8 +60,7 @@ type life struct {
 	// some time within its batch: it may have left them alone.
 	hanging map[string]int
 	rests   map[string]bool
-	// ruled says of which agents it was told since its batch came that they have no limit; gate is its gate, and
-	// atGate when it looked at one.
+	// ruled has the agents without a limit that its batch was told of; gate is its gate, atGate when it looked at one.
 	ruled  ruledBy
 	gate   gates
 	atGate time.Time
@@ -73,7 +72,6 @@ var (
 	_ queue.Sender    = (*life)(nil)
 	_ notify.Notifier = (*life)(nil)
 	_ store.Holds     = (*life)(nil)
-	_ store.Gates     = (*life)(nil)
 )
 
 // now is the time by the clock of the process. When all is well again, clocks are too: a Scheduler that

@@ -30,8 +30,8 @@ type mapping struct {
 	// job says why they were not made, and most the items of the largest map that ended.
 	redriven, tried, refused, most int
 	// left counts the failed items that a redrive did not name.
-	left int
-	edits                          edits
+	left  int
+	edits edits
 }
 
 // mapped names a map: its job and step.
