@@ -59,11 +59,11 @@ var arrows = []arrow{
 	{"internal/pause", nil, nil},
 	// Text of others: shown so that it draws nothing, its nearest name, the size of a regular expression.
 	{"internal/plain", nil, nil},
-	{"internal/tally", nil, nil}, {"internal/crew", nil, nil},
+	{"internal/tally", nil, nil},
+	{"internal/crew", nil, nil},
 	{"internal/spend", []string{"internal/job"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
 	{"internal/bulk", []string{".", "api", "internal/pause"}, []string{"github.com/gofrs/flock"}},
-
 	// When a schedule fires: times, and no clock.
 	{"internal/schedule", []string{"."}, nil},
 
