@@ -279,12 +279,12 @@ type Activity struct {
 	Closing bool `json:"closing,omitempty"`
 	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".
 	Unknown bool `json:"unknown,omitempty"`
-	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
-	// the latest can be closed. It is never changed in place. Silence reads it.
-	Silent *Claim `json:"silent,omitempty"`
 	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process,
 	// uncounted, and the next ones run alone. Or the embedded engine has died over a few of its attempts.
 	Alone bool `json:"alone,omitempty"`
+	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
+	// the latest can be closed. It is never changed in place. Silence reads it.
+	Silent *Claim `json:"silent,omitempty"`
 	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
 	By string `json:"by,omitempty"`
 	// Generation is the highest attempt that its step had when it came to be another in this round: described by another

@@ -237,8 +237,8 @@ func (l *life) CountWaiting(ctx context.Context, agent string, most int) (int, e
 
 func nameOf(t job.Ticket) string { return on(t.Job, t.Step, t.Attempt) }
 
-// permitted: GATE-1, the process that gives a permit has seen that there are fewer than the limit. Those of attempts that
-// are over do not count, nor those that others have given since by a higher limit. w.mu is held.
+// permitted: GATE-1, the process that gives a permit has seen that there are fewer than the limit. Those of attempts
+// that are over do not count, nor those that others have given since by a higher limit. w.mu is held.
 func (w *world) permitted(l *life, agent string, by int, is job.Permit) {
 	if is.Free() {
 		return

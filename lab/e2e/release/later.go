@@ -16,8 +16,8 @@ func Later() []Change {
 	return []Change{
 		{
 			File: "internal/store/jobformat/jobformat.go",
-			Old:  "	Level = job.LevelMaps\n",
-			New:  "	Level = job.LevelMaps + 1\n",
+			Old:  "	Level = job.LevelGates\n",
+			New:  "	Level = job.LevelGates + 1\n",
 		},
 		{
 			File: "internal/store/jobformat/encode.go",
