@@ -40,7 +40,7 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 		return fmt.Sprintf("%s is done by job %s, which is under way: cancel or undo that first", name, t.childOf(at))
 	case a.Held():
 		return name + " was completed" + by(a, job.StepCompleted{}) + ", which counts when its attempt has ended"
-	case a.State == job.Dispatched && t.shared(at):
+	case a.State == job.Dispatched && t.shared(at) && !a.Queued:
 		return fmt.Sprintf("attempt %d of %s may be running, and has no claim to look at; without a reply it ends at %s",
 			a.Attempt, name, a.LookAt.UTC().Format(time.RFC3339))
 	default:

@@ -43,6 +43,7 @@ func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Fac
 	}
 	offers.Verbs = append(offers.Verbs, offer(domain.AskWake, putsBack, v))
 	t := newTurn(w, j.Clone(), facts, "", now)
+	t.hold(!t.going()) // As Apply does, before it takes any event.
 	for i := range j.Steps {
 		for _, at := range sides(i) {
 			if s := t.offersOf(at, held[j.Steps[i].Name]); t.worthSaying(at, s) {
