@@ -32,7 +32,7 @@ func TestAnOutageAsTheDocsTellIt(t *testing.T) {
 	}
 }
 
-// The commands of docs/limit-an-agent.md about a limit over all processes do what it says they do.
+// The commands of docs/limit-an-agent.md about a limit over all processes print the output that the page shows.
 func TestALimitAsTheDocsTellIt(t *testing.T) {
 	url, submit := paused(t)
 	ran := saysAsTyped(t, "../docs/limit-an-agent.md", url, func() {

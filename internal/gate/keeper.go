@@ -149,17 +149,13 @@ func (k *Keeper) takes(g store.Gate, most int, t job.Ticket, stored bool) (was, 
 // may be of one that another process is about to open.
 func over(these []job.Ticket) func(job.Ticket) bool {
 	return func(t job.Ticket) bool {
-		for _, o := range these {
-			if o.Same(t) && t.Rev < o.Rev {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(these, func(o job.Ticket) bool { return o.Same(t) && t.Rev < o.Rev })
 	}
 }
 
-// Left takes back what attempts have that are over, and lets the next ones begin: each is named by a ticket with the
-// Rev at which its job does not have it any more. Those that waited are among them. What it fails to do, a Look does.
+// Left frees the permits of the ended attempts, and hands them to the next tickets. The Rev of a ticket is that of the
+// save in which its job ended the attempt. waited has the tickets of ended that may still be in the queue. After an
+// error a Look frees the permits that are left.
 func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error {
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {

@@ -112,12 +112,7 @@ func free(g store.Gate, most int) (n int, ok bool) {
 
 // holds reports whether the attempt of a ticket has a permit.
 func holds(permits []job.Permit, t job.Ticket) bool {
-	for _, p := range permits {
-		if p.Ticket.Same(t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(permits, func(p job.Permit) bool { return p.Ticket.Same(t) })
 }
 
 // isDue reports whether the attempt of a permit is looked at that has this age, and had another at the look before: at

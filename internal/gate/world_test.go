@@ -115,7 +115,7 @@ func (w *world) step(i int) bool {
 	return false
 }
 
-// call lets others come between, and then does a call, or what is to go wrong with it.
+// call lets other processes make calls, and then makes this one with the fault that was chosen for it.
 func (p *process) call(do func() error) error {
 	if p.dead {
 		panic(errDead)
@@ -167,7 +167,7 @@ func (p *process) Load(_ context.Context, id string) (j job.Job, err error) {
 	return j, err
 }
 
-// Send loses what it is given: jobs look for themselves.
+// Send loses all messages: the jobs look at the gate themselves.
 func (p *process) Send(_ context.Context, _ string, messages ...queue.Message) []error {
 	return make([]error, len(messages))
 }
@@ -279,7 +279,7 @@ func (w *world) drain() {
 	}
 	for round := 0; ; round++ {
 		if g, _ := w.store.Gate(context.Background(), "a", 0); len(g.Permits) <= w.most { // memory never fails
-			w.former = w.most // What was given while the limit was higher is over.
+			w.former = w.most // The attempts with permits of a higher limit are over.
 		}
 		busy := false
 		for i := range len(w.jobs) {

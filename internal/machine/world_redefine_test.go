@@ -62,7 +62,7 @@ func (x *world) drawRequest() job.Event {
 }
 
 // drawRedefinition lets a resubmit move the job to another definition, or give it another input. The definition is
-// the job's own, of which something was changed: whether it may be is the core's to say.
+// a changed copy of the job's own; the core decides whether the job may move to it.
 func (x *world) drawRedefinition(e *job.Requested) {
 	if rapid.IntRange(0, 3).Draw(x.t, "input") == 0 {
 		input := strconv.Itoa(x.requests)

@@ -211,8 +211,8 @@ func (s *Scheduler) request(ctx context.Context, j job.Job, step string, asked j
 	}
 }
 
-// askOfChild is what a parent asks of its child, for what it does itself. It has no name: whether it is granted
-// says the state of the child.
+// askOfChild returns the request that a parent makes of its child because of its own state. The request has no name:
+// the state of the child decides whether it is granted.
 func askOfChild(m *moved, j job.Job, step string, verb makegood.Verb) job.Requested {
 	return job.Requested{Verb: verb, By: limits.Clip(domain.HolderOf(j.ID)), Reason: limits.Clip(doing(j)), Edit: editFor(m, j, step)}
 }

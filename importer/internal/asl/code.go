@@ -54,7 +54,7 @@ type actionCode struct {
 	Name, Func string
 	// About says what it stands for.
 	About []string
-	// Do is what it does; Wait says how long it waits, and Missing what is to be written.
+	// Do is the kind of the stub. Wait is its waiting time, and Missing names the code that a person has to write.
 	Do            stubKind
 	Wait, Missing string
 }
