@@ -208,3 +208,27 @@ func BenchmarkALimitOfTwenty(b *testing.B) {
 		})
 	}
 }
+
+// The items of a map and inline steps of an agent with a limit keep to it together.
+func TestALimitHoldsForItemsAndInlineSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bank clerks
+		r := troupe{script: map[string]work{"charge": bank.work(time.Second), "look": bank.work(time.Second)}}
+		w := open(t, embedded.Config{Dir: t.TempDir(), Agents: r.agents("bank"), Tick: 5 * time.Second})
+		w.limit("bank", 3)
+		items := w.define("name: items\nsteps:\n  - {name: charge, map: {over: \"${ [range(30)] }\", concurrency: 10}, agent: bank, undo: none}\n")
+		inline := w.define("name: inline\nsteps:\n  - {name: look, agent: bank, inline: true, undo: none}\n")
+		w.submit(items, "m", `{}`)
+		for i := range 6 {
+			w.submit(inline, fmt.Sprint("i", i), `{}`)
+		}
+		w.patience = time.Hour
+		w.isProcessed("m")
+		for i := range 6 {
+			w.isProcessed(fmt.Sprint("i", i))
+		}
+		if bank.most != 3 {
+			t.Errorf("%d attempts were under way at once, want 3", bank.most)
+		}
+	})
+}
