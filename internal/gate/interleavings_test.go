@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // course is a course of events, which its choices distinguish from others: at each point, which process makes its next
@@ -117,5 +120,31 @@ func TestEveryOrderOfCalls(t *testing.T) {
 				t.Logf("%d orders", n)
 			})
 		}
+	}
+}
+
+// A process that has loaded a job earlier comes to its permit late: a look does not take the permit from the later save.
+func TestALateProcessDoesNotAgeAPermit(t *testing.T) {
+	w := newWorld(1, 2, 1)
+	j := w.jobs["j0"]
+	early := j.ticket(1, w.now)
+	j.rev++ // A further save, which opens no attempt.
+	w.start("both", func(p *process, k *Keeper) {
+		for _, ticket := range []job.Ticket{j.ticket(1, w.now), early} {
+			if ok, err := k.Take(context.Background(), "a", 1, ticket, false); !ok || err != nil {
+				t.Errorf("the permit is not given: %v", err)
+			}
+		}
+		if err := k.Look(context.Background(), "a", 1, time.Time{}); err != nil {
+			t.Error(err)
+		}
+		// The later process saves the attempt that its permit is for.
+		p.save(j, j.rev, func() { j.attempt, j.out = 1, true })
+	})
+	w.run()
+	w.move(w.jobs["j1"], false)
+	w.run()
+	if len(w.wrong) > 0 {
+		t.Error(w.wrong)
 	}
 }

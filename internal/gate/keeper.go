@@ -134,7 +134,7 @@ func (k *Keeper) takes(g store.Gate, most int, t job.Ticket, stored bool) (was, 
 		}
 		is = p
 		if !stored { // A look at the gate must not take it for one of a save that has failed.
-			is.Ticket.Rev = t.Rev
+			is.Ticket.Rev = max(is.Ticket.Rev, t.Rev)
 		}
 		return p, is, true
 	}
