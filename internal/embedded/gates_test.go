@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 )
 
@@ -168,6 +169,47 @@ func TestDeathsAtAGate(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			if permits, waiting := w.atGate("bank"); permits+waiting > 0 {
 				t.Errorf("call %d: %d permits and %d tickets are left", n, permits, waiting)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// The engine dies at each of the calls of a request to undo a finished job, whose agent has a limit. The permit of an
+// attempt that was never saved is given to another job, though no later event saves the first one.
+func TestDeathsOfARequestAtAGate(t *testing.T) {
+	for n, over := 1, false; !over; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			var bank clerks
+			r := troupe{script: map[string]work{"charge": bank.work(time.Second), "refund": bank.work(time.Second)}}
+			c := embedded.Config{Dir: memoryDir(t), Agents: r.agents("bank"), Tick: 5 * time.Second}
+			w := open(t, c)
+			w.limit("bank", 1)
+			compiled := w.define("name: trip\nsteps:\n  - {name: charge, agent: bank, undo: {action: refund}}\n")
+			w.submit(compiled, "j", `{}`)
+			w.isProcessed("j")
+			w.die()
+			l := &lifespan{left: n, died: make(chan struct{})}
+			w = open(t, l.wrap(c, faultqueue.Options{}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			_, _, _ = w.engine.Parts().Scheduler.Request(ctx, "j", job.Requested{Verb: makegood.VerbUndo, Request: "r"}) // Its engine may die.
+			cancel()
+			select {
+			case <-l.died:
+			case <-time.After(2 * time.Minute):
+				over = true
+			}
+			w.die()
+			bank.reborn()
+			w = open(t, c)
+			w.patience = 10 * time.Minute
+			w.submit(compiled, "k", `{}`)
+			w.isProcessed("k")
+			time.Sleep(5 * time.Minute)
+			if permits, waiting := w.atGate("bank"); permits+waiting > 0 || bank.most != 1 {
+				t.Errorf("call %d: %d permits and %d tickets are left, %d at once", n, permits, waiting, bank.most)
 			}
 		})
 		if t.Failed() {

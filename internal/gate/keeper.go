@@ -172,26 +172,31 @@ func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited
 
 // Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets
 // the next ones begin. It looks at a permit ever less often; before is the time of the look before this one. Zero: it
-// looks at each permit.
+// looks at each permit. A permit for a save that has not come may wait for it for ever, if its process has died: the
+// job is told, and the Scheduler saves it as it is, so that the awaited save fails and the permit is free.
 func (k *Keeper) Look(ctx context.Context, agent string, most int, before time.Time) error {
 	g, err := k.config.Store.Gate(ctx, agent, 0)
 	if err != nil {
 		return fmt.Errorf("read the gate of %s: %w", agent, err)
 	}
-	var ended []job.Ticket
+	var ended, awaited []job.Ticket
 	for _, p := range g.Permits {
 		if !before.IsZero() && !isDue(before.Sub(p.At), k.config.Now().Sub(p.At), limits.GateLook) {
 			continue
 		}
-		is, err := k.ended(ctx, p.Ticket)
+		is, awaits, err := k.ended(ctx, p.Ticket)
 		if err != nil {
 			return fmt.Errorf("look at the gate of %s: %w", agent, err)
+		}
+		if awaits {
+			awaited = append(awaited, p.Ticket)
 		}
 		if is {
 			k.config.Logger.WarnContext(ctx, "a permit was kept by an attempt that is over", "agent", agent, "job", p.Ticket.Job, "step", p.Ticket.Step)
 			ended = append(ended, p.Ticket)
 		}
 	}
+	k.tell(ctx, agent, awaited)
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {
 		return err
@@ -201,19 +206,21 @@ func (k *Keeper) Look(ctx context.Context, agent string, most int, before time.T
 	return k.pass(ctx, agent, most, func(t job.Ticket) bool { return slices.Contains(ended, t) })
 }
 
-// ended asks the job of a ticket whether its attempt is over. The save that opens it may still come while the job has
-// the Rev of the ticket.
-func (k *Keeper) ended(ctx context.Context, t job.Ticket) (bool, error) {
+// ended asks the job of a ticket whether its attempt is over. The save that opens it may still come, and is awaited,
+// while the job has the Rev of the ticket.
+func (k *Keeper) ended(ctx context.Context, t job.Ticket) (is, awaited bool, err error) {
 	j, err := k.config.Jobs.Load(ctx, t.Job)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return true, nil
+		return true, false, nil
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged):
-		return false, nil // A person or a later release sees to the job first.
+		return false, false, nil // A person or a later release sees to the job first.
 	case err != nil:
-		return false, err
+		return false, false, err
 	}
-	return j.Birth != t.Birth || j.Rev > t.Rev && !machine.Stands(j, t), nil
+	opened := machine.Stands(j, t)
+	is = j.Birth != t.Birth || j.Rev > t.Rev && !opened
+	return is, !is && !opened, nil
 }
 
 // Open lets all go that wait at a gate that is no more. Those that it misses look for themselves.

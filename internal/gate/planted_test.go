@@ -14,7 +14,7 @@ func bugs() []proof.Bug {
 	const keeper, plan = "gate/keeper.go", "gate/plan.go"
 	return proof.Bugs([][4]string{
 		{"a look frees a permit that was renewed meanwhile", keeper, "return slices.Contains(ended, t) })", "return slices.ContainsFunc(ended, t.Same) })"},
-		{"a permit for a save to come is free", keeper, "j.Rev > t.Rev && !machine.Stands(j, t)", "!machine.Stands(j, t)"},
+		{"a permit for a save to come is free", keeper, "j.Rev > t.Rev && !opened", "!opened"},
 		{"a permit is not renewed for a later save", keeper, "if !stored {", "if t.Rev == 0 {"},
 		{"permits above a lowered limit do not count", plan, "\t\t\tif n >= below {\n", "\t\t\tif n >= below && n < most {\n"},
 		{"a process that enters a ticket does not look again", keeper, "\t\t\tentered = true\n\t\t\tif err := k.pass(ctx, agent, most, over(nil)); err != nil {\n\t\t\t\treturn false, err\n\t\t\t}\n\t\t\tcontinue\n", "\t\t\treturn false, nil\n"},

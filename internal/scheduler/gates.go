@@ -47,6 +47,16 @@ func (l loaded) side(t job.Ticket) job.Activity {
 	return s.Forward
 }
 
+// awaits reports whether a hint tells of a permit for an attempt that a save was to open and has not. Its process may
+// have died, or be slow: a save of the job as it is makes the other fail, and the permit is free.
+func (s *Scheduler) awaits(j job.Job, events []job.Event) bool {
+	return s.config.Gate != nil && slices.ContainsFunc(events, func(e job.Event) bool {
+		hint, is := e.(job.Admitted)
+		step, has := j.Step(hint.Step)
+		return is && has && step.Attempt < hint.Attempt
+	})
+}
+
 // left is an attempt that is over and had a permit, or waited for one.
 type left struct {
 	agent  string

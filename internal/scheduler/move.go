@@ -135,7 +135,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		k.full = append(k.full, full...)
 		return nil, errFull
 	}
-	if applied {
+	if applied || s.awaits(change.Job, events) {
 		if err := s.save(ctx, &change, m); errors.Is(err, store.ErrTooLarge) {
 			return nil, parked(err.Error(), loaded)
 		} else if err != nil {

@@ -39,6 +39,8 @@ const (
 	doLate
 	doStall
 	doHalf
+	doLookAtGate
+	doOther
 )
 
 // found is a state that one action leads to.
@@ -67,6 +69,7 @@ func (m *model) next(s *state) []found {
 	}
 	m.words(s)
 	m.births(s)
+	m.gateMoves(s)
 	m.world(s)
 	return m.founds
 }
@@ -119,7 +122,7 @@ func (m *model) drop(s *state, x *actor) {
 	for _, o := range x.out {
 		task := o.kind == sendTask && !m.isChild(int(o.step)) && s.tasks[o.step][o.n]&^taskRefused != o.code
 		task = task || o.kind == sendTask && m.isChild(int(o.step)) && m.begins(s, o)
-		if task || o.kind == sendNotice && s.told&(1<<o.n) == 0 || o.kind == sendClose {
+		if task || o.kind == sendNotice && s.told&(1<<o.n) == 0 || o.kind == sendClose || o.kind == sendLeft && s.gate.stays(o.step, o.n) {
 			kept[n] = o
 			n++
 		}
@@ -200,6 +203,7 @@ func (m *model) deliveries(s *state, i uint8) {
 		}
 	}
 	m.hints(take, s)
+	m.admissions(take, s)
 	m.settlements(s, i)
 	for k := range m.config.Verbs {
 		if s.asked&(1<<k) == 0 {
@@ -237,7 +241,7 @@ func (s *state) burnt(i int) (n int) {
 func (m *model) load(s *state, i uint8, evs [maxFold]event, fault bool) {
 	next := *s
 	x := &next.actors[i]
-	x.phase, x.evs, x.job, x.newRev = loaded, evs, s.job, false
+	x.phase, x.evs, x.job, x.newRev, x.saves = loaded, evs, s.job, false, 0
 	if evs[0].kind == evRequest {
 		next.asked |= 1 << evs[0].n
 	}
@@ -284,7 +288,10 @@ func (m *model) step(s *state, x *actor, k int) string {
 	if a.broken != "" {
 		return a.broken
 	}
-	if ask := a.asks[k]; ask.kind != askNone && ask.attempt > x.job.steps[ask.step].attempt {
+	if ask := a.asks[k]; ask.kind == askPermit {
+		x.know(m.askGate(s, x, ask))
+		return ""
+	} else if ask.kind != askNone && ask.attempt > x.job.steps[ask.step].attempt {
 		// It was opened by an earlier event of the batch, and nobody was sent its task.
 		f := fact{ask: ask, finding: foundNobody, unsaved: true}
 		if ask.kind == askLook {
@@ -304,13 +311,13 @@ func (m *model) step(s *state, x *actor, k int) string {
 			// It is judged over the job as it is loaded after it was seen.
 			m.again(x)
 			if !m.config.Slow {
-				x.phase, x.job = loaded, s.job
+				x.phase, x.job, x.saves = loaded, s.job, 0
 			}
 		}
 		return broken
 	}
 	if !a.applied {
-		*x = actor{phase: sending, out: a.out}
+		*x = actor{phase: sending, out: a.out, saves: x.saves}
 		return ""
 	}
 	x.job, x.out, x.phase = a.job, a.out, decided
@@ -341,6 +348,7 @@ func (m *model) save(s *state, x *actor) string {
 	before := s.job
 	s.job = x.job
 	s.flush()
+	s.later()
 	*x = actor{phase: sending, out: x.out}
 	for i := range s.actors {
 		if other := &s.actors[i]; other.phase == loaded || other.phase == decided {
@@ -353,12 +361,12 @@ func (m *model) save(s *state, x *actor) string {
 	return m.noteSettled(s, before)
 }
 
-// send sends tasks; then carries out what is to be closed; then tells.
+// send sends tasks; then leaves the gate; then carries out what is to be closed; then tells.
 func (m *model) send(s *state, i uint8) {
-	first := uint8(sendNotice)
+	first := sendNotice
 	for _, o := range s.actors[i].out {
-		if o.kind == sendTask || o.kind == sendClose && first != sendTask {
-			first = o.kind
+		if o.kind != sendNone {
+			first = min(first, o.kind)
 		}
 	}
 	for k, o := range s.actors[i].out {
@@ -374,6 +382,9 @@ func (m *model) send(s *state, i uint8) {
 			continue
 		case sendClose:
 			m.closeOne(s, i, k)
+			continue
+		case sendLeft:
+			m.leave(s, i, k)
 			continue
 		}
 		if m.isChild(int(o.step)) {

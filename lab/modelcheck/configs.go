@@ -85,12 +85,12 @@ const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
 func Small() []Config {
-	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallChains(), smallChildren(), smallMaps(), smallWorlds(), smallSettlements(), smallExpected())
+	return slices.Concat(smallJobs(), smallWays(), smallInline(), smallChains(), smallChildren(), smallMaps(), smallWorlds(), smallSettlements(), smallExpected(), smallGates())
 }
 
 // Large are those that only make modelcheck checks.
 func Large() []Config {
-	return slices.Concat(largeJobs(), largeInline(), largeChains(), largeExpected(), largeChildren(), largeWorlds(), largeSettlements())
+	return slices.Concat(largeJobs(), largeInline(), largeChains(), largeExpected(), largeChildren(), largeWorlds(), largeSettlements(), largeGates())
 }
 
 func verbs(v ...makegood.Verb) []makegood.Verb { return v }

@@ -71,6 +71,7 @@ func (m *model) decide(q question) (a answer) {
 		a.applied, after = true, next
 	}
 	a.job = q.job
+	a.applied = a.applied || m.awaits(q, after)
 	if a.applied {
 		a.job = m.compact(after)
 		for i := range m.w.Steps {
@@ -80,6 +81,7 @@ func (m *model) decide(q question) (a answer) {
 		}
 	}
 	a.out = m.commands(after, events)
+	m.leaveBehind(&a, q)
 	return a
 }
 
@@ -101,7 +103,7 @@ func (m *model) events(q question, interrupted bool) (all []job.Event) {
 func (m *model) facts(q question) machine.Facts {
 	facts := machine.Facts{
 		Random: 1, Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]job.Found{}, Secret: secret,
-		Period: m.config.Period.Std(), Incarnation: int(q.run),
+		Period: m.config.Period.Std(), Incarnation: int(q.run), Held: m.holds(),
 	}
 	if m.lane && q.evs[0].kind != evRequest && q.evs[0].kind != evWord {
 		facts.Lane = machine.Lane{LockedBy: coming, Agents: []string{"a"}}
@@ -276,8 +278,10 @@ func (m *model) strangers(j record) string {
 	full := m.full(j)
 	for i := range m.w.Steps {
 		a, _ := j.steps[i].out()
-		if a == nil || a.inline && a.look <= 0 || m.w.Steps[i].Shared || m.isChild(i) {
-			continue // After its time any reply shows that it is silent. A shared one is replied to by its token alone.
+		if a == nil || a.inline && a.look <= 0 || a.queued || m.w.Steps[i].Shared || m.isChild(i) {
+			// After its time any reply shows that it is silent. A shared one is replied to by its token alone. That of an
+			// attempt before a gate was never sent.
+			continue
 		}
 		name, n := stepName(i), int(a.attempt)
 		reply := func(attempt, token int, by string) job.Reply {
@@ -313,6 +317,10 @@ func (m *model) taken(j job.Job, e job.Event, item store.ClaimItem, run uint8) b
 			return v.Kind == machine.Applied
 		}
 		for _, a := range v.Asks {
+			if a.Kind == machine.AskPermit {
+				facts.Found[a] = job.Found{Finding: job.FoundQueued}
+				continue
+			}
 			next, found := store.Closed(item, store.Closing{Attempt: a.Attempt, Until: claimUntil(0), Now: base, LockedBy: a.LockedBy})
 			if next != item {
 				return true

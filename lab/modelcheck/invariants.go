@@ -10,7 +10,7 @@ import (
 
 // violation says what is wrong with a state; empty if nothing is.
 func (m *model) violation(s *state) string {
-	for _, check := range []func(*state) string{m.steps, m.over, m.index, m.ledger, m.settled, m.goes} {
+	for _, check := range []func(*state) string{m.steps, m.over, m.index, m.ledger, m.settled, m.goes, m.permitted} {
 		if broken := check(s); broken != "" {
 			return broken
 		}
@@ -168,7 +168,8 @@ func (m *model) ledger(s *state) string {
 
 // ended reports whether a job is where it needs nobody of ours: finished and told, or, with nothing out that nobody
 // has claimed, in front of a person who was told, or paused. A redriven child is closed when the steps behind it are
-// over, and may wait for a person with them.
+// over, and may wait for a person with them. At the gate
+// no attempt stands that is over.
 func (s *state) ended() bool {
 	j := &s.job
 	for i := range j.steps {
@@ -176,5 +177,5 @@ func (s *state) ended() bool {
 			return false
 		}
 	}
-	return j.untold == 0 && (states[j.state].Finished() || j.is(makegood.JobError)) || j.paused
+	return !s.leaked() && j.untold == 0 && (states[j.state].Finished() || j.is(makegood.JobError)) || j.paused
 }

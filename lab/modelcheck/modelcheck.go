@@ -52,6 +52,8 @@ type Config struct {
 	// lets invocations stall before they act on a child, and continue later.
 	ChildVerbs   []makegood.Verb
 	OneWay, Late bool
+	// Gate lets one attempt be with agent a, which another job has at first.
+	Gate bool
 	// Slow lets time pass, and others write, between loading, each finding out, and deciding.
 	Slow bool
 	// Single leaves one Scheduler, of two.
@@ -145,7 +147,7 @@ func (m *model) first() state {
 			}
 			continue
 		}
-		s := state{job: m.compact(j)}
+		s := state{job: m.compact(j), gate: m.firstGate()}
 		for i := range s.items {
 			s.items[i] = [2]item{{ends: never}, {ends: never}}
 		}

@@ -43,6 +43,7 @@ const (
 	evWord   // StepCompleted, by those outside
 	evSettle // Settled, by a person
 	evChild  // ChildEnded
+	evAdmitted
 )
 
 // activity is a job.Activity without what decides nothing.
@@ -55,6 +56,8 @@ type activity struct {
 	due, look when
 	unknown   bool
 	closing   bool
+	// queued: it stands before the gate of its agent.
+	queued bool
 	// inline: the process that opened the attempt runs it. alone: its next attempts are not inline, and run alone.
 	inline, alone bool
 	cause         event
@@ -130,6 +133,7 @@ const (
 	askLook
 	askClose
 	askOverrule
+	askPermit
 	askCommand // a close that the job as it was saved commands
 )
 
@@ -140,9 +144,11 @@ type message struct {
 }
 
 const (
-	sendTask uint8 = iota + 1
-	sendNotice
+	sendNone uint8 = iota
+	sendTask
+	sendLeft // an attempt leaves the gate
 	sendClose
+	sendNotice
 )
 
 // actor is a Scheduler that has events in hand.
@@ -156,7 +162,9 @@ type actor struct {
 	job record
 	// newRev: the job was saved since it was loaded.
 	newRev bool
-	out    [maxOut]message
+	// saves is how many saves there were since it was loaded, or since its own, where there is a gate.
+	saves uint8
+	out   [maxOut]message
 }
 
 const (
@@ -243,6 +251,7 @@ type state struct {
 	// children are the jobs that do attempts, stalled what invocations may yet do to them.
 	children [maxSteps][maxAttempt]child
 	stalled  [maxSteps][maxAttempt]uint16
+	gate     atGate
 }
 
 // out returns the activity of a step that is with its agent.
@@ -409,6 +418,8 @@ func (e event) String() string {
 		return fmt.Sprintf("settlement %d", e.n)
 	case evChild:
 		return fmt.Sprintf("ChildEnded of s%d#%d", e.step, e.n)
+	case evAdmitted:
+		return fmt.Sprintf("Admitted of s%d#%d", e.step, e.n)
 	case evClosed:
 		return fmt.Sprintf("AttemptClosed of s%d#%d", e.step, e.n)
 	case evInterrupted:
@@ -442,7 +453,7 @@ func (e event) bytes(b []byte) []byte { return append(b, e.kind, e.step, e.n, e.
 
 // bytes writes an actor down so that others are written otherwise.
 func (x *actor) bytes() []byte {
-	b := []byte{flag(x.newRev)}
+	b := []byte{flag(x.newRev), x.saves}
 	for k := range x.evs {
 		b = x.asked[k].bytes(x.evs[k].bytes(b))
 	}
@@ -464,7 +475,7 @@ func (x *actor) bytes() []byte {
 		for _, a := range []activity{s.forward, s.undo} {
 			b = append(
 				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, flag(a.nameless),
-				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), flag(a.inline), flag(a.alone), a.word, a.how, a.settled, a.repeats, flag(a.owed),
+				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), flag(a.queued), flag(a.inline), flag(a.alone), a.word, a.how, a.settled, a.repeats, flag(a.owed),
 			)
 			b = a.cause.bytes(b)
 		}

@@ -55,6 +55,9 @@ func (m *model) describe(a action) string {
 		if a.to == sendNotice {
 			return fmt.Sprintf("%s announces %d", scheduler, a.n)
 		}
+		if a.to == sendLeft {
+			return scheduler + " takes " + attempt + " from the gate"
+		}
 		return scheduler + " sends the task " + attempt
 	case doHand:
 		return "the agent of " + attempt + " hands it to somebody outside"
@@ -86,6 +89,10 @@ func (m *model) describe(a action) string {
 		return "the claim item of " + attempt + " is deleted"
 	case doChild, doAskChild, doLate, doStall, doHalf:
 		return m.describeChild(a)
+	case doLookAtGate:
+		return "a look at the gate"
+	case doOther:
+		return "the attempt of the other job ends"
 	case doRestart:
 		return "the engine starts again"
 	case doPowerLoss:
@@ -99,13 +106,16 @@ func (m *model) describe(a action) string {
 
 // told says how the job and its claims look, if they have changed.
 func (m *model) told(before, s *state) string {
-	if before.job == s.job && before.items == s.items && before.children == s.children {
+	if before.job == s.job && before.items == s.items && before.children == s.children && before.gate == s.gate {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n    %s, wanted %s, round %d, key %s", states[s.job.state], states[s.job.desired], s.job.round, s.job.key)
 	if s.job.paused {
 		b.WriteString(", paused")
+	}
+	if m.config.Gate {
+		fmt.Fprintf(&b, "\n    at the gate: %+v", s.gate)
 	}
 	for i := range m.w.Steps {
 		st := s.job.steps[i]
@@ -157,6 +167,9 @@ func (m *model) say(a activity) string {
 	}
 	if a.settled > 0 {
 		text += ", settled"
+	}
+	if a.queued {
+		text += ", queued"
 	}
 	if a.closing {
 		text += ", closing"

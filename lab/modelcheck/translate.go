@@ -42,14 +42,16 @@ var (
 
 	findings = []job.Finding{
 		"", job.FoundOpen, job.FoundHeld, job.FoundClosed, job.FoundNobody,
-		job.FoundSilent, job.FoundReplied, job.FoundOver, job.FoundEnded,
+		job.FoundSilent, job.FoundReplied, job.FoundOver, job.FoundEnded, job.FoundAdmitted, job.FoundQueued,
 	}
-	foundOpen   = findingOf(job.FoundOpen)
-	foundNobody = findingOf(job.FoundNobody)
-	foundSilent = findingOf(job.FoundSilent)
-	foundOver   = findingOf(job.FoundOver)
+	foundOpen     = findingOf(job.FoundOpen)
+	foundNobody   = findingOf(job.FoundNobody)
+	foundSilent   = findingOf(job.FoundSilent)
+	foundOver     = findingOf(job.FoundOver)
+	foundAdmitted = findingOf(job.FoundAdmitted)
+	foundQueued   = findingOf(job.FoundQueued)
 
-	asks   = []machine.AskKind{"", machine.AskLook, machine.AskClose, machine.AskOverrule}
+	asks   = []machine.AskKind{"", machine.AskLook, machine.AskClose, machine.AskOverrule, machine.AskPermit}
 	secret = []byte("0123456789abcdef")
 )
 
@@ -202,9 +204,13 @@ func (m *model) factOf(a ask, found job.Found) fact {
 
 // fullAsk and compactAsk translate what is asked.
 func fullAsk(a ask) machine.Ask {
+	agent := ""
+	if a.kind == askPermit {
+		agent = "a"
+	}
 	return machine.Ask{
 		Kind: asks[a.kind], Step: stepName(int(a.step)), Attempt: int(a.attempt), Undo: a.undo, Mark: a.mark,
-		LockedBy: nameOf(a.by, a.attempt), Redrives: int(a.redrives),
+		LockedBy: nameOf(a.by, a.attempt), Redrives: int(a.redrives), Agent: agent,
 	}
 }
 
@@ -259,6 +265,10 @@ func (m *model) causeOf(text string) event {
 		e = m.causeOf(strings.TrimPrefix(text, "child:"))
 		e.kind = evChild
 		return e
+	case strings.HasPrefix(text, "admitted:"):
+		e = m.causeOf(strings.TrimPrefix(text, "admitted:"))
+		e.kind = evAdmitted
+		return e
 	case strings.HasPrefix(text, "settled:"):
 		return m.settlementOf(text)
 	case strings.Contains(text, ":"):
@@ -308,6 +318,8 @@ func (m *model) event(e, asked event, q question) job.Event {
 		return m.settling(e.n)
 	case evChild:
 		return job.ChildEnded{Step: name, Attempt: n}
+	case evAdmitted:
+		return job.Admitted{Step: name, Attempt: n}
 	case evReply:
 		return m.reply(e)
 	default:
@@ -379,7 +391,7 @@ func (m *model) full(c record) job.Job {
 func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 	a := job.Activity{
 		State: activities[c.state], Attempt: int(c.attempt), Tries: int(c.tries), FailureCount: int(c.failures),
-		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause), Closing: c.closing, Alone: c.alone,
+		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause), Closing: c.closing, Queued: c.queued, Alone: c.alone,
 		Repeats: int(c.repeats), RepeatTries: int(flag(c.owed)),
 	}
 	if c.inline {
@@ -466,7 +478,7 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 	c := activity{
 		state: uint8(slices.Index(activities, a.State)), attempt: small(a.Attempt), tries: small(a.Tries),
 		failures: small(a.FailureCount), resent: small(a.Resent), silent: small(a.Silence().Attempt),
-		unknown: a.Unknown, closing: a.Closing, inline: a.Inline != "", alone: a.Alone, due: never, look: never,
+		unknown: a.Unknown, closing: a.Closing, queued: a.Queued, inline: a.Inline != "", alone: a.Alone, due: never, look: never,
 		repeats: small(a.Repeats), owed: a.RepeatTries > 0,
 	}
 	c.nameless = c.silent > 0 && byOf(a.Silence().LockedBy) != byAgent
@@ -482,7 +494,7 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 			}
 		}
 		c.look = whenOf(a.LookAt)
-		if at := a.At.Sub(base).Milliseconds(); at >= -100 && !c.inline && !m.isChild(i) {
+		if at := a.At.Sub(base).Milliseconds(); at >= -100 && !c.inline && !c.queued && !m.isChild(i) {
 			// Sent again for the third time and for the tenth is the same, but for how long it waits.
 			c.due = when(at) + m.wait(i, min(c.resent, m.config.Resends))
 		}

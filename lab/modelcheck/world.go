@@ -89,6 +89,7 @@ func (m *model) wiped(s *state) state {
 	next.replies = [maxSteps][maxAttempt]uint8{}
 	next.tasks = [maxSteps][maxAttempt]uint8{}
 	next.told = 0
+	next.gate.told = [maxSteps]uint16{}
 	next.stalled = [maxSteps][maxAttempt]uint16{}
 	for i := range next.runs {
 		for n, run := range next.runs[i] {
