@@ -348,7 +348,7 @@ func (m *model) save(s *state, x *actor) string {
 	before := s.job
 	s.job = x.job
 	s.flush()
-	s.later()
+	m.later(s)
 	*x = actor{phase: sending, out: x.out}
 	for i := range s.actors {
 		if other := &s.actors[i]; other.phase == loaded || other.phase == decided {

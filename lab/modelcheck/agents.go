@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -237,3 +239,30 @@ func (m *model) lie(s *state, i uint8) {
 }
 
 func (m *model) timeout(i int) when { return when(m.w.Steps[i].Timeout / tick) }
+
+// reply is what the agent that claimed an attempt says.
+func (m *model) reply(e event) job.Event {
+	r := job.Reply{
+		Step: stepName(int(e.step)), Attempt: int(e.n), LockedBy: lockedBy(e.n), Token: token(int(e.step), int(e.n)),
+	}
+	if e.code == replyWaiting {
+		return job.StepWaiting{Reply: r, Deadline: base.Add(waitFor.Std())}
+	}
+	if e.code == replyHeld {
+		return job.StepHeld{Reply: r}
+	}
+	failure := job.StepError{Message: "no", Retryable: e.code != replyFinal, Applied: makegood.AppliedNo}
+	failure.RetryAfter = m.w.Steps[e.step].Retry.Max
+	if e.code == replyUnknown {
+		failure.Applied = makegood.AppliedUnknown
+	}
+	if e.code == replySucceeded {
+		return job.StepSucceeded{Reply: r}
+	}
+	return job.StepFailed{Reply: r, Error: failure}
+}
+
+// token is the one that the task of an attempt brings.
+func token(step, attempt int) string {
+	return machine.Token(job.Job{Secret: secret}, stepName(step), attempt)
+}

@@ -46,7 +46,7 @@ type ticket struct {
 const (
 	// rev is the Rev of the job as it is stored.
 	rev = 10
-	// maxSaves is how many later saves are told apart.
+	// maxSaves is how many later saves are distinguished.
 	maxSaves = 3
 )
 
@@ -176,8 +176,8 @@ func (m *model) askGate(s *state, x *actor, a ask) fact {
 	return f
 }
 
-// leaveBehind adds to what a decision sends the attempts of an agent with a limit that are over behind it: those that were out, those that
-// were given a permit and not opened, and those of hints that came too late.
+// leaveBehind adds to what a decision sends the attempts of an agent with a limit that are over behind it: those that
+// were out, those that were given a permit and not opened, and those of hints that came too late.
 func (m *model) leaveBehind(a *answer, q question) {
 	if !m.config.Gate {
 		return
@@ -276,7 +276,10 @@ func (m *model) admissions(take func(e event, fault bool), s *state) {
 }
 
 // later makes all that was written before a save so much older.
-func (s *state) later() {
+func (m *model) later(s *state) {
+	if !m.config.Gate {
+		return
+	}
 	older := func(t *ticket) {
 		if t.n != 0 && !t.other {
 			t.saves = min(t.saves+1, maxSaves)
@@ -324,4 +327,11 @@ func (s *state) leaked() bool {
 		}
 	}
 	return s.gate.permit.other && s.gate.other == otherOver
+}
+
+func describeGate(a action) string {
+	if a.kind == doOther {
+		return "the attempt of the other job ends"
+	}
+	return "a look at the gate"
 }

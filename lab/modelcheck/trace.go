@@ -52,13 +52,7 @@ func (m *model) describe(a action) string {
 	case doSave:
 		return scheduler + " saves"
 	case doSend:
-		if a.to == sendNotice {
-			return fmt.Sprintf("%s announces %d", scheduler, a.n)
-		}
-		if a.to == sendLeft {
-			return scheduler + " takes " + attempt + " from the gate"
-		}
-		return scheduler + " sends the task " + attempt
+		return scheduler + describeSend(a)
 	case doHand:
 		return "the agent of " + attempt + " hands it to somebody outside"
 	case doSay:
@@ -89,10 +83,8 @@ func (m *model) describe(a action) string {
 		return "the claim item of " + attempt + " is deleted"
 	case doChild, doAskChild, doLate, doStall, doHalf:
 		return m.describeChild(a)
-	case doLookAtGate:
-		return "a look at the gate"
-	case doOther:
-		return "the attempt of the other job ends"
+	case doLookAtGate, doOther:
+		return describeGate(a)
 	case doRestart:
 		return "the engine starts again"
 	case doPowerLoss:
@@ -102,6 +94,16 @@ func (m *model) describe(a action) string {
 	default:
 		panic(fmt.Sprintf("modelcheck: action %d", a.kind))
 	}
+}
+
+func describeSend(a action) string {
+	switch a.to {
+	case sendNotice:
+		return fmt.Sprintf(" announces %d", a.n)
+	case sendLeft:
+		return " takes " + name(a.step, a.n) + " from the gate"
+	}
+	return " sends the task " + name(a.step, a.n)
 }
 
 // told says how the job and its claims look, if they have changed.

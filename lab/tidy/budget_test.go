@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 109_252
+	maxProductLines = 109_267
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -34,12 +34,12 @@ var packageLines = map[string]excess{
 	"internal/httpapi":           {3215, "routes with what each says of itself in the document"},
 	"internal/machine":           {7077, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6875, "every view of the page is a file"},
-	"internal/scheduler":         {5639, "the worklist, submissions and readers of jobs"},
+	"internal/scheduler":         {5649, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3604, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3792, "an adapter of the whole port, with schemas of earlier releases"},
 	"internal/store/storetest":   {5121, "a test for every rule of the port"},
 	"internal/workflowfile":      {5640, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
-	"lab/modelcheck":             {4575, "small models of everything that a job can do"},
+	"lab/modelcheck":             {5030, "small models of everything that a job can do"},
 	"lab/oracle":                 {2790, "the docs told a second time, which shares nothing with the core"},
 	"lab/sim":                    {7616, "a world with every fault"},
 }
