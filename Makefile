@@ -210,7 +210,7 @@ import-reference: ## Write down what the machines of the importer do in moto's i
 	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python importer/internal/asl/reference.py importer/internal/asl/testdata/machines
 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
-	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 60m -v -run 'Models|ThePage|Planted'
+	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 150m -v -run 'Models|ThePage|Planted'
 
 # The simulation needs virtual time, which only a test has; so its test is built and run as a command.
 sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON
@@ -240,7 +240,7 @@ planted: ## Plant bugs in the shipped code, and see that the random world, oracl
 	@PLANTED=$(or $(PLANTED),1) go test ./internal/machine ./internal/gate -count=1 -timeout 30m -v -run Planted
 	@PLANTED=$(or $(PLANTED),1) go test ./lab/oracle -count=1 -timeout 30m -v -run Planted
 	@PLANTED=$(or $(PLANTED),1) go test ./lab/sim -count=1 -timeout 30m -v -run Planted
-	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 60m -v -run Planted
+	@MODELCHECK=1 go test ./lab/modelcheck -count=1 -timeout 150m -v -run Planted
 
 mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PACKAGE, ONLY, EVERY=1, JSON=1), and see what finds them
 	@go run ./lab/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
