@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,6 +137,21 @@ func (c change) applied(def makegood.Step) bool {
 	})
 }
 
+// saidAgain reports whether people outside have done a step whose work a person had taken back meanwhile. Two people say
+// otherwise, and the later word counts, as that of a person who settles the step as done does.
+func (c change) saidAgain(s job.StepState, def makegood.Step) bool {
+	var said struct {
+		A       int
+		Outside string
+	}
+	key := keyIn(c.after.ID, s.Name, c.after.Round)
+	if err := json.Unmarshal(s.Forward.Output.Inline, &said); err != nil || said.Outside == "" || !c.notDone[key] || said.A > c.barred[key] {
+		return false
+	}
+	c.accountOf(c.after.ID, key, s.Name, c.after.Round, bodyOf(def)).applied = true
+	return true
+}
+
 // undone: what is said to be undone was undone, or a person says so.
 func (c change) undone(s job.StepState, def makegood.Step) {
 	if c.after.Settled(s.Undo) != nil || domain.CanUndo(def) && domain.WaitsByItself(def.Undo.Agent) {
@@ -156,7 +172,8 @@ func (c change) byHand(s, was job.StepState, def makegood.Step) {
 		return
 	}
 	key := keyIn(c.after.ID, s.Name, c.after.Round)
-	if f := s.Forward; c.after.Settled(f) != nil && c.before.Settled(was.Forward) == nil && f.State == job.Done {
+	settled := c.after.Settled(s.Forward) != nil && c.before.Settled(was.Forward) == nil && s.Forward.State == job.Done
+	if settled && domain.GetsTasks(def.Agent) { // An approval is no service, and keeps no account.
 		c.accountOf(c.after.ID, key, s.Name, c.after.Round, bodyOf(def)).applied = true
 	}
 	if was.Forward.Unknown && !s.Forward.Unknown && c.notDone[key] {
