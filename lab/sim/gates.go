@@ -47,6 +47,20 @@ type limit struct {
 // ruledBy are the limits that a process was told of since its batch came: for each agent, whether it was told of none.
 type ruledBy map[string]bool
 
+// asking is a call: what it does, on what, and what its process had been told of limits by then. It may arrive when the
+// process is at another batch.
+type asking struct {
+	op, on string
+	ruled  ruledBy
+}
+
+// knows returns what the batch of the process was told of limits, which may become more.
+func (l *life) knows() ruledBy {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return l.ruled
+}
+
 // limiters set the first limits, and start the people that change them.
 func (w *world) limiters(someone func(time.Duration, func(*scheduler.Scheduler, *life) bool)) {
 	if w.limits == nil {
@@ -290,7 +304,7 @@ func (c change) gateRules() {
 // sends: GATE-1, an attempt that is sent has a permit, and no more are out than the highest limit by which one of them
 // was sent. Those that a process sends that knew no limit are not counted.
 func (c change) sends(agent, name string) {
-	if c.writer == nil || c.writer.ruled[agent] || len(c.limits.set[agent]) == 0 {
+	if c.writer == nil || c.ruled[agent] || len(c.limits.set[agent]) == 0 {
 		c.limits.free[name] = true
 	}
 	if c.limits.free[name] {

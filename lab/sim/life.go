@@ -152,7 +152,7 @@ func (l *life) call(ctx context.Context, op, on string, do func() error) error {
 func (l *life) reach(ctx context.Context, op, on string, do func() error) error {
 	l.alive()
 	name := l.calling(op, on)
-	r := l.w.chance.of("call", name)
+	r, asked := l.w.chance.of("call", name), asking{op, on, l.knows()}
 	if err := wait(ctx, between(r, 500*time.Microsecond, 4*time.Millisecond)); err != nil {
 		l.alive()
 		return err
@@ -192,17 +192,17 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 		time.Sleep(away)
 		l.alive()
 	case LandsLate:
-		l.w.after(between(r, time.Second, pick(r, 10*time.Second, 2*time.Minute)), func() { _ = l.do(op, on, true, do) })
+		l.w.after(between(r, time.Second, pick(r, 10*time.Second, 2*time.Minute)), func() { _ = l.do(asked, true, do) })
 		return errNoAnswer
 	}
-	err := l.do(op, on, false, do)
+	err := l.do(asked, false, do)
 	switch fault {
 	case CrashAfter:
 		l.die("dies after " + op + " " + on)
 	case AnswerLost:
 		err = errNoAnswer
 	case Repeated:
-		err = l.do(op, on, false, do)
+		err = l.do(asked, false, do)
 	}
 	if late := wait(ctx, between(r, 500*time.Microsecond, 4*time.Millisecond)); late != nil && err == nil {
 		err = late
@@ -212,16 +212,16 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 }
 
 // do carries something out, at one moment. What comes late finds an embedded engine that died as it is: dead.
-func (l *life) do(op, on string, late bool, do func() error) error {
+func (l *life) do(asked asking, late bool, do func() error) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	if l.w.over || l.engine != nil && l.engine.dead {
 		return errNoAnswer
 	}
-	l.w.writer, l.w.doing, l.w.late = l, op, late
+	l.w.writer, l.w.ruled, l.w.doing, l.w.late = l, asked.ruled, asked.op, late
 	err := do()
-	l.w.writer, l.w.doing, l.w.late = nil, "", false
-	l.w.note(l.name, op+" "+on+answer(err))
+	l.w.writer, l.w.ruled, l.w.doing, l.w.late = nil, nil, "", false
+	l.w.note(l.name, asked.op+" "+asked.on+answer(err))
 	return err
 }
 

@@ -136,8 +136,9 @@ type world struct {
 
 	mu   sync.Mutex
 	over bool
-	// writer is who writes now.
+	// writer is who writes now, and ruled what it knew of limits when it decided to.
 	writer *life
+	ruled  ruledBy
 	// doing is what it does, late says that it was answered with an error a while ago.
 	doing string
 	late  bool
