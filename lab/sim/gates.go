@@ -47,14 +47,14 @@ type limit struct {
 // ruledBy are the limits that a process was told of since its batch came: for each agent, whether it was told of none.
 type ruledBy map[string]bool
 
-// asking is a call: what it does, on what, and what its process had been told of limits by then. It may arrive when the
-// process is at another batch.
+// asking is a call: its name, its object, and the limits that its process had been told of by then. It may arrive when
+// the process is at another batch.
 type asking struct {
 	op, on string
 	ruled  ruledBy
 }
 
-// knows returns what the batch of the process was told of limits, which may become more.
+// knows returns the limits that the batch of the process was told of. More may be added later.
 func (l *life) knows() ruledBy {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()

@@ -30,7 +30,7 @@ func TestAnApprovalThatIsSettledKeepsNoAccount(t *testing.T) {
 	}
 }
 
-// A person settles a step as not done, and another, who had done it before, says so afterwards: the later word counts.
+// A person settles a step as not done, and another says afterwards that they had done it before: the later word counts.
 // Of an attempt that was made after the settlement, the service knows better.
 func TestTheLaterWordOfTwoPeopleCounts(t *testing.T) {
 	def := makegood.Step{Name: "s", Agent: "a"}

@@ -136,7 +136,7 @@ type world struct {
 
 	mu   sync.Mutex
 	over bool
-	// writer is who writes now, and ruled what it knew of limits when it decided to.
+	// writer is the process that writes now, and ruled has the limits that it knew when it decided to.
 	writer *life
 	ruled  ruledBy
 	// doing is what it does, late says that it was answered with an error a while ago.
