@@ -3,6 +3,9 @@ package job
 import (
 	"fmt"
 	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // Ticket names an attempt that stands before the gate of its agent, or that was admitted: the gate lets so many
@@ -14,6 +17,8 @@ type Ticket struct {
 	// Attempt is a number that the step gives once: a ticket names one attempt for ever.
 	Attempt int  `json:"attempt"`
 	Undo    bool `json:"undo,omitempty"`
+	// Priority is that of the job.
+	Priority makegood.Priority `json:"priority,omitempty"`
 	// Since is when the attempt came to the gate, in whole milliseconds.
 	Since time.Time `json:"since"`
 	// Rev is that of the job when the ticket was written: the save that opens the attempt may still follow while the job
@@ -26,14 +31,26 @@ func (t Ticket) Same(as Ticket) bool {
 	return t.Job == as.Job && t.Birth == as.Birth && t.Step == as.Step && t.Attempt == as.Attempt
 }
 
-// Rank sorts the tickets that wait: undos come first, then by their arrival. It is printable, and each ticket has its
-// own.
+// Rank sorts the tickets that wait: undos come first, by their arrival, then the others by the time at which they are
+// urgent. It is printable, and each ticket has its own.
 func (t Ticket) Rank() string {
-	class := 1
 	if t.Undo {
-		class = 0
+		return fmt.Sprintf("0/%015d/%s/%s/%d", t.Since.UnixMilli(), t.Job, t.Step, t.Attempt)
 	}
-	return fmt.Sprintf("%d/%015d/%s/%s/%d", class, t.Since.UnixMilli(), t.Job, t.Step, t.Attempt)
+	return fmt.Sprintf("1/%015d/%s/%s/%d", t.urgent().UnixMilli(), t.Job, t.Step, t.Attempt)
+}
+
+// urgent is when the ticket is as urgent as any: what waits rises a class every limits.RiseEvery. So a ticket goes
+// before one of a lower class, unless that one has risen before this one came.
+func (t Ticket) urgent() time.Time {
+	switch t.Priority {
+	case makegood.PriorityUrgent:
+		return t.Since
+	case makegood.PriorityIdle:
+		return t.Since.Add(2 * limits.RiseEvery)
+	default:
+		return t.Since.Add(limits.RiseEvery)
+	}
 }
 
 // Permit is one of those that a gate gives out, from 0 on, with the ticket of the attempt that has it. A permit without

@@ -190,7 +190,7 @@ func barrier() func() {
 
 func ticketMutants() map[string]mutant {
 	ctx := context.Background()
-	const ranked = "tickets are read undos first, then as they came, and no more than asked for"
+	const ranked = "tickets are read by their rank, undos first, and no more than asked for"
 	sorted := func(compare func(a, b job.Ticket) int) mutant {
 		return reading(ranked, func(g *store.Gate) { slices.SortStableFunc(g.Waiting, compare) })
 	}
@@ -200,7 +200,13 @@ func ticketMutants() map[string]mutant {
 		}}
 	}
 	return map[string]mutant{
-		"undos wait like all others":                  sorted(func(a, b job.Ticket) int { return a.Since.Compare(b.Since) }),
+		"undos wait like all others": sorted(func(a, b job.Ticket) int { return a.Since.Compare(b.Since) }),
+		"tickets are read undos first, then as they came": sorted(func(a, b job.Ticket) int {
+			if a.Undo != b.Undo {
+				return strings.Compare(a.Rank(), b.Rank())
+			}
+			return a.Since.Compare(b.Since)
+		}),
 		"tickets are read by the names of their jobs": sorted(func(a, b job.Ticket) int { return strings.Compare(a.Job, b.Job) }),
 		"all tickets are read": {ranked, func(m *model) store.Store {
 			return gated{model: m, read: func(agent string, _ int) (store.Gate, error) { return m.Gate(ctx, agent, 1000) }}

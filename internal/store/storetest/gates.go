@@ -23,7 +23,7 @@ func gateRules() []rule {
 		{"a put of a permit that is made twice succeeds twice", permitTwice},
 		{"of many who want a permit exactly one gets it", permitRace},
 		{"gates are kept apart by agent", gatesApart},
-		{"tickets are read undos first, then as they came, and no more than asked for", ticketsRanked},
+		{"tickets are read by their rank, undos first, and no more than asked for", ticketsRanked},
 		{"the first tickets are read behind many permits", ticketsBehindPermits},
 		{"a ticket of the same rank takes the place of the one that waits", ticketEntersAgain},
 		{"a ticket leaves once", ticketLeaves},
@@ -195,11 +195,11 @@ func ticketsRanked(w *world, g store.Gates) {
 	last, undone, before := w.ticket("a", time.Hour), w.ticket("b", 2*time.Hour), w.ticket("c", time.Hour-time.Millisecond)
 	undone.Undo = true
 	earlier := w.ticket("d", 3*time.Second)
-	other := last
-	other.Step = "notify"
-	want := []job.Ticket{undone, earlier, before, last, other}
-	w.enter(g, agent, other, last, undone, before, earlier)
-	for _, most := range []int{0, 1, 2, 4, 5, 6, 100} {
+	other, urgent, idle := last, w.ticket("e", time.Hour+limits.RiseEvery-2*time.Millisecond), w.ticket("f", time.Hour-limits.RiseEvery-time.Millisecond)
+	other.Step, urgent.Priority, idle.Priority = "notify", makegood.PriorityUrgent, makegood.PriorityIdle
+	want := []job.Ticket{undone, earlier, urgent, before, idle, last, other}
+	w.enter(g, agent, other, idle, last, undone, before, urgent, earlier)
+	for _, most := range []int{0, 1, 2, 4, 5, 7, 8, 100} {
 		w.sameGate(g, agent, most, store.Gate{Waiting: want[:min(most, len(want))]})
 	}
 }
