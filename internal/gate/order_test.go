@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -31,15 +32,31 @@ func newLine(t *testing.T, most int) *line {
 // come lets the attempt of a job come to the gate.
 func (l *line) come(t job.Ticket) {
 	l.Helper()
-	t.Birth, t.Step, t.Attempt, t.Since, t.Rev = "b", "s", 1, l.now, 1
+	t = l.ticket(t)
 	if _, err := l.Take(l.Context(), "a", l.most, t, true); err != nil {
 		l.Fatal(err)
 	}
 	l.see()
 }
 
-// end ends the attempt that is with the agent for longest, and returns the name of its job.
-func (l *line) end() string {
+func (l *line) ticket(t job.Ticket) job.Ticket {
+	t.Birth, t.Step, t.Attempt, t.Since, t.Rev = "b", "s", 1, l.now, 1
+	return t
+}
+
+// waits puts attempts in the queue of a gate with no permit left: quicker than to let each come.
+func (l *line) waits(n int, t job.Ticket) {
+	l.Helper()
+	for i := range n {
+		t.Job = fmt.Sprintf("%s-%05d", t.Tenant, i)
+		if err := l.store.Enter(l.Context(), "a", l.ticket(t)); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// end ends the attempt that is with the agent for longest.
+func (l *line) end() {
 	l.Helper()
 	over := l.with[0]
 	l.with = l.with[1:]
@@ -48,7 +65,6 @@ func (l *line) end() string {
 		l.Fatal(err)
 	}
 	l.see()
-	return over.Job
 }
 
 // see notes the attempts that were let in.
@@ -65,8 +81,8 @@ func (l *line) see() {
 	}
 }
 
-// An idle job is let in though urgent ones come faster than attempts end: after twenty minutes those that come go behind it.
-// One of normal priority is after ten.
+// An idle job is let in though urgent ones come faster than attempts end: after twenty minutes it takes turns with them.
+// One of normal priority does after ten.
 func TestAJobRisesAClassEveryTenMinutes(t *testing.T) {
 	l := newLine(t, 1)
 	l.come(job.Ticket{Job: "first"})
@@ -81,9 +97,8 @@ func TestAJobRisesAClassEveryTenMinutes(t *testing.T) {
 		l.end()
 		in := l.with[0]
 		if after, is := want[in.Job]; is {
-			// It goes behind the urgent ones that came before that time, at two a minute.
-			if got := l.now.Sub(began); got < after || got > 2*after+2*time.Minute {
-				t.Errorf("%s was let in after %s, want the first one after those that came in %s", in.Job, got, after)
+			if got := l.now.Sub(began); got < after || got > after+2*time.Minute {
+				t.Errorf("%s was let in after %s, want %s", in.Job, got, after)
 			}
 			delete(want, in.Job)
 		}
@@ -91,5 +106,115 @@ func TestAJobRisesAClassEveryTenMinutes(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("these starve: %v", want)
+	}
+}
+
+// Ten thousand jobs of one tenant, or of none, wait when fifty of another come, and those of two others: each of these
+// waits for one of each other tenant at most. So it is in all classes, and if the ten thousand have become urgent by waiting.
+func TestATenantWithManyJobsDelaysAnotherByOneEach(t *testing.T) {
+	const many, few = 10_000, 50
+	for _, c := range []struct {
+		big            string
+		priority, then makegood.Priority
+		after          time.Duration
+	}{
+		{"acme", "", "", 0},
+		{"", "", "", time.Hour},
+		{"zenith", makegood.PriorityIdle, makegood.PriorityIdle, time.Minute},
+		{"acme", makegood.PriorityIdle, makegood.PriorityUrgent, time.Hour},
+		{"zenith", "", makegood.PriorityUrgent, 15 * time.Minute},
+	} {
+		for _, most := range []int{1, 20} {
+			t.Run(fmt.Sprintf("%q %s before %s %v, limit %d", c.big, c.priority, c.then, c.after, most), func(t *testing.T) {
+				t.Parallel()
+				l := newLine(t, most)
+				for i := range most {
+					l.come(job.Ticket{Job: fmt.Sprint("first-", i), Tenant: c.big})
+				}
+				l.waits(many, job.Ticket{Tenant: c.big, Priority: c.priority})
+				l.now = l.now.Add(c.after)
+				for range 7 { // The big tenant has had turns.
+					l.end()
+				}
+				small := []string{"b", "c", "d"}
+				for _, tenant := range small {
+					l.waits(few, job.Ticket{Tenant: tenant, Priority: c.then})
+				}
+				had := map[string]int{}
+				for range (len(small) + 1) * few {
+					l.end()
+					in := l.with[most-1]
+					had[in.Tenant]++
+					for _, tenant := range small {
+						if had[tenant] < few && had[in.Tenant] > had[tenant]+1 {
+							t.Fatalf("%q has had %d turns, and %q %d", in.Tenant, had[in.Tenant], tenant, had[tenant])
+						}
+					}
+				}
+				if had["b"] != few || had["c"] != few || had["d"] != few {
+					t.Errorf("got the turns %v, want %d for each of the small tenants", had, few)
+				}
+			})
+		}
+	}
+}
+
+// Jobs of tenants and priorities that a seed draws come and end. Of each tenant and class the first goes first, no job
+// goes before one of a more urgent class unless it has risen, and none is left out: in its class each waits for one of
+// each other tenant at most, and for one more for each of its own that waits before it.
+func TestATurnComesToEachInManyCourses(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		l, tenants, classes := newLine(t, 1+r.IntN(3)), []string{"", "a", "b", "c", "d"}[:1+r.IntN(5)], []makegood.Priority{"", makegood.PriorityUrgent, makegood.PriorityIdle}[:1+r.IntN(3)]
+		var waiting []job.Ticket
+		ahead, passed := map[string]int{}, map[string]map[string]int{} // of each job that waits
+		leaves := func(in job.Ticket) {
+			i := slices.IndexFunc(waiting, in.Same)
+			if i < 0 {
+				return // It did not wait.
+			}
+			waiting = slices.Delete(waiting, i, i+1)
+			for _, t := range waiting {
+				if in.Priority == t.Priority {
+					passed[t.Job][in.Tenant]++
+				}
+				if t.Tenant != in.Tenant && passed[t.Job][in.Tenant] > ahead[t.Job]+1 {
+					l.Fatalf("seed %d: %q is passed by %d of %q, and %d of its own were before it", seed, t.Job, passed[t.Job][in.Tenant], in.Tenant, ahead[t.Job])
+				}
+				if in.ClassAt(l.now) > t.Class() || t.Tenant == in.Tenant && t.Priority == in.Priority && t.Since.Before(in.Since) {
+					l.Fatalf("seed %d: %+v goes before %+v", seed, in, t)
+				}
+			}
+		}
+		for n := range 120 {
+			l.now = l.now.Add(time.Duration(1+r.IntN(100)) * time.Second)
+			if before := len(l.with); len(l.with) > 0 && (n > 80 || r.IntN(3) == 0) {
+				l.end()
+				if len(l.with) == before {
+					leaves(l.with[before-1])
+				}
+				continue
+			}
+			t := l.ticket(job.Ticket{Job: fmt.Sprintf("%03d", n), Tenant: tenants[r.IntN(len(tenants))], Priority: classes[r.IntN(len(classes))]})
+			before := len(l.with)
+			if l.come(t); len(l.with) == before {
+				passed[t.Job] = map[string]int{}
+				for _, w := range waiting {
+					if w.Tenant == t.Tenant && w.Priority == t.Priority {
+						ahead[t.Job]++
+					}
+				}
+				waiting = append(waiting, t)
+			}
+		}
+		for len(l.with) > 0 {
+			before := len(l.with)
+			if l.end(); len(l.with) == before {
+				leaves(l.with[before-1])
+			}
+		}
+		if len(waiting) > 0 {
+			t.Fatalf("seed %d: left: %v", seed, waiting)
+		}
 	}
 }

@@ -2,6 +2,8 @@ package job
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -17,8 +19,9 @@ type Ticket struct {
 	// Attempt is a number that the step gives once: a ticket names one attempt for ever.
 	Attempt int  `json:"attempt"`
 	Undo    bool `json:"undo,omitempty"`
-	// Priority is that of the job.
+	// Priority and Tenant are those of the job.
 	Priority makegood.Priority `json:"priority,omitempty"`
+	Tenant   string            `json:"tenant,omitempty"`
 	// Since is when the attempt came to the gate, in whole milliseconds.
 	Since time.Time `json:"since"`
 	// Rev is that of the job when the ticket was written: the save that opens the attempt may still follow while the job
@@ -31,26 +34,53 @@ func (t Ticket) Same(as Ticket) bool {
 	return t.Job == as.Job && t.Birth == as.Birth && t.Step == as.Step && t.Attempt == as.Attempt
 }
 
-// Rank sorts the tickets that wait: undos come first, by their arrival, then the others by the time at which they are
-// urgent. It is printable, and each ticket has its own.
+// Rank sorts the tickets that wait: undos come first, by their arrival, then the others by class, tenant and arrival. It
+// is printable, and each ticket has its own.
 func (t Ticket) Rank() string {
+	name := fmt.Sprintf("%015d/%s/%s/%d", t.Since.UnixMilli(), t.Job, t.Step, t.Attempt)
 	if t.Undo {
-		return fmt.Sprintf("0/%015d/%s/%s/%d", t.Since.UnixMilli(), t.Job, t.Step, t.Attempt)
+		return "0/" + name
 	}
-	return fmt.Sprintf("1/%015d/%s/%s/%d", t.urgent().UnixMilli(), t.Job, t.Step, t.Attempt)
+	return RankOf(t.Class(), t.Crowd()) + name
 }
 
-// urgent is when the ticket is as urgent as any: what waits rises a class every limits.RiseEvery. So a ticket goes
-// before one of a lower class, unless that one has risen before this one came.
-func (t Ticket) urgent() time.Time {
+// RankOf begins the ranks of the steps of a class and a crowd; an empty crowd: before those of the class.
+func RankOf(class int, crowd string) string { return fmt.Sprintf("%d/%s/", class+1, crowd) }
+
+// Class is 0 for urgent, 1 for normal and 2 for idle: less goes first.
+func (t Ticket) Class() int {
 	switch t.Priority {
 	case makegood.PriorityUrgent:
-		return t.Since
+		return 0
 	case makegood.PriorityIdle:
-		return t.Since.Add(2 * limits.RiseEvery)
+		return 2
 	default:
-		return t.Since.Add(limits.RiseEvery)
+		return 1
 	}
+}
+
+// ClassAt is the class to which the ticket has risen; by a clock that is far behind, its own.
+func (t Ticket) ClassAt(now time.Time) int {
+	return max(0, t.Class()-max(0, int(now.Sub(t.Since)/limits.RiseEvery)))
+}
+
+// Crowd distinguishes the tenant of the job from others. Jobs without a tenant are one crowd. Crowds take turns in the
+// order of their hashes, so that no choice of names puts a tenant before another for ever.
+func (t Ticket) Crowd() string {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, t.Tenant) // A hash never fails.
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// Turns says whose turn is next at a gate.
+type Turns struct {
+	// Given counts the permits that were handed to tickets, until the one with this.
+	Given int64 `json:"given,omitempty"`
+	// Last has, for each class, the crowd whose ticket was let in last, and At the number of the permit that it got. Risen
+	// has the crowd whose ticket was let in last as one that had risen to a class, or was of it.
+	Last  [3]string `json:"last,omitzero"`
+	At    [3]int64  `json:"at,omitzero"`
+	Risen [3]string `json:"risen,omitzero"`
 }
 
 // Permit is one of those that a gate gives out, from 0 on, with the ticket of the attempt that has it. A permit without
@@ -60,6 +90,8 @@ type Permit struct {
 	Ticket Ticket `json:"ticket"`
 	// At is when it was given.
 	At time.Time `json:"at"`
+	// Turns is whose turn was next when it was given.
+	Turns Turns `json:"turns,omitzero"`
 }
 
 // Free reports whether no attempt has the permit.
