@@ -277,8 +277,8 @@ func TestALimitHoldsForItemsAndInlineSteps(t *testing.T) {
 	})
 }
 
-// Three hundred jobs of one tenant wait when fifty of another come, and an urgent one of a third: each of the fifty waits for
-// one of the many, and the urgent one for none that waits.
+// Three hundred jobs of one tenant wait when fifty of another come, and an urgent one of a third: each of the fifty waits
+// for one of the many, and the urgent one for none that waits.
 func TestTenantsAndPrioritiesAtALimit(t *testing.T) {
 	for _, most := range []int{1, 20} {
 		synctest.Test(t, func(t *testing.T) {

@@ -134,7 +134,7 @@ func (k *Keeper) takes(g store.Gate, most int, t job.Ticket, stored bool) (was, 
 		}
 		return p, is, true
 	}
-	if len(g.Waiting) > 0 { // Even if it is the first: pass knows whose turn it is.
+	if len(g.Waiting) > 0 { // Even if it is the first: pass knows the turns.
 		return was, is, false
 	}
 	n, ok := free(g, most)

@@ -81,8 +81,8 @@ func (l *line) see() {
 	}
 }
 
-// An idle job is let in though urgent ones come faster than attempts end: after twenty minutes it takes turns with them.
-// One of normal priority does after ten.
+// An idle job is let in though urgent ones come faster than attempts end: after twenty minutes it takes turns with
+// them. One of normal priority does after ten.
 func TestAJobRisesAClassEveryTenMinutes(t *testing.T) {
 	l := newLine(t, 1)
 	l.come(job.Ticket{Job: "first"})
@@ -110,7 +110,8 @@ func TestAJobRisesAClassEveryTenMinutes(t *testing.T) {
 }
 
 // Ten thousand jobs of one tenant, or of none, wait when fifty of another come, and those of two others: each of these
-// waits for one of each other tenant at most. So it is in all classes, and if the ten thousand have become urgent by waiting.
+// waits for one of each other tenant at most. So it is in all classes, and if the ten thousand have become urgent by
+// waiting.
 func TestATenantWithManyJobsDelaysAnotherByOneEach(t *testing.T) {
 	const many, few = 10_000, 50
 	for _, c := range []struct {

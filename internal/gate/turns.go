@@ -8,12 +8,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Who goes first: undos, by their arrival. Then the ticket of the most urgent class. In a class the tenants take turns, and
-// of a tenant the ticket that came first goes. The ticket whose turn it is in its class rises a class every ten minutes, and takes
-// turns with those of the class that it has come to; of two of one tenant, the one goes whose own class had a turn before.
+// Undos go first, by their arrival. Then the ticket of the most urgent class. In a class the tenants take turns, and
+// of a tenant the ticket that came first goes. The ticket at its turn in its class rises a class every ten minutes,
+// and takes turns with those of the class that it has come to; of two of one tenant, the one goes that is of the class
+// which had its turn before that of the other.
 //
-// The crowds of the tenants stand in a circle, in the order of their hashes: the next is the first that waits behind the
-// one whose ticket was let in last. The permit that was handed to a ticket last says which that was (job.Turns), and
+// The crowds of the tenants stand in a circle, in the order of their hashes: the next is the first that waits behind
+// the crowd that was let in last. The permit that was handed to a ticket last says which that was (job.Turns), and
 // permits are handed on for as long as tickets wait. So no count of each tenant is kept, and a turn costs reads and no
 // write. Processes that hand on permits at the same moment may give a tenant a turn too many.
 
@@ -24,7 +25,7 @@ type turns struct {
 	heads [3]job.Ticket
 }
 
-// next returns the ticket that goes next, of those that wait, and whose turn it is after it.
+// next returns the ticket that goes next, of those that wait, and the turns after it.
 func (k *Keeper) next(ctx context.Context, agent string, g store.Gate) (t job.Ticket, after job.Turns, err error) {
 	for _, p := range g.Permits {
 		if p.Turns.Given > after.Given {

@@ -160,8 +160,8 @@ func (p *process) Leave(ctx context.Context, agent string, t job.Ticket) error {
 	return p.call(func() error { return p.store.Leave(ctx, agent, t) })
 }
 
-// Behind is what store.Gates says, in a world. In every order of calls it is no point at which others may come between: they
-// may after it, and the orders are too many.
+// Behind is what store.Gates says, in a world. Where every order of calls is played, others do not come right before
+// it: they may after it, and the orders would be too many.
 func (p *process) Behind(ctx context.Context, agent, rank string) (t job.Ticket, err error) {
 	if p.every {
 		return p.store.Behind(ctx, agent, rank)

@@ -34,8 +34,8 @@ func (t Ticket) Same(as Ticket) bool {
 	return t.Job == as.Job && t.Birth == as.Birth && t.Step == as.Step && t.Attempt == as.Attempt
 }
 
-// Rank sorts the tickets that wait: undos come first, by their arrival, then the others by class, tenant and arrival. It
-// is printable, and each ticket has its own.
+// Rank sorts the tickets that wait: undos come first, by their arrival, then the others by class, tenant and arrival.
+// It is printable, and each ticket has its own.
 func (t Ticket) Rank() string {
 	name := fmt.Sprintf("%015d/%s/%s/%d", t.Since.UnixMilli(), t.Job, t.Step, t.Attempt)
 	if t.Undo {
@@ -72,12 +72,12 @@ func (t Ticket) Crowd() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// Turns says whose turn is next at a gate.
+// Turns has the last turns of a gate.
 type Turns struct {
 	// Given counts the permits that were handed to tickets, until the one with this.
 	Given int64 `json:"given,omitempty"`
-	// Last has, for each class, the crowd whose ticket was let in last, and At the number of the permit that it got. Risen
-	// has the crowd whose ticket was let in last as one that had risen to a class, or was of it.
+	// Last has, for each class, the crowd that was let in last, and At the number of the permit that it got. Risen has the
+	// crowd that was let in last of those that had risen to a class, or were of it.
 	Last  [3]string `json:"last,omitzero"`
 	At    [3]int64  `json:"at,omitzero"`
 	Risen [3]string `json:"risen,omitzero"`
@@ -90,7 +90,7 @@ type Permit struct {
 	Ticket Ticket `json:"ticket"`
 	// At is when it was given.
 	At time.Time `json:"at"`
-	// Turns is whose turn was next when it was given.
+	// Turns has the turns until it was given.
 	Turns Turns `json:"turns,omitzero"`
 }
 
