@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,5 +218,34 @@ func TestATurnComesToEachInManyCourses(t *testing.T) {
 		if len(waiting) > 0 {
 			t.Fatalf("seed %d: left: %v", seed, waiting)
 		}
+	}
+}
+
+// A process has died between freeing a permit and handing it on. An attempt that looks for itself takes it only if it is
+// its turn.
+func TestAnAttemptThatLooksKeepsItsTurn(t *testing.T) {
+	l, tenants := newLine(t, 2), []string{"a", "b"}
+	slices.SortFunc(tenants, func(a, b string) int {
+		return strings.Compare((job.Ticket{Tenant: a}).Crowd(), (job.Ticket{Tenant: b}).Crowd())
+	})
+	l.come(job.Ticket{Job: "first", Tenant: tenants[0]})
+	l.come(job.Ticket{Job: "second", Tenant: tenants[0]})
+	l.waits(2, job.Ticket{Tenant: tenants[0]})
+	l.waits(1, job.Ticket{Tenant: tenants[1]})
+	l.end()
+	if in := l.with[1]; in.Tenant != tenants[0] {
+		t.Fatalf("%+v is let in, want the first of the circle", in)
+	}
+	g, err := l.store.Gate(t.Context(), "a", 0)
+	if err == nil {
+		p := g.Permits[slices.IndexFunc(g.Permits, func(p job.Permit) bool { return p.Ticket.Job == "second" })]
+		err = l.store.PutPermit(t.Context(), "a", p, job.Permit{N: p.N})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.come(job.Ticket{Job: tenants[0] + "-00001", Tenant: tenants[0]})
+	if in := l.with[len(l.with)-1]; in.Tenant != tenants[1] {
+		t.Errorf("%+v is let in, want the other tenant", in)
 	}
 }

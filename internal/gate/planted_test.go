@@ -21,7 +21,7 @@ func bugs() []proof.Bug {
 		{"a process that frees a permit does not look again", keeper, "\tvar admitted []job.Ticket\n\tdefer func() { k.tell(ctx, agent, admitted) }()\n\tfor range maxPasses {\n", "\tvar admitted []job.Ticket\n\tdefer func() { k.tell(ctx, agent, admitted) }()\n\tfor range 1 {\n"},
 		{"tenants take no turns", turns, "s.first(class, after.Last[class])", "s.first(class, \"\")"},
 		{"the circle of tenants does not close", turns, "\t\tt = head\n", "\t\tt = job.Ticket{}\n"},
-		{"a ticket that has risen waits for its own class", turns, "to := its.ClassAt(domain.Instant(k.config.Now()))", "to := its.Class()"},
+		{"a ticket that has risen waits for its own class", turns, "to := its.ClassAt(domain.Instant(k.config.Now()))", "to := its.ClassAt(domain.Instant(its.Since))"},
 		{"tickets that have risen take no turns", turns, "sooner(its.Crowd(), t.Crowd(), after.Risen[to])", "to == risen && sooner(its.Crowd(), t.Crowd(), \"\")"},
 		{"the turns are those of a permit that was given before", turns, "p.Turns.Given > after.Given", "p.Turns.Given < after.Given || after.Given == 0"},
 		{"a permit does not say whose turn is next", keeper, "m.is.Turns = after", "m.is.Turns.Given = after.Given"},
