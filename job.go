@@ -37,6 +37,8 @@ type Job struct {
 	// Tenant is the tenant of the job; empty: none. Labels are the labels of the submission; null: none.
 	Tenant string            `json:"tenant"`
 	Labels map[string]string `json:"labels"`
+	// Priority is that of the submission; empty: PriorityNormal.
+	Priority Priority `json:"priority,omitempty"`
 	// LockedBy is the instance that saved the job last; nil until the first save after its birth.
 	LockedBy *string `json:"lockedBy"`
 	// CompleteBy is when the Supervisor looks at the job, at the latest; nil when no work is left.

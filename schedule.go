@@ -28,6 +28,8 @@ type Schedule struct {
 	AtMost int `json:"atMost,omitempty"`
 	// Overlap is the rule for a fire while the job of the fire before it is unfinished. Default: OverlapAllow.
 	Overlap Overlap `json:"overlap,omitempty"`
+	// Priority is that of the jobs; empty: PriorityNormal.
+	Priority Priority `json:"priority,omitempty"`
 }
 
 // Missed is one of skip, one and all.

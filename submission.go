@@ -23,11 +23,25 @@ type Submission struct {
 	// find jobs: they do not count where two submissions of an ID are compared, and those submitted first stand.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Priority says which attempts go first before the gate of an agent with a limit; empty: PriorityNormal. The jobs that
+	// do steps of this one have it, too. It does not count where two submissions of an ID are compared.
+	Priority Priority `json:"priority,omitempty"`
 	// Traceparent is the span of the submission, in the form of the W3C's header of that name: the job's trace continues
 	// from there. Empty: the span of the context, where it has one, or the job has a trace of its own. An invalid
 	// traceparent is ignored. It does not count where two submissions of an ID are compared.
 	Traceparent string `json:"traceparent,omitempty"`
 }
+
+// Priority is one of urgent, normal and idle: a class of jobs. An attempt that has waited before a gate for ten minutes
+// rises a class.
+type Priority string
+
+// The priorities, the first one first.
+const (
+	PriorityUrgent Priority = "urgent"
+	PriorityNormal Priority = "normal"
+	PriorityIdle   Priority = "idle"
+)
 
 // Misfit is a place where an input does not fit the schema of its workflow.
 type Misfit struct {

@@ -14,13 +14,14 @@ type Listed struct {
 	FailureCount int                   `json:"failureCount"`
 	CompleteBy   *time.Time            `json:"completeBy"`
 	CreatedAt    time.Time             `json:"createdAt"`
-	// Paused, Reason, FirstReason, Tenant and Labels are those of the job.
+	// Paused, Reason, FirstReason, Tenant, Labels and Priority are those of the job.
 	Paused bool   `json:"paused"`
 	Reason string `json:"reason"`
 	// FirstReason is empty where the job has had no other reason in its round.
 	FirstReason string            `json:"firstReason"`
 	Tenant      string            `json:"tenant"`
 	Labels      map[string]string `json:"labels"`
+	Priority    makegood.Priority `json:"priority,omitempty"`
 	// Steps are the steps at which the job stands: see Filter.Step; Agents the agents of these steps. Kind is the kind of
 	// the error that stopped a job in Error; empty: none.
 	Steps  []string `json:"steps"`

@@ -188,11 +188,14 @@ func headline(job makegood.Job) string {
 	return line
 }
 
-// forWhom says for which tenant a job is, and with which labels it was submitted; empty: without.
+// forWhom says for which tenant a job is, and with which priority and labels it was submitted; empty: without.
 func forWhom(job makegood.Job) string {
 	var all []string
 	if job.Tenant != "" {
 		all = append(all, "tenant "+job.Tenant)
+	}
+	if job.Priority != "" {
+		all = append(all, "priority "+string(job.Priority))
 	}
 	for _, name := range slices.Sorted(maps.Keys(job.Labels)) {
 		all = append(all, "label "+name+"="+plain.Line(job.Labels[name]))

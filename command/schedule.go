@@ -61,10 +61,10 @@ func failedSchedule(cmd *cobra.Command, err error) error {
 
 type scheduleOptions struct {
 	remote
-	workflow, cron, zone, input, missed, overlap string
-	every                                        time.Duration
-	atMost                                       int
-	replace                                      bool
+	workflow, cron, zone, input, missed, overlap, priority string
+	every                                                  time.Duration
+	atMost                                                 int
+	replace                                                bool
 }
 
 func newScheduleCreate() *cobra.Command {
@@ -91,6 +91,7 @@ its name is refused, but for --replace, which puts this one in its place: it sta
 	flags.StringVar(&o.missed, "missed", "", "`what` becomes of fires that are missed: skip, one (the latest; the default) or all")
 	flags.IntVar(&o.atMost, "at-most", 0, "how `many` fires --missed all makes up for")
 	flags.StringVar(&o.overlap, "overlap", "", "`what` becomes of a fire while the job of the one before is unfinished: allow (the default), skip or queue")
+	flags.StringVar(&o.priority, "priority", "", "`class` of its jobs before the gate of an agent with a limit: urgent, normal (the default) or idle")
 	flags.BoolVar(&o.replace, "replace", false, "put it in the place of the one of its name")
 	completeFlag(cmd, "workflow", completeWorkflows(&o.remote))
 	return cmd
@@ -100,7 +101,7 @@ its name is refused, but for --replace, which puts this one in its place: it sta
 func (o scheduleOptions) schedule(name string, stdin io.Reader) (makegood.Schedule, error) {
 	s := makegood.Schedule{
 		Name: name, Workflow: o.workflow, Cron: o.cron, Every: makegood.Duration(o.every), Zone: o.zone,
-		Missed: makegood.Missed(o.missed), AtMost: o.atMost, Overlap: makegood.Overlap(o.overlap),
+		Missed: makegood.Missed(o.missed), AtMost: o.atMost, Overlap: makegood.Overlap(o.overlap), Priority: makegood.Priority(o.priority),
 	}
 	if o.workflow == "" {
 		return s, errors.New("schedule create needs --workflow")
@@ -243,6 +244,9 @@ func printSchedule(cmd *cobra.Command, o remote, s api.Scheduled) error {
 		fmt.Fprintf(&text, "  last fire   %s, job %s\n", moment(s.LastFire), s.LastJob)
 	}
 	fmt.Fprintf(&text, "  missed %s, overlap %s, %d left out so far\n", s.Missed, s.Overlap, s.Skipped)
+	if s.Priority != "" {
+		fmt.Fprintf(&text, "  priority %s\n", s.Priority)
+	}
 	if s.From != "" {
 		fmt.Fprintf(&text, "  from the file of workflow %s: change it there\n", s.From)
 	}

@@ -17,9 +17,9 @@ import (
 
 type submitOptions struct {
 	remote
-	id, input, startAt, replyTo, tenant string
-	labels                              []string
-	wait                                bool
+	id, input, startAt, replyTo, tenant, priority string
+	labels                                        []string
+	wait                                          bool
 
 	// These are for a file of many.
 	rate   string
@@ -36,7 +36,7 @@ this returns. The same id with the same workflow and input is the same job; with
 refused.
 
 Without a WORKFLOW, --input names a file of many, or - for standard input: one submission a line, as
-{"workflow":"order","id":"order-17","input":{...}}, with startAt, replyTo, tenant and labels where they
+{"workflow":"order","id":"order-17","input":{...}}, with startAt, replyTo, tenant, priority and labels where they
 are wanted. All lines
 are checked before the first is submitted, and each mistake is named by its line. A line without an id gets one
 of the file's name, its number and its content; so the same command again, after it was cut off, submits no job
@@ -76,6 +76,7 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 	flags.StringVar(&o.startAt, "start-at", "", "the same as --at: a `time` as in RFC 3339")
 	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of the receiver of the job's changes")
 	flags.StringVar(&o.tenant, "tenant", "", "`name` of the tenant that the job is for: it is found by that")
+	flags.StringVar(&o.priority, "priority", "", "`class` of the job before the gate of an agent with a limit: urgent, normal (the default) or idle")
 	flags.StringArrayVar(&o.labels, "label", nil, fmt.Sprintf("`NAME=VALUE` by which it is found, too; several times, at most %d", limits.MaxLabels))
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error; a job below it that stands before a person is named on standard error")
 	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("of a file at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
@@ -85,7 +86,7 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 }
 
 func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
-	s := makegood.Submission{Workflow: workflow, ReplyTo: o.replyTo, Tenant: o.tenant}
+	s := makegood.Submission{Workflow: workflow, ReplyTo: o.replyTo, Tenant: o.tenant, Priority: makegood.Priority(o.priority)}
 	var err error
 	if s.Labels, err = readLabels(o.labels); err != nil {
 		return exit(codeUsage, err)

@@ -22,8 +22,8 @@ const stdinName = "stdin"
 
 // submitMany submits the lines of a file: all of them are checked before the first is submitted.
 func submitMany(cmd *cobra.Command, o submitOptions) error {
-	if o.id != "" || o.startAt != "" || o.replyTo != "" || o.tenant != "" || len(o.labels) > 0 || o.wait {
-		return exit(codeUsage, errors.New("--id, --at, --reply-to, --tenant, --label and --wait are for one job: in a file each line says them for itself, as id, startAt, replyTo, tenant and labels"))
+	if o.id != "" || o.startAt != "" || o.replyTo != "" || o.tenant != "" || o.priority != "" || len(o.labels) > 0 || o.wait {
+		return exit(codeUsage, errors.New("--id, --at, --reply-to, --tenant, --priority, --label and --wait are for one job: in a file each line says them for itself, as id, startAt, replyTo, tenant, priority and labels"))
 	}
 	pace, err := readPace(o.rate, o.stackName(cmd) != "")
 	if err != nil {

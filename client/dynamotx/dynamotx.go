@@ -95,7 +95,7 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 	if err != nil {
 		return nil, err
 	}
-	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels, Traceparent: telemetry.Under(ctx, sub.Traceparent)}
+	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels, Priority: sub.Priority, Traceparent: telemetry.Under(ctx, sub.Traceparent)}
 	j, payloads, err := scheduler.Intent(compiled, submission, s.replies, time.Now())
 	if errors.Is(err, scheduler.ErrInvalid) {
 		return nil, invalid(err)

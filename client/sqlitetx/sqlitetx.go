@@ -47,7 +47,7 @@ func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 	if err != nil {
 		return fmt.Errorf("definition of workflow %s: %w", s.Workflow, err)
 	}
-	submission := scheduler.Submission{ID: s.ID, Input: input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Traceparent: telemetry.Under(ctx, s.Traceparent)}
+	submission := scheduler.Submission{ID: s.ID, Input: input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Priority: s.Priority, Traceparent: telemetry.Under(ctx, s.Traceparent)}
 	job, payloads, err := scheduler.Intent(compiled, submission, nil, time.Now())
 	if errors.Is(err, scheduler.ErrInvalid) {
 		return invalid(err)

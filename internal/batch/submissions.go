@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -166,6 +167,7 @@ var fields = []field{
 	{"startAt", "a time as in RFC 3339, such as 2026-01-31T09:00:00Z", func(s *makegood.Submission) any { return &s.StartAt }},
 	{"replyTo", "a text", func(s *makegood.Submission) any { return &s.ReplyTo }},
 	{"tenant", "a text", func(s *makegood.Submission) any { return &s.Tenant }},
+	{"priority", "a text", func(s *makegood.Submission) any { return &s.Priority }},
 	{"labels", "an object of texts", func(s *makegood.Submission) any { return &s.Labels }},
 }
 
@@ -207,6 +209,9 @@ func check(s makegood.Submission) error {
 		if err := limits.TenantName.Check(s.Tenant); err != nil {
 			return fmt.Errorf("tenant: %w", err)
 		}
+	}
+	if err := domain.CheckPriority(s.Priority); err != nil {
+		return err
 	}
 	if err := limits.CheckLabels(s.Labels); err != nil {
 		return fmt.Errorf("labels: %w", err)

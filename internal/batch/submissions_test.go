@@ -23,6 +23,7 @@ func TestALineThatIsWrongIsNamedByItsNumber(t *testing.T) {
 		{`{"workflow":"order","input":1,"ID":"a"}`, `there is no field "ID"; there are id, workflow, input`},
 		{`{"workflow":"order","input":1,"input":2}`, "not strict JSON: "},
 		{`{"workflow":"order","input":1,"tenant":"A B"}`, `tenant: "A B" cannot be the name of a tenant`},
+		{`{"workflow":"order","input":1,"priority":"high"}`, `priority "high": want urgent, normal or idle`},
 		{`{"workflow":"order","input":1,"labels":{"shop":7}}`, "labels: want an object of texts"},
 		{`{"workflow":"order","input":1,"labels":{"shop":""}}`, "labels: the label shop has no value"},
 		{`[1]`, "want an object with workflow, input and, better, id"},

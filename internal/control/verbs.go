@@ -29,7 +29,7 @@ func (s *Service) Submit(ctx context.Context, sub makegood.Submission) (makegood
 		return makegood.Job{}, fmt.Errorf("submit job %s: %w", sub.ID, invalid("workflow is missing"))
 	}
 	j, created, err := s.parts.Submit(ctx, sub.Workflow, scheduler.Submission{
-		ID: sub.ID, Input: sub.Input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels,
+		ID: sub.ID, Input: sub.Input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels, Priority: sub.Priority,
 		Traceparent: watch.Under(ctx, sub.Traceparent),
 	})
 	if err != nil {

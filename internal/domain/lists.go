@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -21,6 +22,27 @@ func CheckLimit(agent string, most int) error {
 		return fmt.Errorf("a limit of %d: want 1 to %d attempts at once, or 0 for no limit", most, limits.MaxPermits)
 	}
 	return limits.AgentName.Check(agent)
+}
+
+// Priorities returns all priorities, the first one first.
+func Priorities() []makegood.Priority {
+	return []makegood.Priority{makegood.PriorityUrgent, makegood.PriorityNormal, makegood.PriorityIdle}
+}
+
+// CheckPriority returns the reason why a job cannot have such a priority; nil: it can.
+func CheckPriority(p makegood.Priority) error {
+	if p != "" && !slices.Contains(Priorities(), p) {
+		return fmt.Errorf("priority %.40q: want urgent, normal or idle", string(p))
+	}
+	return nil
+}
+
+// StoredPriority returns a priority as a job has it: empty for normal.
+func StoredPriority(p makegood.Priority) makegood.Priority {
+	if p == makegood.PriorityNormal {
+		return ""
+	}
+	return p
 }
 
 // CheckHold returns the reason why a thing of this kind and name cannot be paused; nil: it can, if it exists.

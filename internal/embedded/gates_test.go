@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
 // clerks counts the tasks that an agent does at once, in the engine that runs now.
@@ -273,4 +275,63 @@ func TestALimitHoldsForItemsAndInlineSteps(t *testing.T) {
 			t.Errorf("%d attempts were under way at once, want 3", bank.most)
 		}
 	})
+}
+
+// Three hundred jobs of one tenant wait when fifty of another come, and an urgent one of a third: each of the fifty waits
+// for one of the many, and the urgent one for none that waits.
+func TestTenantsAndPrioritiesAtALimit(t *testing.T) {
+	for _, most := range []int{1, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			const many, few = 300, 50
+			var mu sync.Mutex
+			var began []string
+			slow := slowly(time.Second)
+			r := troupe{script: map[string]work{"charge": func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+				mu.Lock()
+				began = append(began, task.Job)
+				mu.Unlock()
+				return slow(ctx, task)
+			}}}
+			w := open(t, embedded.Config{Dir: memoryDir(t), Agents: r.agents("bank"), Tick: 5 * time.Second})
+			w.limit("bank", most)
+			c := w.define("name: trip\nsteps:\n  - {name: charge, agent: bank, undo: none}\n")
+			comes := func(id string, s scheduler.Submission) {
+				s.ID, s.Definition, s.Input = id, c.Hash, json.RawMessage(`{}`)
+				if _, _, err := w.engine.Submit(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range many {
+				comes(fmt.Sprint("many-", i), scheduler.Submission{Tenant: "many"})
+			}
+			time.Sleep(time.Millisecond)
+			mu.Lock()
+			before := len(began)
+			mu.Unlock()
+			for i := range few {
+				comes(fmt.Sprint("few-", i), scheduler.Submission{Tenant: "few"})
+			}
+			comes("urgent", scheduler.Submission{Tenant: "third", Priority: makegood.PriorityUrgent})
+			w.patience = time.Hour
+			for i := range few {
+				w.isProcessed(fmt.Sprint("few-", i))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			others, own := 0, 0
+			for n, id := range began[before:] {
+				switch {
+				case id == "urgent" && n >= most:
+					t.Errorf("limit %d: %d begin before the urgent one", most, n)
+				case strings.HasPrefix(id, "few"):
+					// Those that are let in together begin in any order.
+					if own++; others > own+most-1 {
+						t.Errorf("limit %d: %d of the many begin before the %d. of the few", most, others, own)
+					}
+				case id != "urgent" && own < few:
+					others++
+				}
+			}
+		})
+	}
 }

@@ -108,6 +108,7 @@ func TestEveryOrderOfCalls(t *testing.T) {
 				c, n := &course{}, 0
 				for more := true; more; more = c.next() {
 					w := newWorld(1, 2, 1)
+					w.every = true
 					setUp(w)
 					died := c.run(w, deaths)
 					if n++; !died && w.stuck() {

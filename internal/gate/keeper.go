@@ -116,10 +116,6 @@ func (k *Keeper) Take(ctx context.Context, agent string, most int, t job.Ticket,
 			continue
 		case err != nil:
 			return false, fmt.Errorf("take a permit of %s: %w", agent, err)
-		case len(g.Waiting) > 0: // It waited itself.
-			if err := k.config.Store.Leave(ctx, agent, g.Waiting[0]); err != nil && !errors.Is(err, store.ErrNotFound) {
-				k.config.Logger.WarnContext(ctx, "a ticket is found twice at its gate", "agent", agent, "error", err)
-			}
 		}
 		return true, nil
 	}
@@ -138,7 +134,7 @@ func (k *Keeper) takes(g store.Gate, most int, t job.Ticket, stored bool) (was, 
 		}
 		return p, is, true
 	}
-	if len(g.Waiting) > 0 && !g.Waiting[0].Same(t) {
+	if len(g.Waiting) > 0 { // Even if it is the first: pass knows the turns.
 		return was, is, false
 	}
 	n, ok := free(g, most)
@@ -253,15 +249,22 @@ func (k *Keeper) pass(ctx context.Context, agent string, most int, over func(job
 	var admitted []job.Ticket
 	defer func() { k.tell(ctx, agent, admitted) }()
 	for range maxPasses {
-		g, err := k.config.Store.Gate(ctx, agent, page)
+		g, err := k.config.Store.Gate(ctx, agent, 1)
 		if err != nil {
 			return fmt.Errorf("read the gate of %s: %w", agent, err)
 		}
-		moves := plan(g, most, over, domain.Instant(k.config.Now()))
+		now, after := domain.Instant(k.config.Now()), job.Turns{}
+		if len(g.Waiting) > 0 && len(plan(g, most, over, now)) > 0 {
+			if g.Waiting[0], after, err = k.next(ctx, agent, g); err != nil {
+				return fmt.Errorf("ask for the next at the gate of %s: %w", agent, err)
+			}
+		}
+		moves := plan(g, most, over, now)
 		if len(moves) == 0 {
 			return nil
 		}
 		for _, m := range moves {
+			m.is.Turns = after
 			ok, err := k.carryOut(ctx, agent, m)
 			if err != nil {
 				return fmt.Errorf("the gate of %s: %w", agent, err)

@@ -1,5 +1,5 @@
 // Package gate lets so many attempts of an agent be with it at once. Each of them has a permit (store.Gates) from
-// before its task is sent until it is over; the others wait before the gate, as tickets in the order of their rank.
+// before its task is sent until it is over; the others wait before the gate, as tickets.
 //
 // # Exact
 //
@@ -34,42 +34,32 @@ type move struct {
 // permits reports whether the move changes a permit.
 func (m move) permits() bool { return m.was.Ticket != m.is.Ticket }
 
-// plan returns what a gate lets happen now. over reports whether an attempt is over.
+// plan returns what a gate lets happen now, where the first ticket that waits is the next: one at a time is let in.
+// over reports whether an attempt is over.
 func plan(g store.Gate, most int, over func(job.Ticket) bool, now time.Time) (moves []move) {
 	below, taken := room(g, most, over)
-	waiting, given := g.Waiting, slices.Clone(g.Permits)
-	next := func() (t job.Ticket, ok bool) {
-		for len(waiting) > 0 {
-			t, waiting = waiting[0], waiting[1:]
-			if !over(t) && !holds(given, t) { // It may wait twice.
-				given = append(given, job.Permit{Ticket: t})
-				return t, true
-			}
-			moves = append(moves, move{leaves: t})
+	var next job.Ticket
+	if len(g.Waiting) > 0 {
+		if next = g.Waiting[0]; over(next) || holds(g.Permits, next) { // It may wait twice.
+			return []move{{leaves: next}}
 		}
-		return t, false
+	}
+	admit := func(was job.Permit) []move {
+		return append(moves, move{was: was, is: job.Permit{N: was.N, Ticket: next, At: now}, leaves: next})
 	}
 	for _, p := range g.Permits {
 		if !over(p.Ticket) {
 			continue
 		}
-		m := move{was: p, is: job.Permit{N: p.N}}
-		if p.N < below {
-			if t, ok := next(); ok {
-				m.is.Ticket, m.is.At, m.leaves = t, now, t
-			}
+		if len(g.Waiting) > 0 && p.N < below {
+			return admit(p)
 		}
-		moves = append(moves, m)
+		moves = append(moves, move{was: p, is: job.Permit{N: p.N}})
 	}
 	for n := range below {
-		if taken[n] {
-			continue
+		if len(g.Waiting) > 0 && !taken[n] {
+			return admit(job.Permit{N: n})
 		}
-		t, ok := next()
-		if !ok {
-			break
-		}
-		moves = append(moves, move{was: job.Permit{N: n}, is: job.Permit{N: n, Ticket: t, At: now}, leaves: t})
 	}
 	return moves
 }

@@ -28,6 +28,8 @@ type world struct {
 	procs        []*process
 	// fails says what becomes of a call of a process.
 	fails func(p *process) fault
+	// every: each order of calls is played.
+	every bool
 	// wrong is what must not have happened.
 	wrong []string
 }
@@ -156,6 +158,16 @@ func (p *process) Enter(ctx context.Context, agent string, t job.Ticket) error {
 // Leave is what store.Gates says, in a world.
 func (p *process) Leave(ctx context.Context, agent string, t job.Ticket) error {
 	return p.call(func() error { return p.store.Leave(ctx, agent, t) })
+}
+
+// Behind is what store.Gates says, in a world. Where every order of calls is played, others do not come right before
+// it: they may after it, and the orders would be too many.
+func (p *process) Behind(ctx context.Context, agent, rank string) (t job.Ticket, err error) {
+	if p.every {
+		return p.store.Behind(ctx, agent, rank)
+	}
+	err = p.call(func() error { t, err = p.store.Behind(ctx, agent, rank); return err })
+	return t, err
 }
 
 // CountWaiting is never asked for.

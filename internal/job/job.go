@@ -66,6 +66,8 @@ type Job struct {
 	// of a job shares its labels.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Priority is that of the submission; empty: normal. A word that this release does not know counts as normal.
+	Priority makegood.Priority `json:"priority,omitempty"`
 	// Trace is the trace context that the submission brought: trace (16 bytes), span (8) and flags (1) of a traceparent.
 	// Nil: it brought none, and the job's trace is made from its birth.
 	Trace []byte `json:"trace,omitempty"`

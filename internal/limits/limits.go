@@ -104,6 +104,8 @@ const (
 	// agent at once.
 	GateLook   = time.Minute
 	MaxPermits = 100
+	// RiseEvery is how long an attempt waits before a gate until it rises a class: from idle to normal to urgent.
+	RiseEvery = 10 * time.Minute
 	// MaxHolds is how many agents and workflows may be paused, or have a limit, at once.
 	MaxHolds = 100
 	// MaxHoldReasonBytes is how much is kept of the reason of a pause, and MaxHoldByBytes of its author.

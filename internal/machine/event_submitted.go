@@ -18,9 +18,10 @@ type Submission struct {
 	// StartAt is when the job may start; zero: at once. ReplyTo is the listener for its changes.
 	StartAt time.Time
 	ReplyTo string
-	// Tenant is the customer of the job, Labels describe it further.
-	Tenant string
-	Labels map[string]string
+	// Tenant is the customer of the job, Labels describe it further. Priority is empty for normal.
+	Tenant   string
+	Labels   map[string]string
+	Priority makegood.Priority
 	// Trace is the trace context that the submission brought: see job.Job.
 	Trace []byte
 	// Edit is the edit of the map that the job is a part of; nil: none.
@@ -37,7 +38,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
 		ProcessState: makegood.JobPending, Desired: makegood.JobProcessed,
-		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Trace: s.Trace,
+		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Priority: s.Priority, Trace: s.Trace,
 		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
 		Steps: stepsIn(facts.Room, len(w.Steps)),
 	}

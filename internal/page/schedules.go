@@ -205,7 +205,7 @@ func (p *Page) editSchedule(r *http.Request) (any, error) {
 func readSchedule(r *http.Request) (s makegood.Schedule, rev int64, err error) {
 	s = makegood.Schedule{
 		Name: r.PostFormValue("name"), Workflow: r.PostFormValue("workflow"), Cron: r.PostFormValue("cron"), Zone: r.PostFormValue("zone"),
-		Missed: makegood.Missed(r.PostFormValue("missed")), Overlap: makegood.Overlap(r.PostFormValue("overlap")),
+		Missed: makegood.Missed(r.PostFormValue("missed")), Overlap: makegood.Overlap(r.PostFormValue("overlap")), Priority: makegood.Priority(r.PostFormValue("priority")),
 	}
 	if text := r.PostFormValue("input"); text != "" {
 		s.Input = json.RawMessage(text)

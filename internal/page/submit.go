@@ -33,7 +33,7 @@ type submitData struct {
 	// Reads names the members of the input that the expressions of the workflow read.
 	Reads []string
 	// ID is made when the form is: so the same form sent twice is one job.
-	ID, Input, Tenant, Labels, StartAt string
+	ID, Input, Tenant, Labels, StartAt, Priority string
 	// Fields are the fields of the input, if its workflow has a schema; ByFields: the form shows them instead of JSON.
 	Fields   []*field
 	ByFields bool
@@ -73,7 +73,7 @@ func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
 	if err != nil {
 		return err
 	}
-	d.Input, d.Tenant = pretty(j.Input), j.Tenant
+	d.Input, d.Tenant, d.Priority = pretty(j.Input), j.Tenant, string(j.Priority)
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
 		d.Labels = strings.TrimSpace(d.Labels + " " + name + "=" + j.Labels[name])
 	}
@@ -157,7 +157,7 @@ func (p *Page) submit(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d.ID, d.Input, d.Tenant = strings.TrimSpace(r.FormValue("id")), r.FormValue("input"), strings.TrimSpace(r.FormValue("tenant"))
-	d.Labels, d.StartAt = strings.TrimSpace(r.FormValue("labels")), r.FormValue("start")
+	d.Labels, d.StartAt, d.Priority = strings.TrimSpace(r.FormValue("labels")), r.FormValue("start"), r.FormValue("priority")
 	if readable := d.read(r); !readable {
 		return d, nil
 	}
@@ -222,7 +222,7 @@ func (d *submitData) misfit(invalid *api.InvalidError) {
 
 // submission is the submission in a form.
 func (d submitData) submission() (makegood.Submission, error) {
-	s := makegood.Submission{Workflow: d.Workflow.Name, ID: d.ID, Tenant: d.Tenant}
+	s := makegood.Submission{Workflow: d.Workflow.Name, ID: d.ID, Tenant: d.Tenant, Priority: makegood.Priority(d.Priority)}
 	input := strings.TrimSpace(d.Input)
 	if !json.Valid([]byte(input)) {
 		return s, fmt.Errorf("the input is not JSON: %s", whyNot(input))

@@ -129,7 +129,7 @@ func TestAFormSubmitsAJobOnce(t *testing.T) {
 	}
 	at := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Minute)
 	sent := url.Values{
-		"id": {html.UnescapeString(id[1])}, "input": {`{"hold": true}`}, "tenant": {"acme"}, "labels": {"order=17 country=ch"}, "start": {at.Format("2006-01-02T15:04")},
+		"id": {html.UnescapeString(id[1])}, "input": {`{"hold": true}`}, "tenant": {"acme"}, "priority": {"idle"}, "labels": {"order=17 country=ch"}, "start": {at.Format("2006-01-02T15:04")},
 	}
 	for range 2 {
 		if got := w.post("workflows/trip/submit", sent); !strings.HasSuffix(got.at.Path, "/jobs/"+id[1]) {
@@ -140,8 +140,8 @@ func TestAFormSubmitsAJobOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job.Tenant != "acme" || job.Labels["country"] != "ch" || job.StartAt == nil || !job.StartAt.Equal(at) || string(job.Input) != `{"hold":true}` {
-		t.Errorf("got tenant %q, labels %v, start %v, input %s", job.Tenant, job.Labels, job.StartAt, job.Input)
+	if job.Tenant != "acme" || job.Priority != "idle" || job.Labels["country"] != "ch" || job.StartAt == nil || !job.StartAt.Equal(at) || string(job.Input) != `{"hold":true}` {
+		t.Errorf("got tenant %q, priority %q, labels %v, start %v, input %s", job.Tenant, job.Priority, job.Labels, job.StartAt, job.Input)
 	}
 }
 
@@ -159,6 +159,7 @@ func TestAFormThatIsWrongComesBackWithWhatWasWritten(t *testing.T) {
 		{url.Values{"id": {"a b"}}, "a b"},
 		{url.Values{"id": {"taken"}}, "there is a job taken with another input"},
 		{url.Values{"tenant": {"<b>"}}, "<b>"},
+		{url.Values{"priority": {"high"}}, "want urgent, normal or idle"},
 		{url.Values{"start": {"2999-01-01T00:00"}}, "2999"},
 	} {
 		sent := url.Values{"id": {"n-1"}, "input": {`{"written": "by hand"}`}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -34,6 +35,9 @@ func checkRest(s makegood.Schedule) error {
 	}
 	if !json.Valid(s.Input) {
 		return fmt.Errorf("its input is not JSON")
+	}
+	if err := domain.CheckPriority(s.Priority); err != nil {
+		return err
 	}
 	switch s.Missed {
 	case makegood.MissedSkip, makegood.MissedOne:

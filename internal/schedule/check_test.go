@@ -34,6 +34,7 @@ func TestAScheduleIsCheckedAsAWhole(t *testing.T) {
 		{func(s *makegood.Schedule) { s.AtMost = 3 }, "it belongs to missed all"},
 		{func(s *makegood.Schedule) { s.Missed, s.AtMost = makegood.MissedAll, -1 }, "atMost is -1: want 1 to 100"},
 		{func(s *makegood.Schedule) { s.Missed, s.AtMost = makegood.MissedAll, 101 }, "atMost is 101"},
+		{func(s *makegood.Schedule) { s.Priority = "high" }, `priority "high": want urgent, normal or idle`},
 		{func(s *makegood.Schedule) { s.Overlap = "wait" }, `overlap is "wait"`},
 		{func(s *makegood.Schedule) { s.Overlap, s.Missed = makegood.OverlapQueue, makegood.MissedSkip }, "overlap queue beside missed skip"},
 	} {

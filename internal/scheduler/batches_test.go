@@ -52,13 +52,13 @@ func TestASubmissionByMessageIsForWhomItSays(t *testing.T) {
 	w := newWorld(t)
 	w.define(twoAgents)
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: json.RawMessage(`{}`), Tenant: "acme", Labels: map[string]string{"lane": "a"}, Traceparent: trace})
+	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: json.RawMessage(`{}`), Tenant: "acme", Priority: makegood.PriorityUrgent, Labels: map[string]string{"lane": "a"}, Traceparent: trace})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.handle(w.raw(body))
-	if j := w.job("j"); j.Tenant != "acme" || len(j.Labels) != 1 || j.Labels["lane"] != "a" || !strings.HasPrefix(fmt.Sprintf("%x", j.Trace), "0af7651916cd43dd8448eb211c80319c") {
-		t.Errorf("got the tenant %q, the labels %v and the trace %x", j.Tenant, j.Labels, j.Trace)
+	if j := w.job("j"); j.Tenant != "acme" || j.Priority != makegood.PriorityUrgent || len(j.Labels) != 1 || j.Labels["lane"] != "a" || !strings.HasPrefix(fmt.Sprintf("%x", j.Trace), "0af7651916cd43dd8448eb211c80319c") {
+		t.Errorf("got the tenant %q, the priority %q, the labels %v and the trace %x", j.Tenant, j.Priority, j.Labels, j.Trace)
 	}
 }
 

@@ -157,7 +157,7 @@ func (s *Scheduler) begin(ctx context.Context, m *moved, b birth) (never string,
 func (s *Scheduler) submitChild(ctx context.Context, m *moved, b birth) (never string, err error) {
 	j := m.job
 	sub := Submission{
-		ID: childOf(j, b.Step), Input: b.input, Tenant: j.Tenant, Labels: j.Labels,
+		ID: childOf(j, b.Step), Input: b.input, Tenant: j.Tenant, Labels: j.Labels, Priority: j.Priority,
 		Traceparent: s.config.Watch.Traceparent(j, b.Dispatch), child: true, edit: editFor(m, j, b.Step),
 	}
 	if n := domain.Nesting(sub.ID); n > domain.MaxNesting {

@@ -103,7 +103,7 @@ func TestChildrenBeginSideBySideWithALargeInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "order", ID: "j", Input: input})
+	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "order", ID: "j", Input: input, Priority: makegood.PriorityIdle})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +121,8 @@ func TestChildrenBeginSideBySideWithALargeInput(t *testing.T) {
 	w.strike = nil
 	w.handle(reply)
 	for _, step := range []string{"one", "two", "three"} {
-		if child := w.job(w.childOf("j", step)); child.Input.Bytes != len(input) {
-			t.Errorf("the child of step %s has an input of %d bytes, want %d", step, child.Input.Bytes, len(input))
+		if child := w.job(w.childOf("j", step)); child.Input.Bytes != len(input) || child.Priority != makegood.PriorityIdle {
+			t.Errorf("the child of step %s has an input of %d bytes and priority %q, want %d and that of its parent", step, child.Input.Bytes, child.Priority, len(input))
 		}
 	}
 }

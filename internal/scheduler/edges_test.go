@@ -201,6 +201,8 @@ func TestASubmissionAtItsLimitsIsTaken(t *testing.T) {
 		"an input that is no one": {func(s *scheduler.Submission, _ time.Time) { s.Input = []byte(`{`) }, false},
 		"a tenant":                {func(s *scheduler.Submission, _ time.Time) { s.Tenant = "acme" }, true},
 		"a tenant that is none":   {func(s *scheduler.Submission, _ time.Time) { s.Tenant = "a b" }, false},
+		"a priority":              {func(s *scheduler.Submission, _ time.Time) { s.Priority = makegood.PriorityIdle }, true},
+		"a priority that is none": {func(s *scheduler.Submission, _ time.Time) { s.Priority = "high" }, false},
 		"a label that is none":    {func(s *scheduler.Submission, _ time.Time) { s.Labels = map[string]string{"a b": "c"} }, false},
 		"an id that is none":      {func(s *scheduler.Submission, _ time.Time) { s.ID = "a b" }, false},
 		"a definition that is not there": {func(s *scheduler.Submission, _ time.Time) {
@@ -215,7 +217,7 @@ func TestASubmissionAtItsLimitsIsTaken(t *testing.T) {
 			if created != c.fits || (err == nil) != c.fits {
 				t.Fatalf("got it made: %v, %v", created, err)
 			}
-			if c.fits && (j.ID != "j" || j.Rev != 1 || j.Tenant != s.Tenant) {
+			if c.fits && (j.ID != "j" || j.Rev != 1 || j.Tenant != s.Tenant || j.Priority != s.Priority) {
 				t.Errorf("got %+v", j)
 			}
 			if _, again, err := w.s.Submit(t.Context(), s); again || (err == nil) != c.fits {

@@ -14,7 +14,7 @@ import (
 func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	found := job.Found{Finding: job.FoundQueued}
 	if most, limited := m.held.Limit(ask.Agent); limited && s.config.Gate != nil {
-		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: ask.Step, Attempt: ask.Attempt, Undo: ask.Undo, Since: m.now, Rev: m.loaded.rev}
+		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: ask.Step, Attempt: ask.Attempt, Undo: ask.Undo, Priority: j.Priority, Tenant: j.Tenant, Since: m.now, Rev: m.loaded.rev}
 		stored := m.loaded.stands(t)
 		if stored {
 			t.Since = m.loaded.side(t).Opened()
@@ -71,7 +71,7 @@ func (s *Scheduler) leftBy(m *moved, j job.Job, events []job.Event) (all []left)
 		return nil
 	}
 	add := func(agent, step string, attempt int, undo, waited bool) {
-		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: step, Attempt: attempt, Undo: undo, Since: m.now, Rev: j.Rev}
+		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: step, Attempt: attempt, Undo: undo, Priority: j.Priority, Tenant: j.Tenant, Since: m.now, Rev: j.Rev}
 		if m.loaded.stands(t) {
 			t.Since = m.loaded.side(t).Opened()
 		}

@@ -59,5 +59,5 @@ func (s *Scheduler) submitMessage(ctx context.Context, m wire.Submit) (stored su
 	if err != nil {
 		return submitted{}, err
 	}
-	return s.submit(ctx, Submission{ID: m.ID, Definition: definition, Input: m.Input, StartAt: m.StartAt, ReplyTo: m.ReplyTo, Tenant: m.Tenant, Labels: m.Labels, Traceparent: m.Traceparent})
+	return s.submit(ctx, Submission{ID: m.ID, Definition: definition, Input: m.Input, StartAt: m.StartAt, ReplyTo: m.ReplyTo, Tenant: m.Tenant, Labels: m.Labels, Priority: m.Priority, Traceparent: m.Traceparent})
 }

@@ -92,6 +92,8 @@ type Submission struct {
 	// Tenant is the tenant of the job, Labels say more about it: see makegood.Submission.
 	Tenant string
 	Labels map[string]string
+	// Priority is that of the job: see makegood.Submission.
+	Priority makegood.Priority
 	// Traceparent is the span under which the job is submitted: see makegood.Submission. Empty: it has its own trace.
 	Traceparent string
 	// child: a step of another job has the id made, and not a person. edit is the edit of the map that it is a part of;
@@ -130,12 +132,15 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 	return input, nil
 }
 
-// checkNames refuses a tenant and labels that no job can have.
+// checkNames refuses a tenant, labels and a priority that no job can have.
 func (sub Submission) checkNames() error {
 	if sub.Tenant != "" {
 		if err := limits.TenantName.Check(sub.Tenant); err != nil {
 			return err
 		}
+	}
+	if err := domain.CheckPriority(sub.Priority); err != nil {
+		return err
 	}
 	return limits.CheckLabels(sub.Labels)
 }
@@ -254,7 +259,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	hash := contentHash(v.compiled.Workflow.Name, input)
 	birth := machine.Submission{
 		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
-		StartAt: domain.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Trace: telemetry.StoredSpan(telemetry.ReadTraceparent(sub.Traceparent)),
+		StartAt: domain.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Priority: domain.StoredPriority(sub.Priority), Trace: telemetry.StoredSpan(telemetry.ReadTraceparent(sub.Traceparent)),
 		Input: job.Payload{Inline: input, Bytes: len(input)}, Edit: sub.edit,
 	}
 	if len(input) > limits.MaxInlineBytes {

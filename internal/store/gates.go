@@ -23,6 +23,9 @@ type Gates interface {
 	// Leave deletes a ticket that waits, in one durable write. ErrNotFound: none of its Rank does (any more). One of many
 	// callers succeeds, unless the first write of a caller was tried again: then none may.
 	Leave(ctx context.Context, agent string, t job.Ticket) error
+	// Behind reads the first ticket that waits and has a Rank behind a text: strongly consistent. The zero value: there is
+	// none. ErrDamaged.
+	Behind(ctx context.Context, agent, rank string) (job.Ticket, error)
 	// CountWaiting counts the tickets that wait, and stops at most.
 	CountWaiting(ctx context.Context, agent string, most int) (int, error)
 }

@@ -74,7 +74,7 @@ func equal(a, b makegood.Schedule) bool {
 	inputs := bytes.Equal(a.Input, b.Input)
 	a.Input, b.Input = nil, nil
 	return inputs && a.Workflow == b.Workflow && a.Cron == b.Cron && a.Every == b.Every && a.Zone == b.Zone &&
-		a.Missed == b.Missed && a.AtMost == b.AtMost && a.Overlap == b.Overlap
+		a.Missed == b.Missed && a.AtMost == b.AtMost && a.Overlap == b.Overlap && a.Priority == b.Priority
 }
 
 // room refuses one schedule too many.

@@ -254,7 +254,7 @@ func (t *Timetable) make(ctx context.Context, s store.Scheduled, id string, fire
 	if err != nil {
 		return err
 	}
-	_, _, err = t.config.Submit(ctx, s.Workflow, scheduler.Submission{ID: id, Input: input})
+	_, _, err = t.config.Submit(ctx, s.Workflow, scheduler.Submission{ID: id, Input: input, Priority: s.Priority})
 	return err
 }
 

@@ -30,7 +30,8 @@ var changes = map[string]struct{ from, to func(*makegood.Schedule) }{
 		from: func(s *makegood.Schedule) { s.Missed, s.AtMost = makegood.MissedAll, 3 },
 		to:   func(s *makegood.Schedule) { s.AtMost = 4 },
 	},
-	"Overlap": {to: func(s *makegood.Schedule) { s.Overlap = makegood.OverlapSkip }},
+	"Overlap":  {to: func(s *makegood.Schedule) { s.Overlap = makegood.OverlapSkip }},
+	"Priority": {to: func(s *makegood.Schedule) { s.Priority = makegood.PriorityIdle }},
 }
 
 func TestChangingOneFieldOfAScheduleAloneWorks(t *testing.T) {

@@ -28,6 +28,16 @@ func TestAFireCostsOneSubmissionAndOneWrite(t *testing.T) {
 	}
 }
 
+// The jobs of a schedule have its priority.
+func TestAFireHasThePriorityOfItsSchedule(t *testing.T) {
+	w := newWorld(t)
+	w.make(func(s *makegood.Schedule) { s.Priority = makegood.PriorityIdle })
+	w.at(10 * time.Minute)
+	if j, err := w.store.Load(t.Context(), w.tick().LastJob); err != nil || j.Priority != makegood.PriorityIdle {
+		t.Errorf("got priority %q, %v, want idle", j.Priority, err)
+	}
+}
+
 // A fire that is late by as much as may be is made, and one that is later is left out, with all that came due before.
 func TestALateFireIsLeftOutWhereItSaysSo(t *testing.T) {
 	for late, want := range map[time.Duration][]string{limits.MissedAfter: {"10m0s"}, limits.MissedAfter + time.Millisecond: nil} {

@@ -109,7 +109,7 @@ func (w *world) submit(ctx context.Context, workflow string, s scheduler.Submiss
 	if workflow == "gone" {
 		return job.Job{}, false, fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
 	}
-	j := job.Job{ID: s.ID, Workflow: workflow, InputHash: string(s.Input), ProcessState: makegood.JobProcessing}
+	j := job.Job{ID: s.ID, Workflow: workflow, InputHash: string(s.Input), Priority: s.Priority, ProcessState: makegood.JobProcessing}
 	err := w.store.Create(ctx, j)
 	if err == nil {
 		w.mu.Lock()

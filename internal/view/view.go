@@ -31,7 +31,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	v := makegood.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
 		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), PausedAt: times.show(j.PausedAt), Reason: j.Reason, FirstReason: j.FirstReason,
-		Tenant: j.Tenant, Labels: j.Labels,
+		Tenant: j.Tenant, Labels: j.Labels, Priority: j.Priority,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: times.show(j.CompleteBy),
 		StartAt: times.show(j.StartAt), NextRoundAt: times.show(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: times.show(j.FinishedAt),
 		ExpectBy: times.show(j.ExpectBy), Warned: !j.ExpectBy.IsZero() && j.WarnAt.IsZero(),
@@ -129,7 +129,7 @@ func listed(jobs []store.Listed, detail bool, claims Claims) []api.Listed {
 		list[i] = api.Listed{
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
 			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason, FirstReason: l.FirstReason,
-			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind, StoppedAt: moment(l.StoppedAt),
+			Tenant: l.Tenant, Labels: l.Labels, Priority: l.Job.Priority, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind, StoppedAt: moment(l.StoppedAt),
 			Spent: Spent(l.Job.Spent),
 		}
 		child, _ := domain.ChildOf(l.ID)

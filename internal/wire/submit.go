@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
 )
 
@@ -22,6 +23,8 @@ type Submit struct {
 	// Tenant is the tenant of the job, Labels say more about it.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Priority says how early its attempts pass gates.
+	Priority makegood.Priority `json:"priority,omitempty"`
 	// Traceparent is the span under which the job is submitted, as the W3C's header of that name has it.
 	Traceparent string `json:"traceparent,omitempty"`
 }

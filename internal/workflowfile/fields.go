@@ -93,6 +93,8 @@ func scheduleKind(_ int, s *makegood.Schedule) kind {
 		row("atMost", into(&s.AtMost, reader.whole).as(oneTo(limits.MaxMissed)), "How many fires missed: all makes up for."),
 		row("overlap", word(&s.Overlap, makegood.OverlapAllow, makegood.OverlapSkip, makegood.OverlapQueue),
 			"What becomes of a fire while the job of the one before is unfinished. Default: allow."),
+		row("priority", word(&s.Priority, domain.Priorities()...),
+			"Which of the jobs before the gate of an agent with a limit go first. Default: normal."),
 	)
 }
 

@@ -244,6 +244,11 @@ func (l *life) Leave(ctx context.Context, agent string, t job.Ticket) error {
 	return l.call(ctx, "leave", agent+" "+t.Rank(), func() error { return l.w.store.Leave(ctx, agent, t) })
 }
 
+// Behind is what store.Gates says, in a world.
+func (l *life) Behind(ctx context.Context, agent, rank string) (job.Ticket, error) {
+	return ask(ctx, l, "behind", agent, func() (job.Ticket, error) { return l.w.store.Behind(ctx, agent, rank) })
+}
+
 // CountWaiting is what store.Gates says, in a world.
 func (l *life) CountWaiting(ctx context.Context, agent string, most int) (int, error) {
 	return ask(ctx, l, "waiting", agent, func() (int, error) { return l.w.store.CountWaiting(ctx, agent, most) })

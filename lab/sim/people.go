@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -99,11 +100,15 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 		return false
 	}
 	sub := scheduler.Submission{ID: o.id, Input: input, ReplyTo: o.replyTo}
+	if w.limits != nil {
+		r := w.chance.of("rank", o.id)
+		sub.Tenant, sub.Priority = []string{"", "acme", "zenith"}[r.IntN(3)], append(domain.Priorities(), "")[r.IntN(4)]
+	}
 	if o.startAt > 0 {
 		sub.StartAt = w.start.Add(o.startAt)
 	}
 	if o.byMessage {
-		body, err := wire.EncodeSubmit(wire.Submit{Workflow: o.workflow.Workflow.Name, ID: o.id, Input: input, StartAt: sub.StartAt, ReplyTo: o.replyTo})
+		body, err := wire.EncodeSubmit(wire.Submit{Workflow: o.workflow.Workflow.Name, ID: o.id, Input: input, StartAt: sub.StartAt, ReplyTo: o.replyTo, Tenant: sub.Tenant, Priority: sub.Priority})
 		if err != nil {
 			panic(err)
 		}

@@ -111,6 +111,23 @@ func (s *Store) Leave(ctx context.Context, agent string, t job.Ticket) error {
 	return nil
 }
 
+// Behind reads a ticket; see store.Gates. No item of a gate sorts behind its tickets.
+func (s *Store) Behind(ctx context.Context, agent, rank string) (t job.Ticket, err error) {
+	for it, err := range s.itemsOf(ctx, "Behind", &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("PK = :gate AND SK > :rank"),
+		ExpressionAttributeValues: item{":gate": text(gatePrefix + agent), ":rank": text(sortWait + rank)}, Limit: aws.Int32(1),
+	}) {
+		if err == nil {
+			t, err = store.DecodeTicket(asBytes(it[attrData]))
+		}
+		if err != nil {
+			return job.Ticket{}, fmt.Errorf("ticket of %s behind %s: %w", agent, rank, err)
+		}
+		break
+	}
+	return t, nil
+}
+
 // CountWaiting counts tickets; see store.Gates.
 func (s *Store) CountWaiting(ctx context.Context, agent string, most int) (n int, err error) {
 	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{

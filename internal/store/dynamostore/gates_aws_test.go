@@ -34,6 +34,7 @@ func TestWhatAGateCosts(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
 	free, given := job.Permit{N: 999_999}, job.Permit{N: 999_999, Ticket: aTicket(0), At: aTicket(0).Since}
+	given.Turns = job.Turns{Given: 1e9, Last: [3]string{"", aTicket(0).Crowd(), aTicket(0).Crowd()}, At: [3]int64{0, 1e9, 1e9}, Risen: [3]string{"", aTicket(0).Crowd(), aTicket(0).Crowd()}}
 	for i := range 300 {
 		must(t, "enter", s.Enter(t.Context(), longAgent, aTicket(i)))
 	}
@@ -46,6 +47,7 @@ func TestWhatAGateCosts(t *testing.T) {
 		{"enter", func() error { return s.Enter(t.Context(), longAgent, aTicket(300)) }, 1},
 		{"leave", func() error { return s.Leave(t.Context(), longAgent, aTicket(300)) }, 1},
 		{"read", func() error { _, err := s.Gate(t.Context(), longAgent, 5); return err }, 11},
+		{"behind", func() error { _, err := s.Behind(t.Context(), longAgent, aTicket(0).Rank()); return err }, 1},
 		{"count", func() error { _, err := s.CountWaiting(t.Context(), longAgent, 10); return err }, 2},
 		{"free", func() error { return s.PutPermit(t.Context(), longAgent, given, free) }, 1},
 	} {

@@ -92,6 +92,7 @@ func (r *record) late(j *job.Job) {
 	r.flag(91, &j.RoundAsked)
 	r.int(92, &j.Redrives)
 	r.edits(93, &j.Edits)
+	r.text(94, (*string)(&j.Priority))
 }
 
 // details has the fields of an activity that may move to an item of its own. own is the end of the key of an output

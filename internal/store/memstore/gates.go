@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -36,11 +35,13 @@ func (s *Store) Gate(_ context.Context, agent string, most int) (store.Gate, err
 		all.Permits = append(all.Permits, p)
 	}
 	slices.SortFunc(all.Permits, func(a, b job.Permit) int { return a.N - b.N })
-	for _, t := range g.waiting {
-		all.Waiting = append(all.Waiting, t)
+	for rank := ""; len(all.Waiting) < most; {
+		t, ok := g.behind(rank)
+		if !ok {
+			break
+		}
+		all.Waiting, rank = append(all.Waiting, t), t.Rank()
 	}
-	slices.SortFunc(all.Waiting, func(a, b job.Ticket) int { return strings.Compare(a.Rank(), b.Rank()) })
-	all.Waiting = all.Waiting[:min(most, len(all.Waiting))]
 	return all, nil
 }
 
@@ -79,6 +80,24 @@ func (s *Store) Leave(_ context.Context, agent string, t job.Ticket) error {
 	}
 	delete(waiting, t.Rank())
 	return nil
+}
+
+// Behind reads a ticket; see store.Gates.
+func (s *Store) Behind(_ context.Context, agent, rank string) (job.Ticket, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, _ := s.gateOf(agent).behind(rank)
+	return t, nil
+}
+
+func (g gate) behind(rank string) (first job.Ticket, ok bool) {
+	least := ""
+	for r, t := range g.waiting {
+		if r > rank && (!ok || r < least) {
+			least, first, ok = r, t, true
+		}
+	}
+	return first, ok
 }
 
 // CountWaiting counts tickets; see store.Gates.

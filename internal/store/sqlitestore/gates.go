@@ -16,6 +16,7 @@ const (
 	putPermit     = `INSERT INTO permits(agent, n, data) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`
 	deletePermit  = `DELETE FROM permits WHERE agent = ? AND n = ?`
 	selectTickets = `SELECT data FROM tickets WHERE agent = ? ORDER BY rank LIMIT ?+0`
+	selectBehind  = `SELECT data FROM tickets WHERE agent = ? AND rank > ? ORDER BY rank LIMIT 1`
 	countTickets  = `SELECT count(*) FROM (SELECT 1 FROM tickets WHERE agent = ? LIMIT ?+0)`
 	putTicket     = `INSERT INTO tickets(agent, rank, data) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`
 	deleteTicket  = `DELETE FROM tickets WHERE agent = ? AND rank = ?`
@@ -99,6 +100,20 @@ func (r *Reader) Gate(ctx context.Context, agent string, most int) (g store.Gate
 		return store.Gate{}, fmt.Errorf("gate of %s: %w", agent, err)
 	}
 	return g, nil
+}
+
+// Behind reads a ticket; see store.Gates.
+func (r *Reader) Behind(ctx context.Context, agent, rank string) (t job.Ticket, err error) {
+	err = r.read(ctx, func(c *conn) error {
+		return c.query(selectBehind, []driver.Value{agent, rank}, func(row []driver.Value) (err error) {
+			t, err = store.DecodeTicket(asBytes(row[0]))
+			return err
+		})
+	})
+	if err != nil {
+		return job.Ticket{}, fmt.Errorf("ticket of %s behind %s: %w", agent, rank, err)
+	}
+	return t, nil
 }
 
 // CountWaiting counts tickets; see store.Gates.

@@ -20,6 +20,14 @@ type gated struct {
 	enter func(agent string, t job.Ticket) error
 	leave func(agent string, t job.Ticket) error
 	count func(agent string, most int) (int, error)
+	next  func(agent, rank string) (job.Ticket, error)
+}
+
+func (g gated) Behind(ctx context.Context, agent, rank string) (job.Ticket, error) {
+	if g.next != nil {
+		return g.next(agent, rank)
+	}
+	return g.model.Behind(ctx, agent, rank)
 }
 
 func (g gated) Gate(ctx context.Context, agent string, most int) (store.Gate, error) {
@@ -87,6 +95,7 @@ func naming(rule string, of func(agent string) string) mutant {
 			enter: func(agent string, t job.Ticket) error { return m.Enter(ctx, of(agent), t) },
 			leave: func(agent string, t job.Ticket) error { return m.Leave(ctx, of(agent), t) },
 			count: func(agent string, most int) (int, error) { return m.CountWaiting(ctx, of(agent), most) },
+			next:  func(agent, rank string) (job.Ticket, error) { return m.Behind(ctx, of(agent), rank) },
 		}
 	}}
 }
@@ -190,7 +199,7 @@ func barrier() func() {
 
 func ticketMutants() map[string]mutant {
 	ctx := context.Background()
-	const ranked = "tickets are read undos first, then as they came, and no more than asked for"
+	const ranked = "tickets are read by their rank, undos first, and no more than asked for"
 	sorted := func(compare func(a, b job.Ticket) int) mutant {
 		return reading(ranked, func(g *store.Gate) { slices.SortStableFunc(g.Waiting, compare) })
 	}
@@ -200,7 +209,29 @@ func ticketMutants() map[string]mutant {
 		}}
 	}
 	return map[string]mutant{
-		"undos wait like all others":                  sorted(func(a, b job.Ticket) int { return a.Since.Compare(b.Since) }),
+		"undos wait like all others": sorted(func(a, b job.Ticket) int { return a.Since.Compare(b.Since) }),
+		"classes and tenants are not told apart": sorted(func(a, b job.Ticket) int {
+			if a.Undo != b.Undo {
+				return strings.Compare(a.Rank(), b.Rank())
+			}
+			return a.Since.Compare(b.Since)
+		}),
+		"the ticket of a rank is behind it": behind(func(m *model, agent, rank string) (job.Ticket, error) {
+			g, err := m.Gate(ctx, agent, 100)
+			for _, t := range g.Waiting {
+				if t.Rank() >= rank {
+					return t, err
+				}
+			}
+			return job.Ticket{}, err
+		}),
+		"the ticket behind a rank is the first": behind(func(m *model, agent, rank string) (job.Ticket, error) { return m.Behind(ctx, agent, "") }),
+		"a permit is taken for a ticket": behind(func(m *model, agent, rank string) (job.Ticket, error) {
+			if g, _ := m.Gate(ctx, agent, 0); rank == "" && len(g.Permits) > 0 {
+				return g.Permits[0].Ticket, nil
+			}
+			return m.Behind(ctx, agent, rank)
+		}),
 		"tickets are read by the names of their jobs": sorted(func(a, b job.Ticket) int { return strings.Compare(a.Job, b.Job) }),
 		"all tickets are read": {ranked, func(m *model) store.Store {
 			return gated{model: m, read: func(agent string, _ int) (store.Gate, error) { return m.Gate(ctx, agent, 1000) }}
@@ -278,6 +309,13 @@ func ticketMutants() map[string]mutant {
 func leaving(rule string, leave func(m *model, agent string, t job.Ticket) error) mutant {
 	return mutant{rule, func(m *model) store.Store {
 		return gated{model: m, leave: func(agent string, t job.Ticket) error { return leave(m, agent, t) }}
+	}}
+}
+
+// behind is a mutant whose Behind is replaced.
+func behind(next func(m *model, agent, rank string) (job.Ticket, error)) mutant {
+	return mutant{"the first ticket behind a rank is read", func(m *model) store.Store {
+		return gated{model: m, next: func(agent, rank string) (job.Ticket, error) { return next(m, agent, rank) }}
 	}}
 }
 

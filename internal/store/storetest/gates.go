@@ -23,7 +23,8 @@ func gateRules() []rule {
 		{"a put of a permit that is made twice succeeds twice", permitTwice},
 		{"of many who want a permit exactly one gets it", permitRace},
 		{"gates are kept apart by agent", gatesApart},
-		{"tickets are read undos first, then as they came, and no more than asked for", ticketsRanked},
+		{"tickets are read by their rank, undos first, and no more than asked for", ticketsRanked},
+		{"the first ticket behind a rank is read", ticketBehind},
 		{"the first tickets are read behind many permits", ticketsBehindPermits},
 		{"a ticket of the same rank takes the place of the one that waits", ticketEntersAgain},
 		{"a ticket leaves once", ticketLeaves},
@@ -91,6 +92,7 @@ func permitPut(w *world, g store.Gates) {
 	ten, two, zero := w.permit(10, "a"), w.permit(2, "b"), w.permit(0, "c")
 	two.Ticket.Undo, two.Ticket.Attempt = true, 7
 	two.At = w.at(time.Minute + time.Millisecond)
+	two.Turns = job.Turns{Given: 1 << 60, Last: [3]string{"", two.Ticket.Crowd()}, At: [3]int64{7}, Risen: [3]string{"~"}}
 	for i, p := range []job.Permit{ten, two, zero} {
 		w.give(g, agent, p)
 		w.sameGate(g, agent, 1, store.Gate{Permits: [][]job.Permit{{ten}, {two, ten}, {zero, two, ten}}[i]})
@@ -195,13 +197,38 @@ func ticketsRanked(w *world, g store.Gates) {
 	last, undone, before := w.ticket("a", time.Hour), w.ticket("b", 2*time.Hour), w.ticket("c", time.Hour-time.Millisecond)
 	undone.Undo = true
 	earlier := w.ticket("d", 3*time.Second)
-	other := last
-	other.Step = "notify"
-	want := []job.Ticket{undone, earlier, before, last, other}
-	w.enter(g, agent, other, last, undone, before, earlier)
-	for _, most := range []int{0, 1, 2, 4, 5, 6, 100} {
+	other, urgent, idle, acme := last, w.ticket("e", 3*time.Hour), w.ticket("f", 0), w.ticket("g", 0)
+	other.Step, urgent.Priority, idle.Priority, acme.Tenant = "notify", makegood.PriorityUrgent, makegood.PriorityIdle, "acme"
+	want := []job.Ticket{undone, urgent, acme, earlier, before, last, other, idle}
+	slices.SortStableFunc(want[2:7], func(a, b job.Ticket) int { return strings.Compare(a.Crowd(), b.Crowd()) })
+	w.enter(g, agent, other, idle, last, undone, before, acme, urgent, earlier)
+	for _, most := range []int{0, 1, 2, 4, 5, 8, 9, 100} {
 		w.sameGate(g, agent, most, store.Gate{Waiting: want[:min(most, len(want))]})
 	}
+}
+
+func ticketBehind(w *world, g store.Gates) {
+	agent := w.gated("a")
+	behind := func(rank string, want job.Ticket) {
+		w.Helper()
+		got, err := g.Behind(w.ctx, agent, rank)
+		w.want("read the ticket behind "+rank, err, nil)
+		w.same("the ticket behind "+rank, got, want)
+	}
+	behind("", job.Ticket{})
+	w.give(g, agent, w.permit(0, "p"))
+	behind("", job.Ticket{})
+	first, second := w.ticket("a", 0), w.ticket("b", time.Second)
+	w.enter(g, agent, second, first)
+	w.enter(g, w.gated("b"), w.ticket("c", time.Minute))
+	behind("", first)
+	behind(job.RankOf(first.Class(), ""), first)
+	behind(first.Rank(), second)
+	behind(first.Rank()+"/", second)
+	behind(second.Rank(), job.Ticket{})
+	behind(job.RankOf(first.Class()+1, ""), job.Ticket{})
+	w.want("leave", g.Leave(w.ctx, agent, first), nil)
+	behind("", second)
 }
 
 func ticketsBehindPermits(w *world, g store.Gates) {
@@ -273,7 +300,7 @@ func gateLongest(w *world, g store.Gates) {
 	long.Job += strings.Repeat("_~9", makegood.MaxJobIDBytes)
 	long.Job = long.Job[:makegood.MaxJobIDBytes]
 	long.Step = "a" + strings.Repeat("_9", limits.MaxNameBytes)[:limits.MaxNameBytes-1]
-	long.Attempt, long.Rev, long.Undo = 1<<31-1, 1<<62, true
+	long.Attempt, long.Rev, long.Tenant = 1<<31-1, 1<<62, strings.Repeat("z", limits.MaxNameBytes)
 	p := job.Permit{N: 999_999, Ticket: long, At: w.at(0)}
 	w.give(g, agent, p)
 	w.enter(g, agent, long)
