@@ -37,6 +37,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/breaker"
 	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -58,8 +59,9 @@ type Scheduler struct {
 	parts       atomic.Int64 // how many of definitions are of parts of maps
 	answers     sync.Pool    // map[machine.Want]machine.Fact, empty
 	currents    currents
-	alerts      sync.Map // agent -> time.Time before which there is no other alert
+	alerts      sync.Map // alert -> time.Time before which there is no other alert
 	turns       turns
+	sick        breaker.Judge
 	ledger      ledger
 	renewals    renewals
 	receivers   *pause.Receivers // the receivers of notices
