@@ -85,9 +85,9 @@ func Kind(kind string, err error) error {
 }
 
 // Failure converts err: its text, clipped to 1,024 bytes, and its Kind, and whether it is Final, NotApplied,
-// RetryAfter and SlowDown; a plain error is retryable, and leaves it unknown whether there was an effect. Where several errors are
-// joined or wrapped by one, a single final error suffices, the longest RetryAfter counts, and NotApplied holds only if
-// each error says so. err is not nil.
+// RetryAfter and SlowDown; a plain error is retryable, and leaves it unknown whether there was an effect. Where several
+// errors are joined or wrapped by one, a single Final or SlowDown suffices, the longest RetryAfter counts, and
+// NotApplied holds only if each error says so. err is not nil.
 func Failure(err error) makegood.StepError {
 	wait := longestWait(err)
 	failure := makegood.StepError{

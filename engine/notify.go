@@ -41,9 +41,9 @@ type Notify struct {
 	LiveChanges bool
 }
 
-// Alerts inform people, by a webhook, in place of Operator, AgentSilent and AgentPaused, which inform programs: a hundred jobs that
-// stop for one reason are one alert, which says where to look and which command to type (docs/alarms.md). An alert
-// that could not be delivered is sent again a minute later.
+// Alerts inform people, by a webhook, in place of Operator, AgentSilent and AgentPaused, which inform programs: a
+// hundred jobs that stop for one reason are one alert, which says where to look and which command to type
+// (docs/alarms.md). An alert that could not be delivered is sent again a minute later.
 type Alerts struct {
 	// Webhook is the URL to which alerts are posted, in the form that Slack's incoming webhooks take. It is a secret:
 	// at most its scheme and host are ever shown.

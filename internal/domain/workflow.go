@@ -44,8 +44,8 @@ func Routes(s makegood.Step, kind string) (again, then *makegood.ErrorRoute) {
 	return again, nil
 }
 
-// IsSick reports whether an error that may be tried again says that the agent, or its service, is ill. It does not where
-// the step has a route for its kind: the workflow expects it.
+// IsSick reports whether an error that may be tried again says that the agent, or its service, is ill. It does not
+// where the step has a route for its kind: the workflow expects it.
 func IsSick(s makegood.Step, undo bool, kind string) bool {
 	_, then := Routes(s, kind)
 	return (undo || then == nil) && !isOwnMistake(kind)

@@ -42,6 +42,19 @@ const (
 	downFrom, downFor = 10 * time.Minute, 10 * time.Minute
 )
 
+// siren notes the alerts of agents that the breaker has paused.
+type siren struct {
+	bell
+	shut []string
+}
+
+func (s *siren) AgentAlert(_ context.Context, agent, paused string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = append(s.shut, agent+": "+paused)
+	return nil
+}
+
 // live lives through a day. down is what the bank does while it is down.
 func live(t *testing.T, down work, noBreaker ...string) (d outageDay) {
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +67,7 @@ func live(t *testing.T, down work, noBreaker ...string) (d outageDay) {
 			return nil, nil
 		}
 		r := &troupe{script: map[string]work{"charge": bank, "refund": bank}}
-		bell := &bell{}
+		bell := &siren{}
 		w := open(t, embedded.Config{Agents: r.agents("hotels", "bank", "shop"), NoBreaker: noBreaker, Notifier: bell, Tick: 5 * time.Second})
 		w.patience = 3 * time.Hour
 		trip, calm := w.define(outageYAML), w.define(calmYAML)

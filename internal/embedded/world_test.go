@@ -442,7 +442,6 @@ type bell struct {
 	times   []time.Time
 	silent  []string
 	alerts  []time.Time
-	shut    []string
 }
 
 var errDeaf = errors.New("nobody answers the telephone")
@@ -457,13 +456,9 @@ func (b *bell) Announce(_ context.Context, n notify.Notice) error {
 	return nil
 }
 
-func (b *bell) AgentAlert(_ context.Context, agent, paused string) error {
+func (b *bell) AgentAlert(_ context.Context, agent, _ string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if paused != "" {
-		b.shut = append(b.shut, agent+": "+paused)
-		return nil
-	}
 	b.silent, b.alerts = append(b.silent, agent), append(b.alerts, time.Now())
 	return nil
 }

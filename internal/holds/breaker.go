@@ -2,6 +2,7 @@ package holds
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -32,8 +33,29 @@ func (k *Keeper) Trip(ctx context.Context, agent, reason string) (tripped bool, 
 	return tripped && err == nil, err
 }
 
-// Heal resumes an agent that the breaker has paused, after the success of an attempt that was opened meanwhile: a probe.
-func (k *Keeper) Heal(ctx context.Context, agent string, opened time.Time) error {
+// Saw takes the outcome of an attempt of an agent that is not paused, with the error if it was sick. If that makes the
+// agent ill, it pauses it, and returns why.
+func (k *Keeper) Saw(ctx context.Context, agent, id string, sick *job.StepError, at time.Time) (paused string, err error) {
+	why := k.judge.Saw(agent, id, sick != nil, at)
+	if why == "" {
+		return "", nil
+	}
+	why += ", the last: " + strings.ToValidUTF8(sick.Message, "")
+	tripped, err := k.Trip(ctx, agent, why)
+	if !tripped {
+		return "", err
+	}
+	k.config.Logger.WarnContext(ctx, "the breaker has paused an agent", "agent", agent)
+	return why, nil
+}
+
+// Heal takes the outcome of an attempt of an agent that the breaker has paused. It resumes the agent after the success
+// of one that was opened meanwhile: a probe.
+func (k *Keeper) Heal(ctx context.Context, agent string, sick bool, opened time.Time) error {
+	k.judge.Forget(agent) // Another process may have judged it.
+	if sick {
+		return nil
+	}
 	_, err := k.change(ctx, makegood.HoldAgent, agent, func(h *job.Hold, _ int) error {
 		// A process may have opened one before it knew of the pause.
 		if h.Tripped && h.On() && opened.After(h.Since.Add(limits.HoldsFresh)) {

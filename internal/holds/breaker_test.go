@@ -69,12 +69,12 @@ func TestTheBreakerLetsOneJobThroughAtATime(t *testing.T) {
 		if len(after) != len(want) || len(known) != len(probes) {
 			t.Errorf("probes %v after %v, want %d different ones", probes, after, len(want))
 		}
-		w.ok(k.Heal(t.Context(), "payments", began.Add(limits.HoldsFresh)))
+		w.ok(k.Heal(t.Context(), "payments", false, began.Add(limits.HoldsFresh)))
 		if h := w.the("payments"); !h.On() {
 			t.Errorf("an attempt of before has resumed it: %+v", h)
 		}
 		w.lost = nil
-		w.ok(k.Heal(t.Context(), "payments", began.Add(limits.FirstProbe)))
+		w.ok(k.Heal(t.Context(), "payments", false, began.Add(limits.FirstProbe)))
 		if h := w.the("payments"); h.On() || h.ReleasedBy != "breaker" {
 			t.Errorf("got %+v, want it resumed by the breaker", h)
 		}
@@ -92,7 +92,7 @@ func TestAnAgentThatIsIllAgainIsProbedAsRarely(t *testing.T) {
 		w.held(500, "agent payments")
 		w.trip(k, true)
 		w.due(k, time.Now(), 100*time.Second)
-		w.ok(k.Heal(t.Context(), "payments", time.Now()))
+		w.ok(k.Heal(t.Context(), "payments", false, time.Now()))
 		w.ok(k.Release(t.Context()))
 		w.trip(k, true)
 		if h := w.the("payments"); h.Probes != 3 || !h.On() || h.Next.Sub(h.Since) != 80*time.Second {
@@ -163,7 +163,7 @@ func TestAServiceAsksForAPause(t *testing.T) {
 		if h := slow(time.Minute); h.By != "anna" || !h.Next.IsZero() {
 			t.Errorf("got %+v, want the pause of a person as it was", h)
 		}
-		w.ok(k.Heal(t.Context(), "payments", time.Now().Add(time.Hour)))
+		w.ok(k.Heal(t.Context(), "payments", false, time.Now().Add(time.Hour)))
 		w.due(k, time.Now(), 10*time.Minute)
 		if h := w.the("payments"); !h.On() || h.Probes > 0 {
 			t.Errorf("got %+v, want it paused", h)

@@ -62,7 +62,10 @@ type Gates interface {
 
 // Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many
 // goroutines at once.
-type Keeper struct{ config Config }
+type Keeper struct {
+	config Config
+	judge  Judge
+}
 
 // New makes a Keeper. It panics on a configuration without a required field.
 func New(c Config) *Keeper {

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -15,13 +14,19 @@ import (
 
 // Breaker pauses agents by themselves; see holds.Keeper.
 type Breaker interface {
-	Trip(ctx context.Context, agent, reason string) (tripped bool, err error)
-	Heal(ctx context.Context, agent string, opened time.Time) error
+	Saw(ctx context.Context, agent, id string, sick *job.StepError, at time.Time) (paused string, err error)
+	Heal(ctx context.Context, agent string, sick bool, opened time.Time) error
 	SlowDown(ctx context.Context, agent string, until time.Time, reason string) error
 }
 
-// alert is an agent that an operator is told of: its tasks are not claimed or, with a reason, the breaker has paused it.
+// alert is an agent to tell an operator of: its tasks are not claimed or, with a reason, the breaker has paused it.
 type alert struct{ agent, paused string }
+
+// happened tells of the events that a save has taken.
+func (s *Scheduler) happened(ctx context.Context, m *moved, events []job.Event) {
+	s.judge(ctx, m, events)
+	s.config.Watch.Happened(ctx, m.happened)
+}
 
 // judge judges agents by the replies, and by the silences, that a save has taken: the tokens of these were valid.
 func (s *Scheduler) judge(ctx context.Context, m *moved, events []job.Event) {
@@ -65,37 +70,24 @@ func (s *Scheduler) ended(ctx context.Context, m *moved, of job.Reply, failure *
 		return
 	}
 	h, paused := m.held.On(job.HoldName(makegood.HoldAgent, agent))
-	sick := failure != nil && failure.Retryable && domain.IsSick(m.compiled.Workflow.Steps[w], undo, failure.Kind)
-	var err error
+	sick := failure
+	if sick != nil && !(sick.Retryable && domain.IsSick(m.compiled.Workflow.Steps[w], undo, sick.Kind)) {
+		sick = nil
+	}
+	why, err := "", error(nil)
 	switch {
 	case failure != nil && failure.SlowDown && failure.Retryable && failure.RetryAfter > 0:
-		until := m.now.Add(min(failure.RetryAfter.Std(), limits.MaxSlowDown))
-		err = s.config.Breaker.SlowDown(ctx, agent, until, failure.Message)
+		err = s.config.Breaker.SlowDown(ctx, agent, m.now.Add(min(failure.RetryAfter.Std(), limits.MaxSlowDown)), failure.Message)
 	case slices.Contains(s.config.NoBreaker, agent) || slices.Contains(s.config.NoBreaker, "*"):
 	case !paused:
-		err = s.trip(ctx, m, agent, sick, failure)
-	default:
-		s.sick.Forget(agent)
-		if h.Tripped && !sick {
-			err = s.config.Breaker.Heal(ctx, agent, a.Opened())
-		}
+		why, err = s.config.Breaker.Saw(ctx, agent, m.loaded.id, sick, m.now)
+	case h.Tripped:
+		err = s.config.Breaker.Heal(ctx, agent, sick != nil, a.Opened())
+	}
+	if why != "" {
+		m.alerts = append(m.alerts, alert{agent, why})
 	}
 	if err != nil {
 		s.config.Logger.WarnContext(ctx, "an agent could not be paused, or resumed, by itself", "agent", agent, "error", err)
 	}
-}
-
-// trip pauses an agent if it is ill.
-func (s *Scheduler) trip(ctx context.Context, m *moved, agent string, sick bool, failure *job.StepError) error {
-	why := s.sick.Saw(agent, m.loaded.id, sick, m.now)
-	if why == "" {
-		return nil
-	}
-	why += ", the last: " + strings.ToValidUTF8(failure.Message, "")
-	tripped, err := s.config.Breaker.Trip(ctx, agent, why)
-	if tripped {
-		m.alerts = append(m.alerts, alert{agent, why})
-		s.config.Logger.WarnContext(ctx, "the breaker has paused an agent", "agent", agent)
-	}
-	return err
 }

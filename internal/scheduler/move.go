@@ -143,8 +143,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		} else if err != nil {
 			return nil, err
 		}
-		s.judge(ctx, m, events)
-		s.config.Watch.Happened(ctx, m.happened)
+		s.happened(ctx, m, events)
 		if len(m.entries) > 0 {
 			s.shorten(ctx, change.Job)
 		}

@@ -37,7 +37,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/breaker"
 	"github.com/makegood-dev/makegood/internal/crew"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -61,7 +60,6 @@ type Scheduler struct {
 	currents    currents
 	alerts      sync.Map // alert -> time.Time before which there is no other alert
 	turns       turns
-	sick        breaker.Judge
 	ledger      ledger
 	renewals    renewals
 	receivers   *pause.Receivers // the receivers of notices

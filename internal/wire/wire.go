@@ -424,9 +424,8 @@ func instant(name string, t time.Time) (time.Time, error) {
 // failure is the error of a reply or a completion.
 func (m event) failure() job.StepError {
 	failure := job.StepError{
-		Message: limits.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
+		Message: limits.Clip(m.Error.Message), Retryable: m.Error.Retryable, SlowDown: m.Error.SlowDown, Applied: makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
-		SlowDown:   m.Error.SlowDown,
 	}
 	if limits.ErrorKind.Check(m.Error.Kind) == nil {
 		// A kind that is none is left out: no reply should be lost for a name.

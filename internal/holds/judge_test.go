@@ -1,17 +1,17 @@
-package breaker_test
+package holds_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/breaker"
+	"github.com/makegood-dev/makegood/internal/holds"
 )
 
 // play plays outcomes to a fresh Judge: each is of a job, h healthy or s sick, one every so often. It returns after how
 // many the agent is ill, and why; 0: it never is.
 func play(every time.Duration, outcomes ...string) (n int, why string) {
-	var j breaker.Judge
+	var j holds.Judge
 	now := time.Unix(0, 0)
 	for i, o := range outcomes {
 		if why := j.Saw("bank", o[1:], o[0] == 's', now); why != "" {
@@ -69,7 +69,7 @@ func TestAnAgentIsIllWhenHalfOfItsAttemptsAreOrTenInARow(t *testing.T) {
 }
 
 func TestAnAgentIsJudgedAfresh(t *testing.T) {
-	var j breaker.Judge
+	var j holds.Judge
 	now := time.Unix(0, 0)
 	for i := range 9 {
 		j.Saw("bank", fmt.Sprint(i), true, now)

@@ -1,6 +1,4 @@
-// Package breaker judges whether an agent, or the service behind it, is ill: by the outcomes of its attempts that one
-// process has seen. It pauses no agent.
-package breaker
+package holds
 
 import (
 	"fmt"
@@ -8,13 +6,14 @@ import (
 	"time"
 )
 
-// An agent is ill when at least half of its latest attempts within Window were sick, of at least Attempts; or when each
-// of its last InARow was. The sick ones must be of at least Jobs jobs: the data of a few may be bad.
+// An agent, or the service behind it, is ill when at least half of its latest attempts within window were sick, of at
+// least attempts; or when each of its last inARow was. The sick ones must be of at least fewJobs jobs: the data of a few
+// may be bad.
 const (
-	Window   = 30 * time.Second
-	Attempts = 20
-	InARow   = 10
-	Jobs     = 5
+	window   = 30 * time.Second
+	attempts = 20
+	inARow   = 10
+	fewJobs  = 5
 )
 
 const (
@@ -24,7 +23,8 @@ const (
 	maxAgents = 1000
 )
 
-// Judge remembers outcomes. Its methods may be called by many goroutines at once. The zero value is ready.
+// Judge judges agents by the outcomes of their attempts that this process has seen. Its methods may be called by many
+// goroutines at once. The zero value is ready.
 type Judge struct {
 	mu     sync.Mutex
 	agents map[string]*outcomes
@@ -78,24 +78,24 @@ func (j *Judge) Forget(agent string) {
 
 // ill says why the agent is, after an attempt that was sick.
 func (o *outcomes) ill(now time.Time) string {
-	jobs := make(map[string]bool, InARow)
+	jobs := make(map[string]bool, inARow)
 	sick, all := 0, 0
 	for ; all < min(o.n, kept); all++ {
 		one := o.all[(o.n-1-all)%kept]
-		inARow := sick == all && all < InARow // As old as they may be.
-		if !inARow && now.Sub(one.at) > Window {
+		row := sick == all && all < inARow // As old as they may be.
+		if !row && now.Sub(one.at) > window {
 			break
 		}
 		if one.sick {
 			sick++
 			jobs[one.job] = true
 		}
-		if inARow && sick == InARow && len(jobs) >= Jobs {
+		if row && sick == inARow && len(jobs) >= fewJobs {
 			return fmt.Sprintf("its last %d attempts failed, of %d jobs", sick, len(jobs))
 		}
 	}
-	if all >= Attempts && 2*sick >= all && len(jobs) >= Jobs {
-		return fmt.Sprintf("%d of %d attempts failed within %s, of %d jobs", sick, all, Window, len(jobs))
+	if all >= attempts && 2*sick >= all && len(jobs) >= fewJobs {
+		return fmt.Sprintf("%d of %d attempts failed within %s, of %d jobs", sick, all, window, len(jobs))
 	}
 	return ""
 }
