@@ -7,8 +7,8 @@ import (
 )
 
 // An agent, or the service behind it, is ill when at least half of its latest attempts within window were sick, of at
-// least attempts; or when each of its last inARow was. The sick ones must be of at least fewJobs jobs: the data of a few
-// may be bad.
+// least attempts; or when each of its last inARow was. The sick ones must be of at least fewJobs jobs: the data of a
+// few may be bad.
 const (
 	window   = 30 * time.Second
 	attempts = 20
