@@ -35,7 +35,12 @@ type Hold struct {
 	// jobs that it held resume gradually. nil: it was not lifted.
 	ReleasedAt *time.Time `json:"releasedAt"`
 	ReleasedBy string     `json:"releasedBy"`
-	// Resumed counts the jobs that were told to go on so far, and NextAt is when the next ones are.
+	// Tripped: the breaker has paused the agent, since its attempts failed, and Probes counts the jobs that were let
+	// through since, one at a time, to see whether it is well again.
+	Tripped bool `json:"tripped"`
+	Probes  int  `json:"probes"`
+	// Resumed counts the jobs that were told to go on so far, and NextAt is when the next ones are: before it was lifted
+	// the next probe, or all, where the agent has asked for a pause of some length.
 	Resumed int        `json:"resumed"`
 	NextAt  *time.Time `json:"nextAt"`
 }

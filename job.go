@@ -160,6 +160,8 @@ type StepError struct {
 	// RetryAfter is the pause that the remote service asked for; it is kept, up to the step's retry.max. Jobs do not show
 	// it.
 	RetryAfter Duration `json:"-"`
+	// SlowDown: RetryAfter holds for all attempts of the agent, and this attempt is not counted. Jobs do not show it.
+	SlowDown bool `json:"-"`
 }
 
 // The kinds of error that the engine sets itself. Agents may use them, too.

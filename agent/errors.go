@@ -25,7 +25,8 @@ type (
 	notAppliedError struct{ error }
 	retryAfterError struct {
 		error
-		after time.Duration
+		after    time.Duration
+		slowDown bool
 	}
 	kindError struct {
 		error
@@ -61,7 +62,16 @@ func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		return nil
 	}
-	return retryAfterError{err, d}
+	return retryAfterError{err, d, false}
+}
+
+// SlowDown is RetryAfter for all attempts of the agent: none begins before d is over, at most an hour. The attempt is
+// not counted (the first 100 of a step), and the next is not bounded by retry.max. SlowDown(d, nil) is nil.
+func SlowDown(d time.Duration, err error) error {
+	if err == nil {
+		return nil
+	}
+	return retryAfterError{err, d, true}
 }
 
 // Kind sets the kind of an error, [a-z][a-z0-9_]{0,62} such as "card_declined", which selects a route in the step's
@@ -74,16 +84,18 @@ func Kind(kind string, err error) error {
 	return kindError{err, kind}
 }
 
-// Failure converts err: its text, clipped to 1,024 bytes, and its Kind, and whether it is Final, NotApplied and
-// RetryAfter; a plain error is retryable, and leaves it unknown whether there was an effect. Where several errors are
-// joined or wrapped by one, a single final error suffices, the longest RetryAfter counts, and NotApplied holds only if
-// each error says so. err is not nil.
+// Failure converts err: its text, clipped to 1,024 bytes, and its Kind, and whether it is Final, NotApplied,
+// RetryAfter and SlowDown; a plain error is retryable, and leaves it unknown whether there was an effect. Where several
+// errors are joined or wrapped by one, a single Final or SlowDown suffices, the longest RetryAfter counts, and
+// NotApplied holds only if each error says so. err is not nil.
 func Failure(err error) makegood.StepError {
+	wait := longestWait(err)
 	failure := makegood.StepError{
 		Message:    limits.Clip(err.Error()),
 		Retryable:  !isFinal(err),
 		Applied:    makegood.AppliedUnknown,
-		RetryAfter: makegood.Duration(longestWait(err).Truncate(time.Millisecond)),
+		RetryAfter: makegood.Duration(wait.after.Truncate(time.Millisecond)),
+		SlowDown:   wait.slowDown,
 	}
 	if kind := (kindError{}); errors.As(err, &kind) {
 		failure.Kind = kind.kind
@@ -113,13 +125,14 @@ func isNotApplied(err error) bool {
 	return len(branches) > 0
 }
 
-func longestWait(err error) time.Duration {
-	var longest time.Duration
+// longestWait returns the longest pause, for all attempts if one of several is.
+func longestWait(err error) (longest retryAfterError) {
 	if r, ok := err.(retryAfterError); ok {
-		longest = max(longest, r.after)
+		longest.after, longest.slowDown = max(0, r.after), r.slowDown
 	}
 	for _, branch := range unwrap(err) {
-		longest = max(longest, longestWait(branch))
+		wait := longestWait(branch)
+		longest.after, longest.slowDown = max(longest.after, wait.after), longest.slowDown || wait.slowDown
 	}
 	return longest
 }

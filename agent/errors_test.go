@@ -32,6 +32,7 @@ func TestFailureReadsWhatAnErrorSays(t *testing.T) {
 		{"wrapped", fmt.Errorf("book: %w", agent.Final(fmt.Errorf("call: %w", agent.NotApplied(plain)))), makegood.StepError{Applied: no}},
 		{"wait", agent.NotApplied(agent.RetryAfter(3*time.Second, plain)), makegood.StepError{Retryable: true, Applied: no, RetryAfter: 3 * makegood.Second}},
 		{"the longest wait", agent.RetryAfter(time.Second, agent.RetryAfter(time.Minute, plain)), makegood.StepError{Retryable: true, Applied: unknown, RetryAfter: makegood.Minute}},
+		{"a pause of all", agent.SlowDown(time.Second, agent.RetryAfter(time.Minute, plain)), makegood.StepError{Retryable: true, Applied: unknown, RetryAfter: makegood.Minute, SlowDown: true, Message: "x"}},
 		{"a wait below a millisecond", agent.RetryAfter(1500*time.Microsecond, plain), makegood.StepError{Retryable: true, Applied: unknown, RetryAfter: makegood.Millisecond}},
 		{"a wait that has passed", agent.RetryAfter(-time.Second, plain), makegood.StepError{Retryable: true, Applied: unknown}},
 		{"one of two is final", errors.Join(plain, agent.Final(plain)), makegood.StepError{Applied: unknown}},
@@ -56,7 +57,7 @@ func TestFailureReadsWhatAnErrorSays(t *testing.T) {
 
 func TestNoErrorStaysNone(t *testing.T) {
 	for name, err := range map[string]error{
-		"Final": agent.Final(nil), "NotApplied": agent.NotApplied(nil), "RetryAfter": agent.RetryAfter(time.Second, nil), "Kind": agent.Kind("a", nil),
+		"Final": agent.Final(nil), "NotApplied": agent.NotApplied(nil), "RetryAfter": agent.RetryAfter(time.Second, nil), "SlowDown": agent.SlowDown(time.Second, nil), "Kind": agent.Kind("a", nil),
 	} {
 		if err != nil {
 			t.Errorf("%s(nil) is %v, want nil", name, err)

@@ -152,7 +152,7 @@ func stateOf(a api.Agent, now time.Time) string {
 	case a.Hold.ReleasedAt != nil:
 		return fmt.Sprintf("resumed, %d told to go on", a.Hold.Resumed)
 	case a.Hold.Reason == "":
-		return "paused"
+		return protocol.PauseText(*a.Hold)
 	}
-	return "paused: " + plain.Line(a.Hold.Reason)
+	return protocol.PauseText(*a.Hold) + ": " + plain.Line(a.Hold.Reason)
 }

@@ -165,7 +165,7 @@ func printHolds(w io.Writer, all []makegood.Hold) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "WHAT\tSINCE\tBY\tJOBS\tSTATE\tREASON")
 	for _, h := range all {
-		jobs, state := jobsOf(h), "paused"
+		jobs, state := jobsOf(h), protocol.PauseText(h)
 		switch {
 		case h.Kind == makegood.HoldLimit:
 			jobs, state = "-", protocol.LimitText(h)

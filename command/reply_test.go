@@ -86,7 +86,7 @@ func TestAnAlertGoesToItsURL(t *testing.T) {
 		})
 	}
 	told.Go(func() {
-		if err := n.AgentSilent(t.Context(), "payments"); err != nil {
+		if err := n.AgentAlert(t.Context(), "payments", ""); err != nil {
 			t.Error(err)
 		}
 	})

@@ -170,8 +170,8 @@ func readTogether(names []string, agents []agent.Handler) (all []*workflowfile.C
 // untold leaves it to the summary to name the jobs in Error, since the user of run reads that.
 type untold struct{}
 
-func (untold) Announce(context.Context, notify.Notice) error { return nil }
-func (untold) AgentSilent(context.Context, string) error     { return nil }
+func (untold) Announce(context.Context, notify.Notice) error    { return nil }
+func (untold) AgentAlert(context.Context, string, string) error { return nil }
 
 // newLogger writes records of a level and above, or all, and the same warning once a minute.
 func newLogger(w io.Writer, level slog.Level, verbose bool) *slog.Logger {

@@ -17,7 +17,9 @@ type Notify struct {
 	Operator func(context.Context, Notice) error
 	// AgentSilent is called when tasks of an agent wait and no worker claims them. Nil: Options.Logger gets a line.
 	AgentSilent func(ctx context.Context, agent string) error
-	// Alerts are for people, in place of Operator and AgentSilent. The zero value: there are none.
+	// AgentPaused is called when the breaker has paused an agent, and with the reason. Nil: Options.Logger gets a line.
+	AgentPaused func(ctx context.Context, agent, reason string) error
+	// Alerts are for people, in place of Operator, AgentSilent and AgentPaused. The zero value: there are none.
 	Alerts Alerts
 	// Listeners are the receivers that a submission may name as ReplyTo: each gets every change of ProcessState of the
 	// jobs that name it, at least once, in any order. A failed call is repeated with backoff, for 24 hours.
@@ -39,9 +41,9 @@ type Notify struct {
 	LiveChanges bool
 }
 
-// Alerts inform people, by a webhook, in place of Operator and AgentSilent, which inform programs: a hundred jobs that
-// stop for one reason are one alert, which says where to look and which command to type (docs/alarms.md). An alert
-// that could not be delivered is sent again a minute later.
+// Alerts inform people, by a webhook, in place of Operator, AgentSilent and AgentPaused, which inform programs: a
+// hundred jobs that stop for one reason are one alert, which says where to look and which command to type
+// (docs/alarms.md). An alert that could not be delivered is sent again a minute later.
 type Alerts struct {
 	// Webhook is the URL to which alerts are posted, in the form that Slack's incoming webhooks take. It is a secret:
 	// at most its scheme and host are ever shown.

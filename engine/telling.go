@@ -22,8 +22,8 @@ func checkAlerts(o Options) error {
 		return errors.New("Options.Notify.Alerts.Webhook is empty: want the URL to which alerts are posted")
 	case !webhook.IsAddress(a.Webhook):
 		return errors.New("Options.Notify.Alerts.Webhook: the URL cannot be read: want http or https, and a host") // It is a secret.
-	case o.Notify.Operator != nil || o.Notify.AgentSilent != nil:
-		return errors.New("Options.Notify.Alerts: Operator and AgentSilent are told instead, want one or the other")
+	case o.Notify.Operator != nil || o.Notify.AgentSilent != nil || o.Notify.AgentPaused != nil:
+		return errors.New("Options.Notify.Alerts: Operator, AgentSilent and AgentPaused are told instead, want one or the other")
 	}
 	for name, text := range map[string]string{"PageURL": a.PageURL, "RunbookURL": a.RunbookURL} {
 		if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "") {
@@ -60,12 +60,16 @@ func (o operator) Announce(ctx context.Context, n notify.Notice) error {
 	return o.options.Notify.Operator(ctx, noticeOf(n))
 }
 
-// AgentSilent implements notify.Notifier.
-func (o operator) AgentSilent(ctx context.Context, agent string) error {
-	if o.options.Notify.AgentSilent == nil {
-		return notify.Log{Logger: o.options.logger()}.AgentSilent(ctx, agent)
+// AgentAlert implements notify.Notifier.
+func (o operator) AgentAlert(ctx context.Context, agent, paused string) error {
+	n := o.options.Notify
+	switch {
+	case paused == "" && n.AgentSilent != nil:
+		return n.AgentSilent(ctx, agent)
+	case paused != "" && n.AgentPaused != nil:
+		return n.AgentPaused(ctx, agent, paused)
 	}
-	return o.options.Notify.AgentSilent(ctx, agent)
+	return notify.Log{Logger: o.options.logger()}.AgentAlert(ctx, agent, paused)
 }
 
 // listeners informs the listener that is registered under the job's ReplyTo.
@@ -89,8 +93,8 @@ func noticeOf(n notify.Notice) Notice {
 	}
 }
 
-// AgentSilent returns nil: listeners get only the changes of their jobs.
-func (listeners) AgentSilent(context.Context, string) error { return nil }
+// AgentAlert returns nil: listeners get only the changes of their jobs.
+func (listeners) AgentAlert(context.Context, string, string) error { return nil }
 
 // askers asks the receiver that is registered under the name in the question.
 type askers map[string]func(context.Context, Question) error

@@ -74,8 +74,8 @@ type Config struct {
 	Scheduler Scheduler
 	// Large is where the agents write and read large payloads. Nil: they cannot.
 	Large payload.Bytes
-	// Held, if set, reports whether a task of this agent and workflow must not be given out, because either is paused.
-	Held func(ctx context.Context, agent, workflow string) (bool, error)
+	// Held, if set, reports whether a task must not be given out, because its agent or workflow is paused.
+	Held func(ctx context.Context, t makegood.Task) (bool, error)
 	// Now returns the time that is written into claims. Default: time.Now.
 	Now func() time.Time
 	// Nonce distinguishes a claim from every other. Default: rand.Text, 128 random bits.

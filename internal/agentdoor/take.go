@@ -207,7 +207,7 @@ func (d *Door) letGo(ctx context.Context, task makegood.Task) (bool, error) {
 	if d.config.Held == nil {
 		return false, nil
 	}
-	held, err := d.config.Held(ctx, task.Agent, task.Workflow)
+	held, err := d.config.Held(ctx, task)
 	if err != nil {
 		d.config.Logger.WarnContext(ctx, "given out without knowing whether it is paused", "job", task.Job, "step", task.Step, "error", err)
 	}

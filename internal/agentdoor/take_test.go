@@ -154,8 +154,8 @@ func TestWhatIsPausedIsHeldAndNotGivenOut(t *testing.T) {
 	within(t, func(w *world) {
 		held, unknown := true, error(nil)
 		w.use(func(c *agentdoor.Config) {
-			c.Held = func(_ context.Context, agent, workflow string) (bool, error) {
-				return held && agent == "crane" && workflow == "w", unknown
+			c.Held = func(_ context.Context, t makegood.Task) (bool, error) {
+				return held && t.Agent == "crane" && t.Workflow == "w" && t.Job == "j", unknown
 			}
 		})
 		w.send(w.task("lift"))

@@ -117,7 +117,7 @@ func (a *attempt) held() bool {
 	if a.config.Held == nil {
 		return false
 	}
-	held, err := a.config.Held(a.batch, a.task.Agent, a.task.Workflow)
+	held, err := a.config.Held(a.batch, a.task)
 	if err != nil {
 		a.note(slog.LevelWarn, "begun without knowing whether it is paused", "unknown", "agent", a.task.Agent, "error", err)
 	}
@@ -422,7 +422,7 @@ func checkOutput(output json.RawMessage) error {
 // failure converts an error to the engine's StepError.
 func failure(err error) job.StepError {
 	f := agent.Failure(err)
-	return job.StepError{Message: f.Message, Retryable: f.Retryable, Kind: f.Kind, Applied: f.Applied, RetryAfter: f.RetryAfter}
+	return job.StepError{Message: f.Message, Retryable: f.Retryable, Kind: f.Kind, Applied: f.Applied, RetryAfter: f.RetryAfter, SlowDown: f.SlowDown}
 }
 
 // outOfTime says that an error came when time was up; that is its kind where it has none.

@@ -29,9 +29,9 @@ type Config struct {
 	Tasks string
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
-	// Held, if set, reports whether a task of this agent and workflow must not be begun, because either is paused. After an
+	// Held, if set, reports whether a task must not be begun, because its agent or its workflow is paused. After an
 	// error the task begins: the Scheduler has read the pauses before it sent the task.
-	Held func(ctx context.Context, agent, workflow string) (bool, error)
+	Held func(ctx context.Context, t makegood.Task) (bool, error)
 	// Begun, if set, hears of each attempt that begins here, after its claim and before its work: its message is not
 	// needed any more, unless the task is shared.
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -21,7 +22,7 @@ func heldWorld(t *testing.T, calls *atomic.Int64, held func(agent, workflow stri
 	w := newWorld(t, counted(calls))
 	w.runner = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{counted(calls)}, Claims: w.table, Queue: w.outbox, Tasks: "tasks-shop", Quarantine: "quarantine", Instance: "i-1",
-		Held:   func(_ context.Context, agent, workflow string) (bool, error) { return held(agent, workflow) },
+		Held:   func(_ context.Context, t makegood.Task) (bool, error) { return held(t.Agent, t.Workflow) },
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
 	})
 	return w

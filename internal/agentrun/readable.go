@@ -26,7 +26,11 @@ func readable(err error, hider secret.Hider) (plain error) {
 		return agent.Wait(deadline)
 	}
 	f := agent.Failure(hider.Error(err))
-	plain = agent.RetryAfter(f.RetryAfter.Std(), agent.Kind(f.Kind, errors.New(f.Message)))
+	pause := agent.RetryAfter
+	if f.SlowDown {
+		pause = agent.SlowDown
+	}
+	plain = pause(f.RetryAfter.Std(), agent.Kind(f.Kind, errors.New(f.Message)))
 	if !f.Retryable {
 		plain = agent.Final(plain)
 	}

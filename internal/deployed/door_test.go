@@ -177,7 +177,7 @@ func TestADoorDoesNotComplainThatItTellsNobody(t *testing.T) {
 	var log bytes.Buffer
 	l := slog.New(untelling{slog.NewTextHandler(&log, nil)}).With("function", "f")
 	l.Warn("waits", "job", "a", "error", silent{}.Announce(context.Background(), notify.Notice{}))
-	l.Warn("waits", "job", "b", "error", silent{}.AgentSilent(context.Background(), "x"))
+	l.Warn("waits", "job", "b", "error", silent{}.AgentAlert(context.Background(), "x", ""))
 	l.Warn("waits", "job", "c", "error", io.ErrUnexpectedEOF)
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "job=c") {
 		t.Errorf("got %s, want one line, of job c", text)

@@ -26,14 +26,16 @@ func (s *stack) gates() *gate.Keeper {
 	return gate.New(gate.Config{Store: s.store, Jobs: s.store, Queue: s.queues, Events: EventsQueue, Logger: s.log})
 }
 
-// release has the Scheduler release the first jobs of a resumed agent or workflow at once. A sweep finds later ones.
+// release has the Scheduler release the first jobs of a resumed agent or workflow at once, and let a probe through in
+// time: before the next sweep. A sweep finds what comes later.
 func (s *stack) release(ctx context.Context, key time.Time) {
-	if key.IsZero() || key.After(time.Now()) {
+	after := max(0, time.Until(key))
+	if key.IsZero() || after >= SweepPeriod {
 		return
 	}
 	body, err := wire.EncodeHoldsDue(key)
 	if err == nil {
-		err = errors.Join(s.queues.Send(ctx, EventsQueue, queue.Message{Body: body})...)
+		err = errors.Join(s.queues.Send(ctx, EventsQueue, queue.Message{Body: body, Delay: (after + time.Second - 1).Truncate(time.Second)})...)
 	}
 	if err != nil {
 		// It spares a wait, and no more: the Supervisor comes anyway.

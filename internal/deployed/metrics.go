@@ -260,9 +260,9 @@ func (a *alerts) Announce(ctx context.Context, n notify.Notice) error {
 	return err
 }
 
-// AgentSilent tells, and counts it.
-func (a *alerts) AgentSilent(ctx context.Context, agent string) error {
-	err := a.Notifier.AgentSilent(ctx, agent)
+// AgentAlert tells, and counts it.
+func (a *alerts) AgentAlert(ctx context.Context, agent, paused string) error {
+	err := a.Notifier.AgentAlert(ctx, agent, paused)
 	if err == nil {
 		a.told.Add(1)
 	}

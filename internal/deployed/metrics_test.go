@@ -75,8 +75,8 @@ func every[Stats any](t *testing.T, totals func(Stats) []total) {
 // told hears, or does not.
 type told struct{ err error }
 
-func (n told) Announce(context.Context, notify.Notice) error { return n.err }
-func (n told) AgentSilent(context.Context, string) error     { return n.err }
+func (n told) Announce(context.Context, notify.Notice) error    { return n.err }
+func (n told) AgentAlert(context.Context, string, string) error { return n.err }
 
 // An alert that did not arrive is made again, and counts then.
 func TestAnAlertCountsWhenItWasHeard(t *testing.T) {
@@ -85,7 +85,7 @@ func TestAnAlertCountsWhenItWasHeard(t *testing.T) {
 		for _, state := range domain.ProcessStates() {
 			_ = a.Announce(t.Context(), notify.Notice{Announcement: job.Announcement{ProcessState: state}})
 		}
-		_ = a.AgentSilent(t.Context(), "http")
+		_ = a.AgentAlert(t.Context(), "http", "")
 		if got := a.told.Load(); got != want {
 			t.Errorf("with %v: got %d alerts, want %d: one for Error and one for the agent", err, got, want)
 		}

@@ -153,7 +153,7 @@ func (silent) Announce(context.Context, notify.Notice) error { return notify.Err
 // Ask leaves it to the stack's own Scheduler, too.
 func (silent) Ask(context.Context, string, notify.Question) error { return notify.ErrElsewhere }
 
-func (silent) AgentSilent(context.Context, string) error {
+func (silent) AgentAlert(context.Context, string, string) error {
 	return fmt.Errorf("alert: %w", notify.ErrElsewhere)
 }
 

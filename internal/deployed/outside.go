@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/payload"
@@ -37,7 +38,7 @@ type Queues interface {
 type Place struct {
 	Claims store.Claims
 	// Held reports whether a task must not be begun, because its agent or its workflow is paused.
-	Held    func(ctx context.Context, agent, workflow string) (bool, error)
+	Held    func(ctx context.Context, t makegood.Task) (bool, error)
 	Queues  Queues
 	Secrets agent.Secrets
 	// Large has the large payloads; nil: there is nowhere for them.

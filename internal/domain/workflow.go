@@ -44,6 +44,19 @@ func Routes(s makegood.Step, kind string) (again, then *makegood.ErrorRoute) {
 	return again, nil
 }
 
+// IsSick reports whether an error that may be tried again says that the agent, or its service, is ill. It does not
+// where the step has a route for its kind: the workflow expects it.
+func IsSick(s makegood.Step, undo bool, kind string) bool {
+	_, then := Routes(s, kind)
+	return (undo || then == nil) && !isOwnMistake(kind)
+}
+
+// CanTrip reports whether the breaker judges an agent. Of the built-in ones it judges none: the http agent calls many
+// services.
+func CanTrip(agent string) bool {
+	return agent != makegood.HTTPAgent && agent != makegood.AgentWorkflow && !WaitsByItself(agent)
+}
+
 // Before names the steps that come right before one: those that it needs, or those that may go to it.
 func Before(w makegood.Workflow, s makegood.Step) []string {
 	if s.Only != makegood.OnlyOnError {

@@ -224,7 +224,7 @@ func (v *voyage) Announce(_ context.Context, n notify.Notice) error {
 }
 
 // AgentSilent is what an operator hears.
-func (v *voyage) AgentSilent(context.Context, string) error {
+func (v *voyage) AgentAlert(context.Context, string, string) error {
 	return v.suffer("AgentSilent", func() error { return nil })
 }
 

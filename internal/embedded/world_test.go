@@ -456,7 +456,7 @@ func (b *bell) Announce(_ context.Context, n notify.Notice) error {
 	return nil
 }
 
-func (b *bell) AgentSilent(_ context.Context, agent string) error {
+func (b *bell) AgentAlert(_ context.Context, agent, _ string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.silent, b.alerts = append(b.silent, agent), append(b.alerts, time.Now())

@@ -407,7 +407,7 @@ func TestAReaderReadsWhenItIsAskedAndKnowsNothingOld(t *testing.T) {
 		r := holds.NewReader(source, nil)
 		want := func(what string, held bool, reads, sure int) {
 			t.Helper()
-			got, err := r.Holds(t.Context(), "payments", "order")
+			got, err := r.Holds(t.Context(), makegood.Task{Job: "j", Agent: "payments", Workflow: "order"})
 			if got != held || err != nil || source.reads != reads || source.sure != sure {
 				t.Errorf("%s: got %v, %v after %d reads, %d sure, want %v after %d, %d", what, got, err, source.reads, source.sure, held, reads, sure)
 			}
@@ -431,7 +431,7 @@ func TestAReaderReadsWhenItIsAskedAndKnowsNothingOld(t *testing.T) {
 		source.err = errors.New("down")
 		want("while it is fresh", false, 4, 2)
 		time.Sleep(limits.HoldsFresh)
-		if _, err := r.Holds(t.Context(), "payments", "order"); !errors.Is(err, source.err) {
+		if _, err := r.Holds(t.Context(), makegood.Task{Job: "j", Agent: "payments", Workflow: "order"}); !errors.Is(err, source.err) {
 			t.Errorf("got %v, want what the store says", err)
 		}
 	})

@@ -62,7 +62,10 @@ type Gates interface {
 
 // Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many
 // goroutines at once.
-type Keeper struct{ config Config }
+type Keeper struct {
+	config Config
+	judge  Judge
+}
 
 // New makes a Keeper. It panics on a configuration without a required field.
 func New(c Config) *Keeper {
@@ -83,16 +86,22 @@ func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason
 		return job.Hold{}, err
 	}
 	return k.change(ctx, kind, name, func(h *job.Hold, all int) error {
-		switch {
-		case h.Name != "" && h.On():
+		if h.Name != "" && h.On() && !h.Automatic() {
 			return nil
-		case h.Name == "" && all >= limits.MaxHolds:
-			return fmt.Errorf("%w: %d agents and workflows are paused, which is the limit", ErrInvalid, all)
 		}
-		// Being released it is paused again: the jobs that have not gone on stay.
-		*h = job.Hold{Kind: kind, Name: name, Since: domain.Instant(k.config.Now()), By: clip(by), Reason: reason, Kept: h.Kept}
-		return nil
+		// Being released it is paused again: the jobs that have not gone on stay. A pause that a person sets has no end.
+		return k.pause(h, all, job.Hold{Kind: kind, Name: name, By: by, Reason: reason})
 	})
+}
+
+// pause puts a pause in the place of one that is over, or of none.
+func (k *Keeper) pause(h *job.Hold, all int, by job.Hold) error {
+	if h.Name == "" && all >= limits.MaxHolds {
+		return fmt.Errorf("%w: %d agents and workflows are paused, which is the limit", ErrInvalid, all)
+	}
+	by.Since, by.By, by.Reason, by.Kept = domain.Instant(k.config.Now()), clip(by.By, limits.MaxHoldByBytes), clip(by.Reason, limits.MaxHoldReasonBytes), h.Kept
+	*h = by
+	return nil
 }
 
 // Resume resumes an agent or a workflow, and returns after that is stored: new work flows from then on, and the held
@@ -107,11 +116,15 @@ func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by st
 			return fmt.Errorf("%s is %w", job.HoldName(kind, name), ErrNotHeld)
 		}
 		if h.On() {
-			now := domain.Instant(k.config.Now())
-			h.ReleasedAt, h.ReleasedBy, h.Next = now, clip(by), now
+			k.resume(h, by)
 		}
 		return nil
 	})
+}
+
+func (k *Keeper) resume(h *job.Hold, by string) {
+	now := domain.Instant(k.config.Now())
+	h.ReleasedAt, h.ReleasedBy, h.Next = now, clip(by, limits.MaxHoldByBytes), now
 }
 
 // Limit sets how many attempts of an agent may be with it at once, and returns after that is stored; 0 takes the limit
@@ -141,7 +154,7 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 			return fmt.Errorf("%w: %d agents and workflows are paused or have a limit, which is the most", ErrInvalid, all)
 		}
 		now := domain.Instant(k.config.Now())
-		*h = job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, Since: now, By: clip(by), Reason: reason, Next: now.Add(limits.GateLook), Kept: h.Kept}
+		*h = job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, Since: now, By: clip(by, limits.MaxHoldByBytes), Reason: reason, Next: now.Add(limits.GateLook), Kept: h.Kept}
 		return nil
 	})
 	if most == 0 && (err == nil || errors.Is(err, ErrNoLimit)) {
@@ -160,16 +173,15 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 	return h, k.config.Gates.Look(ctx, agent, most, time.Time{})
 }
 
-// clip cuts a caller's name to the length that is stored.
-func clip(by string) string {
-	if len(by) <= limits.MaxHoldByBytes {
-		return by
+// clip cuts a text to the length that is stored.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	cut := limits.MaxHoldByBytes
-	for !utf8.RuneStart(by[cut]) {
-		cut--
+	for !utf8.RuneStart(text[most]) {
+		most--
 	}
-	return by[:cut]
+	return text[:most]
 }
 
 func (k *Keeper) check(ctx context.Context, kind makegood.HoldKind, name, reason string) error {
@@ -305,9 +317,19 @@ func (k *Keeper) release(ctx context.Context) error {
 			left = append(left, h)
 			continue
 		}
-		if h.On() || now.Before(h.Next) {
+		if h.On() && !h.Automatic() || now.Before(h.Next) {
 			left = append(left, h)
 			continue
+		}
+		if h.On() {
+			probe, err := k.comeDue(ctx, &h)
+			if err != nil {
+				return err
+			}
+			if probe != nil {
+				left, all = append(left, h), append(all, told{h.String(), probe})
+				continue
+			}
 		}
 		jobs, err := k.config.Store.HeldJobs(ctx, h.String(), quota(h.Steps))
 		if err != nil {

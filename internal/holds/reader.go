@@ -89,17 +89,17 @@ func (r *Reader) read(ctx context.Context, sure bool) (job.Holds, error) {
 
 // Holds reports whether an agent must not begin a task: it is paused, or the workflow of the task is. A yes rests on a
 // strongly consistent read, a no on the cache.
-func (r *Reader) Holds(ctx context.Context, agent, workflow string) (bool, error) {
+func (r *Reader) Holds(ctx context.Context, t makegood.Task) (bool, error) {
 	all, err := r.Now(ctx)
-	if err != nil || !holds(all, agent, workflow) {
+	if err != nil || !holds(all, t) {
 		return false, err
 	}
 	all, err = r.Surely(ctx)
-	return holds(all, agent, workflow), err
+	return holds(all, t), err
 }
 
-func holds(all job.Holds, agent, workflow string) bool {
-	_, agentOn := all.On(job.HoldName(makegood.HoldAgent, agent))
-	_, workflowOn := all.On(job.HoldName(makegood.HoldWorkflow, workflow))
-	return agentOn || workflowOn
+func holds(all job.Holds, t makegood.Task) bool {
+	h, agentOn := all.On(job.HoldName(makegood.HoldAgent, t.Agent))
+	_, workflowOn := all.On(job.HoldName(makegood.HoldWorkflow, t.Workflow))
+	return agentOn && h.Probe != t.Job || workflowOn
 }

@@ -45,7 +45,11 @@ func (a answer) read() (json.RawMessage, error) {
 		return nil, nil
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests,
 		500 <= status && status <= 599:
-		return nil, agent.RetryAfter(retryAfter(a.response.Header, time.Now()), a.kind(a.failure()))
+		after, err := retryAfter(a.response.Header, time.Now()), a.kind(a.failure())
+		if after > 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
+			return nil, agent.SlowDown(after, err)
+		}
+		return nil, agent.RetryAfter(after, err)
 	case 400 <= status && status <= 499:
 		return nil, agent.Final(agent.NotApplied(a.kind(a.failure())))
 	case 300 <= status && status <= 399:

@@ -184,7 +184,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
 	_, err := call(t, newAgent(t), taskOf(t, fields{"url": url}))
-	if err == nil || agent.Failure(err).RetryAfter != 7*makegood.Second {
+	if err == nil || agent.Failure(err).RetryAfter != 7*makegood.Second || !agent.Failure(err).SlowDown {
 		t.Errorf("got %v, want a failure that asks for 7s", err)
 	}
 }

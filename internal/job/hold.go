@@ -26,6 +26,13 @@ type Hold struct {
 	Resumed int       `json:"resumed,omitempty"`
 	// ReleasedBy is the person that resumed it.
 	ReleasedBy string `json:"releasedBy,omitempty"`
+	// Until is when a pause ends that an agent asked for (agent.SlowDown).
+	Until time.Time `json:"until,omitzero"`
+	// Tripped: the breaker has paused the agent. Probes is how many jobs were let through since, one at a time, each at
+	// Next, and Probe is the last of them: it does not hold that one.
+	Tripped bool   `json:"tripped,omitempty"`
+	Probe   string `json:"probe,omitempty"`
+	Probes  int    `json:"probes,omitempty"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
 }
@@ -38,6 +45,9 @@ func HoldName(kind makegood.HoldKind, name string) string { return string(kind) 
 
 // On reports whether it holds anything: it was not resumed.
 func (h Hold) On() bool { return h.ReleasedAt.IsZero() }
+
+// Automatic reports whether it ends without a person.
+func (h Hold) Automatic() bool { return h.Tripped || !h.Until.IsZero() }
 
 // Why names the person that paused it, and the reason.
 func (h Hold) Why() string {

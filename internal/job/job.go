@@ -284,6 +284,8 @@ type Activity struct {
 	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process,
 	// uncounted, and the next ones run alone. Or the embedded engine has died over a few of its attempts.
 	Alone bool `json:"alone,omitempty"`
+	// Deferred is how many attempts were not counted because the service of its agent was down, or asked for a pause.
+	Deferred uint8 `json:"deferred,omitempty"`
 	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
 	// the latest can be closed. It is never changed in place. Silence reads it.
 	Silent *Claim `json:"silent,omitempty"`
@@ -408,6 +410,8 @@ type StepError struct {
 	Kind string `json:"kind,omitempty"`
 	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max.
 	RetryAfter makegood.Duration `json:"retryAfter,omitzero"`
+	// SlowDown: RetryAfter holds for all attempts of the agent, and this attempt is not one of those granted.
+	SlowDown bool `json:"slowDown,omitempty"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
 }

@@ -111,6 +111,15 @@ const (
 	// MaxHoldReasonBytes is how much is kept of the reason of a pause, and MaxHoldByBytes of its author.
 	MaxHoldReasonBytes = 512
 	MaxHoldByBytes     = 256
+	// MaxDeferrals is how many attempts of a step, or of its undo, are not counted because its service is down or asked for
+	// a pause; MaxSlowDown is the longest such pause.
+	MaxDeferrals = 100
+	MaxSlowDown  = time.Hour
+	// FirstProbe is how long after the breaker has paused an agent one job is let through; then it is twice as long each
+	// time, up to MaxProbe. ProbeAmong is how many jobs take turns.
+	FirstProbe = 10 * time.Second
+	MaxProbe   = 5 * time.Minute
+	ProbeAmong = 20
 	// HoldsFresh is how old the pauses that a busy process has read may be.
 	HoldsFresh = 5 * time.Second
 	// ResumeFirst is how many jobs go on in the first ResumeEvery after a pause was lifted; then twice as many, and so on,

@@ -23,7 +23,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 		failure.Applied = makegood.AppliedUnknown
 		a.Alone = false // Its process has lived through it.
 		keepAnswers(a, e)
-		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: e.StartedAt, Error: &failure})
+		t.attemptEnded(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: e.StartedAt, Error: &failure})
 		return verdict
 	}
 	if e.LockedBy == "" {
@@ -39,7 +39,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 		noteStart(a, found.Claim.StartedAt)
 		a.Alone = false
 		keepAnswers(a, e)
-		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: found.Claim.StartedAt, Error: &failure})
+		t.attemptEnded(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: found.Claim.StartedAt, Error: &failure})
 		return verdict
 	case job.FoundOpen, job.FoundHeld:
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is not claimed by %q", e.Attempt, e.Step, e.LockedBy)}

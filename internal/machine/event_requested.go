@@ -279,7 +279,7 @@ func (t *turn) pause() Verdict {
 
 // unpause lets a person take back the pause of a job, unless the job is held by another pause.
 func (t *turn) unpause() Verdict {
-	_, on := t.facts.Held.On(t.job.HeldBy)
+	_, on := t.heldBy(t.job.HeldBy)
 	switch {
 	case !t.job.Paused():
 		return Verdict{Kind: Refused, Reason: "it is not paused"}

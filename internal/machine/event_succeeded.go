@@ -105,6 +105,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 	t.rest(a, job.Backoff)
 	a.At, a.Cause = next, t.cause
 	a.Tries, a.FailingSince, a.Unknown, a.Error = 0, time.Time{}, true, nil
+	a.Deferred = 0
 	a.Alone = false
 	a.Silent, a.Output = nil, job.Payload{}
 	// It has a limit of its own, and takes its time.

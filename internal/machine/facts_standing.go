@@ -185,11 +185,17 @@ func (t *turn) heldBack(at side) (job.Hold, bool) {
 		return h, true
 	}
 	agent := agentOf(t.w.Steps[at.step], at.undo)
-	return t.facts.Held.On(job.HoldName(makegood.HoldAgent, agent))
+	return t.heldBy(job.HoldName(makegood.HoldAgent, agent))
 }
 
 func (t *turn) heldWorkflow() (job.Hold, bool) {
-	return t.facts.Held.On(job.HoldName(makegood.HoldWorkflow, domain.WorkflowOf(t.job.Workflow)))
+	return t.heldBy(job.HoldName(makegood.HoldWorkflow, domain.WorkflowOf(t.job.Workflow)))
+}
+
+// heldBy returns the hold of a name, if it holds this job: it does not hold its probe.
+func (t *turn) heldBy(name string) (job.Hold, bool) {
+	h, on := t.facts.Held.On(name)
+	return h, on && h.Probe != t.job.ID
 }
 
 // heldFor is what an entry says of what holds the job.
@@ -205,6 +211,6 @@ func (t *turn) free() bool {
 	if t.job.HeldBy == "" || !t.job.Paused() || !t.active() {
 		return false
 	}
-	_, on := t.facts.Held.On(t.job.HeldBy)
+	_, on := t.heldBy(t.job.HeldBy)
 	return !on
 }

@@ -23,6 +23,7 @@ func (t *turn) done(at side, output job.Payload) {
 	a.FinishedAt = t.now
 	a.Output, a.Error, a.FailingSince = output, nil, time.Time{}
 	a.Answered, a.Refused = 0, 0
+	a.Deferred = 0
 	a.Silent, a.Cause = nil, ""
 	a.Alone = false
 	if a.Completion != nil && a.Completion.Early {
@@ -101,6 +102,7 @@ func leaveOut(a *job.Activity, until time.Time) {
 // grant gives an activity fresh attempts, and a repeated step its whole time. Keys of its repetitions go on.
 func grant(a *job.Activity) {
 	a.Tries, a.FailingSince, a.RepeatTries, a.RepeatSince, a.Refused = 0, time.Time{}, 0, time.Time{}, 0
+	a.Deferred = 0
 }
 
 // repeats notes when the first attempt of a step was made that is repeated.

@@ -146,6 +146,54 @@ func (t *turn) refusedBy(at side, action makegood.AnswerAction, reason string) {
 	}
 }
 
+// attemptEnded takes a failure, or the silence, of an attempt that its agent has begun.
+func (t *turn) attemptEnded(at side, ended job.Entry) {
+	if why, shut := t.deferral(at, *ended.Error); why != "" {
+		t.putOff(at, ended, why)
+		if shut.Name != "" && t.going() {
+			shut.Since = t.now
+			t.holding = &shut
+		}
+		return
+	}
+	t.attemptFailed(at, ended)
+}
+
+// deferral says why an attempt that has failed is not one of those granted: no attempt is burned for an outage. Empty:
+// it is one. shut is the hold of the breaker that the job stands still for, a probe too.
+func (t *turn) deferral(at side, failure job.StepError) (why string, shut job.Hold) {
+	a, s := t.activity(at), t.w.Steps[at.step]
+	agent := agentOf(s, at.undo)
+	shut, on := t.facts.Held.On(job.HoldName(makegood.HoldAgent, agent))
+	switch {
+	case !failure.Retryable || !t.wanted(at) || a.Deferred >= limits.MaxDeferrals:
+		return "", job.Hold{}
+	case on && shut.Tripped && domain.IsSick(s, at.undo, failure.Kind):
+		return "agent " + agent + " was paused by the breaker", shut
+	case failure.SlowDown && failure.RetryAfter > 0:
+		return "its service asked for a pause of " + failure.RetryAfter.String(), job.Hold{}
+	}
+	return "", job.Hold{}
+}
+
+// putOff ends an attempt that is not one of those granted. The next is due when its service wants to be asked again.
+func (t *turn) putOff(at side, ended job.Entry, why string) {
+	a := t.activity(at)
+	a.Unknown = a.Unknown || ended.Error.Applied != makegood.AppliedNo
+	if ended.Reason == "" { // Else it was left uncounted before: spare.
+		a.Tries--
+	}
+	ended.Reason = "not one of those granted: " + why
+	a.Deferred++
+	t.job.Transitions = max(0, t.job.Transitions-1)
+	t.noteOf(at, ended)
+	a.Error = ended.Error
+	leaveOut(a, earlier(ended.StartedAt, t.now))
+	t.rest(a, job.Backoff)
+	a.Cause = t.cause
+	a.At = t.now.Add(min(ended.Error.RetryAfter.Std(), limits.MaxSlowDown))
+}
+
 // attemptFailed counts the failure of a started attempt, and tries again or gives up. ended is its history entry.
 func (t *turn) attemptFailed(at side, ended job.Entry) {
 	a, failure := t.activity(at), *ended.Error

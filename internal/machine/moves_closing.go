@@ -181,5 +181,5 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 	entry := t.fellSilent(at, claim, why)
 	entry.Reason = spared
 	t.seenLate(at, due, entry.StartedAt)
-	t.attemptFailed(at, entry)
+	t.attemptEnded(at, entry)
 }

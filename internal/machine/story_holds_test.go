@@ -11,6 +11,7 @@ import (
 func (s *story) hold(a args) {
 	s.holds = append(s.without(a), job.Hold{
 		Kind: makegood.HoldKind(a.words[1]), Name: a.words[2], Since: s.now, By: a.or("by", ""), Reason: a.or("reason", ""),
+		Tripped: a.has("tripped"), Probe: a.or("probe", ""),
 	})
 }
 

@@ -311,7 +311,7 @@ func (s *story) event(verb string, a args) job.Event {
 		return job.StepFailed{Reply: s.reply(a), Error: job.StepError{
 			Message: a.or("message", "it broke"), Retryable: !a.has("final"), Kind: a.or("kind", ""),
 			Applied:    makegood.Applied(a.or("applied", "unknown")),
-			RetryAfter: s.duration(a.or("after", "0s")),
+			RetryAfter: s.duration(a.or("after", "0s")), SlowDown: a.has("slowdown"),
 		}, Batch: s.batch(a)}
 	case "refused":
 		state, _ := s.job.Step(a.words[1])

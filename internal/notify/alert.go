@@ -27,6 +27,7 @@ const (
 	AlertStopped AlertKind = "stopped"      // jobs are in Error
 	AlertLate    AlertKind = "late"         // jobs will not be done when their workflow expects it
 	AlertAgent   AlertKind = "agent-silent" // the tasks of an agent are not claimed
+	AlertPaused  AlertKind = "agent-paused" // the breaker has paused an agent
 )
 
 // Cause is the cause of an alert: alerts of one cause are one.
@@ -35,7 +36,7 @@ type Cause struct {
 	// Workflow, Step and ErrorKind select the jobs: those of a workflow that have stopped, or stand, at one step, for one
 	// kind of error. Empty: not known.
 	Workflow, Step, ErrorKind string
-	// Agent is the agent with unclaimed tasks.
+	// Agent is the agent with unclaimed tasks, or that is paused.
 	Agent string
 }
 

@@ -125,8 +125,8 @@ type answering struct{ err error }
 // Announce is what notify.Notifier says.
 func (a answering) Announce(context.Context, notify.Notice) error { return a.err }
 
-// AgentSilent is what notify.Notifier says.
-func (a answering) AgentSilent(context.Context, string) error { return a.err }
+// AgentAlert is what notify.Notifier says.
+func (a answering) AgentAlert(context.Context, string, string) error { return a.err }
 
 // Who waits for others of its kind is brought each minute, and the log need not say so each time.
 func TestTheLogHearsOnceOfWhatIsGathered(t *testing.T) {
@@ -144,7 +144,7 @@ func TestTheLogHearsOnceOfWhatIsGathered(t *testing.T) {
 		if !errors.Is(err, test.err) || strings.Contains(out.String(), "o-1") != test.logged {
 			t.Errorf("%+v: got %v, and in the log %q", test, err, out.String())
 		}
-		if err := n.AgentSilent(t.Context(), "payments"); !errors.Is(err, test.err) || !strings.Contains(out.String(), "payments") {
+		if err := n.AgentAlert(t.Context(), "payments", ""); !errors.Is(err, test.err) || !strings.Contains(out.String(), "payments") {
 			t.Errorf("%+v: of an agent: got %v, and in the log %q", test, err, out.String())
 		}
 	}

@@ -61,6 +61,8 @@ func (a Alert) what() string {
 	switch {
 	case a.Kind == AlertAgent:
 		return "no process claims the tasks of agent " + a.Agent
+	case a.Kind == AlertPaused:
+		return "agent " + a.Agent + " is paused by the breaker, since its attempts fail"
 	case a.Kind == AlertLate:
 		return jobs + " will be late" + at
 	case a.ErrorKind != "":
@@ -75,6 +77,8 @@ func (a Alert) meaning() string {
 	switch a.Kind {
 	case AlertAgent:
 		return ". They wait, and are sent again; jobs with them stand still."
+	case AlertPaused:
+		return ". Jobs that come to it stand still and are not undone; one at a time tries whether it is well again, and then all go on."
 	case AlertLate:
 		return fmt.Sprintf(": expected by %s, and not done by then unless a person helps.", clock(a.firstExpected()))
 	default:
@@ -125,6 +129,8 @@ func (a Alert) Commands() []Command {
 			{"Look", makegood("list --agent", a.Agent)},
 			{"Type", "start what runs agent " + a.Agent + ", or let its tasks wait: " + makegood("pause --whole-agent", a.Agent, "--reason '...'")},
 		}
+	case AlertPaused:
+		return []Command{{"Look", makegood("holds")}, {"Type", makegood("resume --whole-agent", a.Agent) + " (if it is well, and you cannot wait)"}}
 	case AlertLate:
 		return []Command{{"Look", look}}
 	default:
@@ -162,7 +168,7 @@ func (a Alert) Link() string {
 	switch {
 	case a.Where.Page == "":
 		return ""
-	case a.Kind == AlertAgent:
+	case a.Agent != "":
 		return a.Where.Page + "/agents"
 	case a.Count == 1 && len(a.Jobs) == 1:
 		return a.Where.Page + "/jobs/" + url.PathEscape(a.Jobs[0].ID)

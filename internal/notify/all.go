@@ -21,8 +21,8 @@ func (a all) Announce(ctx context.Context, n Notice) error {
 	return a.each(ctx, func(ctx context.Context, to Notifier) error { return to.Announce(ctx, n) })
 }
 
-func (a all) AgentSilent(ctx context.Context, agent string) error {
-	return a.each(ctx, func(ctx context.Context, to Notifier) error { return to.AgentSilent(ctx, agent) })
+func (a all) AgentAlert(ctx context.Context, agent, paused string) error {
+	return a.each(ctx, func(ctx context.Context, to Notifier) error { return to.AgentAlert(ctx, agent, paused) })
 }
 
 func (a all) each(ctx context.Context, tell func(context.Context, Notifier) error) error {

@@ -19,8 +19,8 @@ var errDeaf = errors.New("deaf")
 
 type deaf struct{}
 
-func (deaf) Announce(context.Context, notify.Notice) error { return errDeaf }
-func (deaf) AgentSilent(context.Context, string) error     { return errDeaf }
+func (deaf) Announce(context.Context, notify.Notice) error    { return errDeaf }
+func (deaf) AgentAlert(context.Context, string, string) error { return errDeaf }
 
 func TestAllAreToldThoughOneIsDeaf(t *testing.T) {
 	var first, last bytes.Buffer
@@ -32,7 +32,7 @@ func TestAllAreToldThoughOneIsDeaf(t *testing.T) {
 	if err := all.Announce(t.Context(), notice); !errors.Is(err, errDeaf) {
 		t.Errorf("announce: got %v, want %v", err, errDeaf)
 	}
-	if err := all.AgentSilent(t.Context(), "payments"); !errors.Is(err, errDeaf) {
+	if err := all.AgentAlert(t.Context(), "payments", ""); !errors.Is(err, errDeaf) {
 		t.Errorf("alert: got %v, want %v", err, errDeaf)
 	}
 	for _, got := range []string{first.String(), last.String()} {
@@ -49,7 +49,7 @@ func TestAllAreToldThoughOneIsDeaf(t *testing.T) {
 type hanging struct{}
 
 func (hanging) Announce(ctx context.Context, _ notify.Notice) error { return waitFor(ctx) }
-func (hanging) AgentSilent(ctx context.Context, _ string) error     { return waitFor(ctx) }
+func (hanging) AgentAlert(ctx context.Context, _, _ string) error   { return waitFor(ctx) }
 
 func waitFor(ctx context.Context) error {
 	<-ctx.Done()
@@ -65,7 +65,7 @@ func TestWhoHangsIsGivenUpAfterPatienceAndTheOthersAreTold(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(heard.String(), "job=order-1") {
 			t.Errorf("announce: got %v and heard %q, want a deadline that passed, and the job", err, heard.String())
 		}
-		if err := all.AgentSilent(t.Context(), "payments"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := all.AgentAlert(t.Context(), "payments", ""); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("alert: got %v, want a deadline that passed", err)
 		}
 		if took := time.Since(start); took != 2*notify.Patience {

@@ -26,7 +26,7 @@ func (l logged) Announce(ctx context.Context, n Notice) error {
 	return errors.Join(l.log.Announce(ctx, n), err)
 }
 
-// AgentSilent tells both.
-func (l logged) AgentSilent(ctx context.Context, agent string) error {
-	return errors.Join(l.log.AgentSilent(ctx, agent), l.to.AgentSilent(ctx, agent))
+// AgentAlert tells both.
+func (l logged) AgentAlert(ctx context.Context, agent, paused string) error {
+	return errors.Join(l.log.AgentAlert(ctx, agent, paused), l.to.AgentAlert(ctx, agent, paused))
 }

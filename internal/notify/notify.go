@@ -22,8 +22,9 @@ type Notifier interface {
 	// Announce delivers a change of ProcessState, or a notice that a job will be late. The latter, and a change to Error,
 	// are alerts to an operator.
 	Announce(ctx context.Context, notice Notice) error
-	// AgentSilent alerts an operator that tasks of an agent wait unclaimed.
-	AgentSilent(ctx context.Context, agent string) error
+	// AgentAlert alerts an operator that the breaker has paused an agent, and why; or, with no reason, that tasks of the
+	// agent wait unclaimed.
+	AgentAlert(ctx context.Context, agent, paused string) error
 }
 
 // Notice is an announcement about a job. It carries no payload.
@@ -94,8 +95,12 @@ func (l Log) Announce(ctx context.Context, n Notice) error {
 	return nil
 }
 
-// AgentSilent writes a warning.
-func (l Log) AgentSilent(ctx context.Context, agent string) error {
-	l.Logger.WarnContext(ctx, "no process claims the tasks of this agent", "agent", agent)
+// AgentAlert writes a warning. The reason is not written: it quotes the error of a remote service.
+func (l Log) AgentAlert(ctx context.Context, agent, paused string) error {
+	why := "no process claims the tasks of this agent"
+	if paused != "" {
+		why = "the breaker has paused this agent, since its attempts fail"
+	}
+	l.Logger.WarnContext(ctx, why, "agent", agent)
 	return nil
 }

@@ -121,7 +121,11 @@ func (a agentRow) Says() string {
 	if !a.Paused() {
 		return "resumed: " + many(a.Hold.Resumed, "job") + " told to go on, " + jobsStill(*a.Hold)
 	}
-	return strings.TrimSpace(cmp.Or("by "+a.Hold.By, "") + ": " + a.Hold.Reason)
+	says := strings.TrimSpace(cmp.Or("by "+a.Hold.By, "") + ": " + a.Hold.Reason)
+	if a.Hold.NextAt != nil {
+		says += "; " + protocol.PauseText(*a.Hold) + ", " + jobsStill(*a.Hold)
+	}
+	return says
 }
 
 // jobsStill is how many jobs a hold holds.

@@ -124,6 +124,17 @@ func LimitText(h makegood.Hold) string {
 	return fmt.Sprintf("limit %d: %d under way, %d%s wait", h.Limit, h.UnderWay, h.Jobs, more)
 }
 
+// PauseText describes a pause that was not lifted, and when it ends or is tried by itself.
+func PauseText(h makegood.Hold) string {
+	switch {
+	case h.NextAt == nil || h.ReleasedAt != nil:
+		return "paused"
+	case h.Tripped:
+		return fmt.Sprintf("paused, %d probes so far, the next at %s", h.Probes, h.NextAt.UTC().Format(time.RFC3339))
+	}
+	return "paused until " + h.NextAt.UTC().Format(time.RFC3339)
+}
+
 // PutAwayText describes a message, as far as its content is known.
 func PutAwayText(p api.PutAway) string {
 	what := p.Type

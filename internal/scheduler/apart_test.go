@@ -134,7 +134,7 @@ type told struct {
 
 func (t told) Announce(context.Context, notify.Notice) error { t.do(); return nil }
 
-func (t told) AgentSilent(context.Context, string) error { t.do(); return nil }
+func (t told) AgentAlert(context.Context, string, string) error { t.do(); return nil }
 
 // Those who are told may be the caller's own code: it may panic, or ignore that its time is over.
 func TestWhoIsToldStopsNothing(t *testing.T) {

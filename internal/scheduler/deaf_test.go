@@ -50,7 +50,7 @@ func (s stuckNotifier) Announce(_ context.Context, n notify.Notice) error {
 	return nil
 }
 
-func (s stuckNotifier) AgentSilent(context.Context, string) error {
+func (s stuckNotifier) AgentAlert(context.Context, string, string) error {
 	s.hear("agents")
 	return nil
 }

@@ -37,6 +37,8 @@ type moved struct {
 	held job.Holds
 	// left has what the attempts have at gates that are over by the save.
 	left []left
+	// alerts are the agents that the breaker has paused for these events.
+	alerts []alert
 	// loaded has the fields of the job as it was before the events.
 	loaded loaded
 	// lockedBy names the save, and lane is the right to run the inline attempts that it opens: inline.
@@ -141,7 +143,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		} else if err != nil {
 			return nil, err
 		}
-		s.config.Watch.Happened(ctx, m.happened)
+		s.happened(ctx, m, events)
 		if len(m.entries) > 0 {
 			s.shorten(ctx, change.Job)
 		}

@@ -63,7 +63,7 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 		case job.Publish:
 			w.publish = &c
 		case job.AlertAgent:
-			w.alerts = append(w.alerts, c.Agent)
+			w.alerts = append(w.alerts, alert{agent: c.Agent})
 		default:
 			panic(fmt.Sprintf("scheduler: unknown command %T", c))
 		}

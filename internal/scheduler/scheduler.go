@@ -58,7 +58,7 @@ type Scheduler struct {
 	parts       atomic.Int64 // how many of definitions are of parts of maps
 	answers     sync.Pool    // map[machine.Want]machine.Fact, empty
 	currents    currents
-	alerts      sync.Map // agent -> time.Time before which there is no other alert
+	alerts      sync.Map // alert -> time.Time before which there is no other alert
 	turns       turns
 	ledger      ledger
 	renewals    renewals

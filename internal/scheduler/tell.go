@@ -150,19 +150,22 @@ func standsAt(j job.Job, a job.Announcement) (step, kind string, since time.Time
 	return step, kind, since
 }
 
-// alert tells an operator that an agent's tasks are not claimed: once for many jobs, and never at the cost of their
-// events.
-func (s *Scheduler) alert(ctx context.Context, agent string) {
-	now := s.now()
-	last, known := s.alerts.LoadOrStore(agent, now.Add(alertEvery))
-	if known && (now.Before(last.(time.Time)) || !s.alerts.CompareAndSwap(agent, last, now.Add(alertEvery))) {
+// alert tells an operator that an agent's tasks are not claimed, or that the breaker has paused it: once for many jobs,
+// and never at the cost of their events.
+func (s *Scheduler) alert(ctx context.Context, a alert) {
+	now, of := s.now(), alert{agent: a.agent}
+	if a.paused != "" {
+		of.paused = "paused"
+	}
+	last, known := s.alerts.LoadOrStore(of, now.Add(alertEvery))
+	if known && (now.Before(last.(time.Time)) || !s.alerts.CompareAndSwap(of, last, now.Add(alertEvery))) {
 		return
 	}
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	silent := func() error { return s.config.Notifier.AgentSilent(within, agent) }
-	if err := s.receivers.Call(within, toOperatorAgent, grace, silent); err != nil {
-		s.config.Logger.WarnContext(ctx, "alert about an agent was not delivered", "agent", agent, "error", err)
-		s.alerts.Store(agent, now.Add(alertAgain))
+	tell := func() error { return s.config.Notifier.AgentAlert(within, a.agent, a.paused) }
+	if err := s.receivers.Call(within, toOperatorAgent, grace, tell); err != nil {
+		s.config.Logger.WarnContext(ctx, "alert about an agent was not delivered", "agent", a.agent, "error", err)
+		s.alerts.Store(of, now.Add(alertAgain))
 	}
 }

@@ -39,11 +39,11 @@ type work struct {
 	sent     []job.Dispatch
 	// births are the attempts that children do, which are to be begun.
 	births []birth
-	// notices are the announcements of the job as it was moved last, and alerts are the agents that claim no tasks.
+	// notices are the announcements of the job as it was moved last, and alerts are the agents to tell of.
 	notices []job.Announcement
 	// asks are the people to tell that a step waits for them.
 	asks   []job.Ask
-	alerts []string
+	alerts []alert
 	// account collects the usage of the job; nil: it is not counted. brought is the usage that replies report.
 	account *spend.Account
 	brought job.Spent
@@ -79,6 +79,7 @@ func (w *work) came(in wire.Incoming, record events.SQSMessage) {
 // becomes takes a job as it was moved. Receivers are told of that, and get no earlier notices.
 func (w *work) becomes(m *moved) {
 	w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil
+	w.alerts, m.alerts = append(w.alerts, m.alerts...), nil
 	if w.verdicts == nil {
 		w.verdicts = slices.Clip(m.verdicts)
 		return
@@ -136,8 +137,8 @@ func (s *Scheduler) tellPeople(ctx context.Context, list []*work) {
 	published := s.publishAll(ctx, list)
 	s.crew.Each(len(telling), maxClosings, func(i int) { s.tell(ctx, telling[i], published) })
 	for _, w := range list {
-		for _, agent := range w.alerts {
-			s.alert(ctx, agent)
+		for _, a := range w.alerts {
+			s.alert(ctx, a)
 		}
 	}
 }

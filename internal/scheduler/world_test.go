@@ -74,7 +74,7 @@ func (r *teller) Announce(_ context.Context, n notify.Notice) error {
 	return r.deaf
 }
 
-func (r *teller) AgentSilent(_ context.Context, agent string) error {
+func (r *teller) AgentAlert(_ context.Context, agent, _ string) error {
 	r.silent = append(r.silent, agent)
 	return r.deaf
 }

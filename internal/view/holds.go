@@ -9,12 +9,13 @@ import (
 
 // Hold turns a hold as it is kept into one as people see it.
 func Hold(h holds.Counted) makegood.Hold {
-	if h.On() {
+	if h.Kind == makegood.HoldLimit {
 		h.Next = time.Time{} // When a gate is looked at.
 	}
 	return makegood.Hold{
 		Kind: h.Kind, Name: h.Name, Since: h.Since.UTC(), By: h.By, Reason: h.Reason, Limit: h.Most, UnderWay: h.UnderWay, Jobs: h.Jobs, AtLeast: h.AtLeast,
 		ReleasedAt: moment(h.ReleasedAt), ReleasedBy: h.ReleasedBy, Resumed: h.Resumed, NextAt: moment(h.Next),
+		Tripped: h.Tripped, Probes: h.Probes,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 const (
 	typeAnnouncement = "Announcement"
 	typeAgentSilent  = "AgentSilent"
+	typeAgentPaused  = "AgentPaused"
 )
 
 // announcement is a change of ProcessState on the wire. It carries no payload.
@@ -24,10 +25,11 @@ type announcement struct {
 	At           time.Time             `json:"at"`
 }
 
-// agentSilent is an alert about an agent on the wire.
-type agentSilent struct {
+// agentAlert is an alert about an agent on the wire.
+type agentAlert struct {
 	head
-	Agent string `json:"agent"`
+	Agent  string `json:"agent"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // EncodeAnnouncement writes an announcement of a job.
@@ -55,8 +57,12 @@ func DecodeAnnouncement(body string) (id, workflow string, a job.Announcement, e
 	}, nil
 }
 
-// EncodeAgentSilent writes the alert that the tasks of an agent are not claimed. It goes to operators only, and is not
-// read here.
-func EncodeAgentSilent(agent string) (string, error) {
-	return encode(agentSilent{head: head{Version, typeAgentSilent}, Agent: agent})
+// EncodeAgentAlert writes the alert that the tasks of an agent are not claimed, or that it was paused, with the reason.
+// It goes to operators only, and is not read here.
+func EncodeAgentAlert(agent, paused string) (string, error) {
+	m := agentAlert{head: head{Version, typeAgentSilent}, Agent: agent, Reason: paused}
+	if paused != "" {
+		m.Type = typeAgentPaused
+	}
+	return encode(m)
 }

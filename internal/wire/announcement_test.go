@@ -36,7 +36,7 @@ func TestAnAnnouncementHasAllItsFields(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}
-	got, err = wire.EncodeAgentSilent("payments")
+	got, err = wire.EncodeAgentAlert("payments", "")
 	if want := `{"v":1,"type":"AgentSilent","agent":"payments"}`; got != want || err != nil {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}

@@ -22,7 +22,7 @@ var errNewerDeadline = fmt.Errorf("%w: a deadline", ErrNewer)
 var known = []string{
 	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, typeChildEnded, typeAdmitted, typeScheduleDue, typeHoldsDue, TypeSubmit,
 	typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended,
-	typeAnnouncement, typeAgentSilent, typeQuestion, "Quarantined",
+	typeAnnouncement, typeAgentSilent, typeAgentPaused, typeQuestion, "Quarantined",
 }
 
 // inner are the events that the engine tells itself, and no release reads from a message: their sender is a forger.

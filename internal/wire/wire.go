@@ -184,6 +184,7 @@ type replyError struct {
 	Kind         string           `json:"kind,omitempty"`
 	Applied      makegood.Applied `json:"applied"`
 	RetryAfterMs int64            `json:"retryAfterMs,omitempty"`
+	SlowDown     bool             `json:"slowDown,omitempty"`
 }
 
 // EncodeTask writes a task.
@@ -308,7 +309,7 @@ func encodeEvent(id string, e job.Event, spent json.RawMessage) (string, error) 
 		m.reply(e.Reply)
 		m.Error = &replyError{
 			Message: e.Error.Message, Retryable: e.Error.Retryable, Kind: e.Error.Kind, Applied: e.Error.Applied,
-			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(),
+			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(), SlowDown: e.Error.SlowDown,
 		}
 	case job.StepWaiting:
 		m.Type, m.Deadline = typeStepWaiting, e.Deadline
@@ -423,7 +424,7 @@ func instant(name string, t time.Time) (time.Time, error) {
 // failure is the error of a reply or a completion.
 func (m event) failure() job.StepError {
 	failure := job.StepError{
-		Message: limits.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
+		Message: limits.Clip(m.Error.Message), Retryable: m.Error.Retryable, SlowDown: m.Error.SlowDown, Applied: makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
 	}
 	if limits.ErrorKind.Check(m.Error.Kind) == nil {

@@ -162,7 +162,7 @@ func (l listener) Announce(ctx context.Context, n notify.Notice) error {
 	return l.announce(ctx, "listener", n)
 }
 
-// AgentSilent is what notify.Notifier says, in a world.
-func (l *life) AgentSilent(ctx context.Context, agent string) error {
+// AgentAlert is what notify.Notifier says, in a world.
+func (l *life) AgentAlert(ctx context.Context, agent, paused string) error {
 	return l.call(ctx, "agent-silent", agent, func() error { return nil })
 }

@@ -19,11 +19,12 @@ import (
 const (
 	// Source is the source of every event.
 	Source = "makegood"
-	// JobChanged is the detail-type of an announcement, AgentSilent that of an alert about an agent.
+	// JobChanged is the detail-type of an announcement, AgentSilent and AgentPaused are those of alerts about agents.
 	JobChanged = "Job Changed"
 	// Changes is the detail-type of a run of changes of a job (makegood.Changes).
 	Changes     = "Changes"
 	AgentSilent = "Agent Silent"
+	AgentPaused = "Agent Paused"
 )
 
 // Bus is an event bus. Both fields must be set; Name is a name or an ARN.
@@ -43,11 +44,14 @@ func (b Bus) Announce(ctx context.Context, n notify.Notice) error {
 	return b.put(ctx, JobChanged, detail, &n.At)
 }
 
-// AgentSilent puts an event with a message of type AgentSilent as its detail.
-func (b Bus) AgentSilent(ctx context.Context, agent string) error {
-	detail, err := wire.EncodeAgentSilent(agent)
+// AgentAlert puts an event with a message of type AgentSilent or AgentPaused as its detail.
+func (b Bus) AgentAlert(ctx context.Context, agent, paused string) error {
+	detail, err := wire.EncodeAgentAlert(agent, paused)
 	if err != nil {
 		return err
+	}
+	if paused != "" {
+		return b.put(ctx, AgentPaused, detail, nil)
 	}
 	return b.put(ctx, AgentSilent, detail, nil)
 }

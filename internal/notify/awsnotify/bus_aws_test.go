@@ -19,7 +19,7 @@ func TestARuleFindsTheEvent(t *testing.T) {
 		return
 	}
 	bus := awsnotify.Bus{Client: newBusClient(os.Getenv(standin.EndpointVariable)), Name: name}
-	if err := bus.AgentSilent(t.Context(), "payments"); err != nil {
+	if err := bus.AgentAlert(t.Context(), "payments", ""); err != nil {
 		t.Errorf("alert: got %v, want success", err)
 	}
 	if err := bus.Announce(t.Context(), notice); err != nil {

@@ -57,7 +57,7 @@ func TestEverythingIsPutOnTheBus(t *testing.T) {
 			t.Errorf("put %s, want %q in it", *asked, want)
 		}
 	}
-	if err := bus.AgentSilent(t.Context(), "payments"); err != nil {
+	if err := bus.AgentAlert(t.Context(), "payments", ""); err != nil {
 		t.Errorf("alert: got %v, want success", err)
 	}
 	for _, want := range []string{"DetailType:Agent Silent", `"agent":"payments"`} {

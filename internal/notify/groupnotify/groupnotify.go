@@ -111,10 +111,13 @@ func (g *Grouped) Announce(ctx context.Context, n notify.Notice) error {
 	return g.tell(ctx, cause, member{counts: n.Seq > 0, at: at, since: since, job: notify.AlertedJob{ID: n.Job, Reason: n.Reason, ExpectBy: n.ExpectBy}})
 }
 
-// AgentSilent alerts about an agent, unless an alert went out a short time ago.
-func (g *Grouped) AgentSilent(ctx context.Context, agent string) error {
-	now := g.config.Now()
-	err := g.tell(ctx, notify.Cause{Kind: notify.AlertAgent, Agent: agent}, member{at: now, since: now})
+// AgentAlert alerts about an agent, unless an alert went out a short time ago.
+func (g *Grouped) AgentAlert(ctx context.Context, agent, paused string) error {
+	now, cause := g.config.Now(), notify.Cause{Kind: notify.AlertAgent, Agent: agent}
+	if paused != "" {
+		cause.Kind = notify.AlertPaused
+	}
+	err := g.tell(ctx, cause, member{at: now, since: now})
 	if errors.Is(err, notify.ErrGathered) {
 		return nil // The alert before says the same.
 	}
@@ -207,7 +210,7 @@ func (g *Grouped) send(ctx context.Context, p *place, members []member, now time
 // deliver sends the alert of a cause unless another sender is at it, and records that.
 func (g *Grouped) deliver(ctx context.Context, p *place, rest []member, now time.Time) (told time.Time, err error) {
 	alert := notify.Alert{Cause: p.cause, Where: g.config.Where()}
-	if p.cause.Kind != notify.AlertAgent {
+	if p.cause.Agent == "" {
 		alert.Count = max(p.state.Count, len(rest))
 		alert.Since = time.UnixMilli(firstSince(p.state.Since, rest)).UTC()
 		for _, m := range rest[:min(len(rest), notify.MaxAlertJobs)] {
@@ -221,7 +224,7 @@ func (g *Grouped) deliver(ctx context.Context, p *place, rest []member, now time
 		return p.told(), err
 	}
 	next.Count, next.Since, next.Told, next.Until = 0, 0, now.UnixMilli(), now.Add(Window).UnixMilli()
-	if p.cause.Kind == notify.AlertAgent {
+	if p.cause.Agent != "" {
 		next.Until = now.Add(time.Hour).UnixMilli()
 	}
 	p.keep(ctx, next) // If that is lost, it is told twice.

@@ -215,7 +215,7 @@ func TestEachCauseIsAnAlertAndAnAgentOneAnHour(t *testing.T) {
 		all[2].ProcessState, all[2].ExpectBy = makegood.JobProcessing, time.Now().Add(time.Minute)
 		announce(t, g, append(all, notify.Notice{Job: "well", Announcement: job.Announcement{ProcessState: makegood.JobProcessed}}))
 		for range 4 {
-			if err := g.AgentSilent(t.Context(), "payments"); err != nil {
+			if err := g.AgentAlert(t.Context(), "payments", ""); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(29 * time.Minute)

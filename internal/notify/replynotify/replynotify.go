@@ -42,8 +42,8 @@ func (r Replies) Announce(ctx context.Context, n notify.Notice) error {
 	return nil
 }
 
-// AgentSilent does nothing: it is for operators.
-func (Replies) AgentSilent(context.Context, string) error { return nil }
+// AgentAlert does nothing: it is for operators.
+func (Replies) AgentAlert(context.Context, string, string) error { return nil }
 
 var _ notify.Asker = Replies{}
 

@@ -34,7 +34,7 @@ func TestAnAnnouncementGoesToTheQueueOfItsNameAndToNoOther(t *testing.T) {
 			t.Errorf("reply to %q: got %v, want success", name, err)
 		}
 	}
-	if err := r.AgentSilent(t.Context(), "payments"); err != nil {
+	if err := r.AgentAlert(t.Context(), "payments", ""); err != nil {
 		t.Errorf("alert: got %v, want success", err)
 	}
 	for _, unknown := range []string{"gone", "https://sqs.example/1/replies-shop", "replies-shop"} {

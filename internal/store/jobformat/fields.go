@@ -153,6 +153,9 @@ func (c *codec) decides(a *job.Activity) {
 	c.int(71, &a.Generation)
 	c.int(72, &a.Former)
 	c.text(73, &a.Inline)
+	deferred := int(a.Deferred)
+	c.int(74, &deferred)
+	a.Deferred = uint8(deferred)
 }
 
 func (c *codec) wait(num protowire.Number, at **job.Wait) {
@@ -214,6 +217,7 @@ func (c *codec) stepError(num protowire.Number, at **job.StepError) {
 		c.flag(3, &e.Retryable)
 		c.int64(4, (*int64)(&e.RetryAfter))
 		c.text(5, &e.Kind)
+		c.flag(6, &e.SlowDown)
 	}
 }
 

@@ -67,6 +67,8 @@ func set(v reflect.Value, n *int) {
 		v.SetString(fmt.Sprint("text-", *n))
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
+	case reflect.Uint8:
+		v.SetUint(uint64(*n%200 + 1))
 	case reflect.Float64:
 		v.SetFloat(1 / float64(*n+1))
 	case reflect.Bool:

@@ -22,11 +22,11 @@ for the same key. What is too large for a message is written and read by attempt
 from .actions import Agent
 from .attempt import Attempt
 from .door import Door, HTTPDoor, Taken
-from .errors import Failure, Final, HeartbeatError, NotApplied, Over, RetryAfter, Wait, Withdrawn
+from .errors import Failure, Final, HeartbeatError, NotApplied, Over, RetryAfter, SlowDown, Wait, Withdrawn
 from .runner import Runner, run
 from .task import Task, Undo
 
 __all__ = [
-    "Agent", "Attempt", "Door", "Failure", "Final", "HTTPDoor", "HeartbeatError", "NotApplied", "Over", "RetryAfter",
+    "Agent", "Attempt", "Door", "Failure", "Final", "HTTPDoor", "HeartbeatError", "NotApplied", "Over", "RetryAfter", "SlowDown",
     "Runner", "Taken", "Task", "Undo", "Wait", "Withdrawn", "run",
 ]

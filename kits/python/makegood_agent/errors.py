@@ -48,6 +48,10 @@ class RetryAfter(Failure):
         super().__init__(message, retry_after=seconds, kind=kind)
 
 
+class SlowDown(RetryAfter):
+    """The remote asked for so many seconds without any attempt of this agent. This one is not counted."""
+
+
 class Wait(Exception):
     """Raised by an action whose step somebody or something else will complete: a person, a bank, a webhook.
 

@@ -17,7 +17,7 @@ from . import secrets as secret
 from .actions import Agent
 from .attempt import Attempt
 from .door import Door, HTTPDoor, Refused, Taken
-from .errors import Failure, Final, NotApplied, Over, Wait
+from .errors import Failure, Final, NotApplied, Over, SlowDown, Wait
 from .outage import Outage
 from .payload import JSON
 from .task import MAX_PAYLOAD_BYTES, clip, encode, write_time
@@ -230,6 +230,8 @@ def _error(err: BaseException, attempt: Attempt, hider: secret.Hider, kind: str 
         said["kind"] = kind
     if known and known.retry_after:
         said["retryAfterMs"] = max(0, int(known.retry_after * 1000))
+    if isinstance(known, SlowDown):
+        said["slowDown"] = True
     return said
 
 

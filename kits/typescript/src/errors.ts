@@ -52,6 +52,9 @@ export class RetryAfter extends Failure {
   }
 }
 
+/** The remote asked for so many milliseconds without any attempt of this agent. This one is not counted. */
+export class SlowDown extends RetryAfter {}
+
 /**
  * Thrown by an action whose step somebody or something else will complete: a person, a bank, a webhook. The step waits,
  * without a claim and without compute, until whoever was given attempt.task.completion completes it, or until the deadline.

@@ -11,7 +11,7 @@ export type {ActionOptions, Do, Parse, UndoDo} from "./agent.js";
 export type {Attempt} from "./attempt.js";
 export {HTTPDoor} from "./door.js";
 export type {Door, Extended, HTTPDoorOptions, Message, Taken} from "./door.js";
-export {Ended, Failure, Final, HeartbeatError, NoAnswer, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn} from "./errors.js";
+export {Ended, Failure, Final, HeartbeatError, NoAnswer, NotApplied, Over, Refused, RetryAfter, SlowDown, Wait, Withdrawn} from "./errors.js";
 export type {FailureOptions} from "./errors.js";
 export type {PayloadReference, PayloadSource, PayloadStore, Reference} from "./payload.js";
 export {Runner, doorFromEnvironment, run} from "./runner.js";

@@ -2,7 +2,7 @@ import {setTimeout as sleep} from "node:timers/promises";
 
 import {Attempt} from "./attempt.js";
 import {HTTPDoor} from "./door.js";
-import {Failure, Final, NotApplied, Over, Refused, Wait, reason} from "./errors.js";
+import {Failure, Final, NotApplied, Over, Refused, SlowDown, Wait, reason} from "./errors.js";
 import {mistakeKind, mistaken, place} from "./mistakes.js";
 import {Outage} from "./outage.js";
 import {jsonType} from "./payload.js";
@@ -238,6 +238,7 @@ function failure(err: unknown, attempt: Attempt, hider: Hider, kind = "", at = "
     applied: known?.notApplied ? "no" : "unknown",
     ...(said ? {kind: said} : {}),
     ...(known?.retryAfterMs ? {retryAfterMs: Math.max(0, Math.floor(known.retryAfterMs))} : {}),
+    ...(known instanceof SlowDown ? {slowDown: true} : {}),
   };
 }
 

@@ -1,0 +1,239 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+const outageYAML = `
+name: trip
+steps:
+  - {name: book, agent: hotels, undo: {action: unbook}}
+  - {name: charge, agent: bank, timeout: 20s, retry: {attempts: 8, backoff: 1s, max: 1m}, undo: {action: refund}}
+`
+
+const calmYAML = `
+name: calm
+steps:
+  - {name: pack, agent: shop}
+`
+
+// outageDay is a day of half an hour: a job a second that needs the bank, and one that does not. The bank is down for ten minutes.
+type outageDay struct {
+	calls, fails, worst int
+	// undone counts the jobs of the bank that did not end well, calm the others that were done while it was down.
+	undone, calm int
+	// took is how long after the bank was well again the last job was done that had come before.
+	took time.Duration
+}
+
+const (
+	dayOf             = 30 * time.Minute
+	downFrom, downFor = 10 * time.Minute, 10 * time.Minute
+)
+
+// siren notes the alerts of agents that the breaker has paused.
+type siren struct {
+	bell
+	shut []string
+}
+
+func (s *siren) AgentAlert(_ context.Context, agent, paused string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = append(s.shut, agent+": "+paused)
+	return nil
+}
+
+// live lives through a day. down is what the bank does while it is down.
+func live(t *testing.T, down work, noBreaker ...string) (d outageDay) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		isDown := func() bool { return time.Since(began) >= downFrom && time.Since(began) < downFrom+downFor }
+		bank := func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+			if isDown() {
+				return down(ctx, task)
+			}
+			return nil, nil
+		}
+		r := &troupe{script: map[string]work{"charge": bank, "refund": bank}}
+		bell := &siren{}
+		w := open(t, embedded.Config{Agents: r.agents("hotels", "bank", "shop"), NoBreaker: noBreaker, Notifier: bell, Tick: 5 * time.Second})
+		w.patience = 3 * time.Hour
+		trip, calm := w.define(outageYAML), w.define(calmYAML)
+		n := int(dayOf / time.Second)
+		for i := range n {
+			w.submit(trip, fmt.Sprint("t", i), `{}`)
+			w.submit(calm, fmt.Sprint("c", i), `{}`)
+			time.Sleep(time.Second)
+		}
+		for i := range n {
+			if j := w.until(fmt.Sprint("t", i), atEnd); j.ProcessState != makegood.JobProcessed {
+				d.undone++
+			} else if j.CreatedAt.Sub(began) < downFrom+downFor {
+				d.took = max(d.took, j.FinishedAt.Sub(began)-downFrom-downFor)
+			}
+			if j := w.ends(fmt.Sprint("c", i), makegood.JobProcessed); j.FinishedAt.Sub(began) >= downFrom && j.FinishedAt.Sub(began) < downFrom+downFor {
+				d.calm++
+			}
+		}
+		second := map[time.Duration]int{}
+		for _, action := range []string{"charge", "refund"} {
+			for _, at := range r.moments(action) {
+				d.calls++
+				second[at.Sub(began).Truncate(time.Second)]++
+				if at.Sub(began) >= downFrom && at.Sub(began) < downFrom+downFor {
+					d.fails++
+				}
+			}
+		}
+		for _, calls := range second {
+			d.worst = max(d.worst, calls)
+		}
+		if list, err := w.engine.Parts().Holds.List(t.Context()); err != nil || len(list) > 0 {
+			t.Errorf("at the end of the day there are pauses: %v, %v", list, err)
+		}
+		if t.Log(bell.shut); len(bell.shut) != 1-len(noBreaker) {
+			t.Errorf("alerts of %q, want one for an outage", bell.shut)
+		}
+	})
+	return d
+}
+
+// The bank is down for ten minutes: it refuses, or hangs. It sees at most 1.3 times the calls of a day on which it is well,
+// and at least three times without the breaker; no job is undone or in Error for it; other agents do not notice; and it is
+// found well again, without a stampede.
+func TestAnOutageBurnsNoAttempts(t *testing.T) {
+	healthy := int(dayOf / time.Second)
+	refuses := always(agent.NotApplied(errors.New("connection refused")))
+	for name, c := range map[string]struct {
+		down work
+		most float64
+	}{"it refuses": {refuses, 1.05}, "it hangs": {silent, 1.1}} {
+		if name == "it hangs" && testing.Short() {
+			continue
+		}
+		d := live(t, c.down)
+		t.Logf("%s: %+v, a healthy day has %d calls", name, d, healthy)
+		if most := int(c.most * float64(healthy)); d.calls > most {
+			t.Errorf("%s: %d calls, want %d at most", name, d.calls, most)
+		}
+		if d.undone > 0 {
+			t.Errorf("%s: %d jobs were undone or stopped", name, d.undone)
+		}
+		if want := int(downFor/time.Second) * 95 / 100; d.calm < want {
+			t.Errorf("%s: %d jobs of another agent were done meanwhile, want %d", name, d.calm, want)
+		}
+		if most := limits.MaxProbe + 5*limits.ResumeEvery; d.took > most {
+			t.Errorf("%s: all were done %v later, want %v at most", name, d.took, most)
+		}
+		if d.worst > 20 {
+			t.Errorf("%s: %d calls in a second, want no stampede", name, d.worst)
+		}
+	}
+	d := live(t, refuses, "bank")
+	t.Logf("without the breaker: %+v", d)
+	if d.calls < 3*healthy || d.undone < healthy/4 {
+		t.Errorf("without the breaker: %d calls and %d jobs undone: the outage is no test", d.calls, d.undone)
+	}
+}
+
+// A service asks for a pause of forty seconds. No attempt begins meanwhile, of any job, and none is counted, though each step
+// has but one; then all are done. A person's pause is not shortened by it.
+func TestAServiceAsksAllForAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var until time.Time
+		charge := func(context.Context, makegood.Task) (json.RawMessage, error) {
+			if until.IsZero() {
+				until = time.Now().Add(40 * time.Second)
+			}
+			if left := time.Until(until); left > 0 {
+				return nil, agent.SlowDown(left, errors.New("429 Too Many Requests"))
+			}
+			return nil, nil
+		}
+		r := &troupe{script: map[string]work{"charge": charge}}
+		w := open(t, embedded.Config{Agents: r.agents("bank")})
+		w.patience = 10 * time.Minute
+		c := w.define("name: one\nsteps: [{name: charge, agent: bank, retry: {attempts: 1}, undo: {action: refund}}]")
+		w.submit(c, "first", `{}`)
+		time.Sleep(time.Second)
+		for _, id := range ids(20) {
+			w.submit(c, id, `{}`)
+			time.Sleep(time.Second)
+		}
+		if calls := len(r.seen("charge")); calls != 1 {
+			t.Errorf("%d calls during the pause, want 1", calls)
+		}
+		if n := w.standing(makegood.HoldAgent, "bank"); n != 20 {
+			t.Errorf("%d jobs stand still, want 20", n)
+		}
+		for _, id := range append(ids(20), "first") {
+			if j := w.ends(id, makegood.JobProcessed); j.FailureCount != 0 {
+				t.Errorf("job %s: %d failures were counted", id, j.FailureCount)
+			}
+		}
+		if calls := len(r.seen("charge")); calls != 22 {
+			t.Errorf("%d calls, want 22", calls)
+		}
+	})
+}
+
+// The http agent calls many services: one that asks for a pause delays the attempts that it has answered alone. Nor is it
+// tripped.
+func TestTheHTTPAgentIsNotPausedForOneService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := map[string]int{}
+		call := func(_ context.Context, task makegood.Task) (json.RawMessage, error) {
+			calls[task.Job]++
+			if calls[task.Job] == 1 {
+				return nil, agent.SlowDown(40*time.Second, errors.New("429 Too Many Requests"))
+			}
+			return nil, nil
+		}
+		r := &troupe{script: map[string]work{"call": call}}
+		w := open(t, embedded.Config{Agents: r.agents(makegood.HTTPAgent)})
+		c := w.define("name: one\nsteps: [{name: call, agent: http, retry: {attempts: 1}, with: {url: 'https://shop.example'}}]")
+		for _, id := range ids(30) {
+			w.submit(c, id, `{}`)
+			time.Sleep(time.Second)
+		}
+		if n := len(r.seen("call")); n != 30 {
+			t.Errorf("%d calls in the first half minute, want 30", n)
+		}
+		w.patience = 2 * time.Minute
+		for _, id := range ids(30) {
+			w.ends(id, makegood.JobProcessed)
+		}
+	})
+}
+
+// Low traffic: three jobs an hour, each with one attempt. It takes ten failures to trip, so ten jobs are undone; from then on
+// the next one that comes after a pause without a job is the test, and jobs that come during the pause wait for it.
+func TestLowTrafficTripsAfterTenFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &troupe{script: map[string]work{"charge": always(errors.New("down"))}}
+		w := open(t, embedded.Config{Agents: r.agents("bank")})
+		c := w.define("name: one\nsteps: [{name: charge, agent: bank, retry: {attempts: 1}}]")
+		for i := range 10 {
+			w.submit(c, fmt.Sprint("j", i), `{}`)
+			time.Sleep(20 * time.Minute)
+			if j, err := w.engine.Job(t.Context(), fmt.Sprint("j", i)); err != nil || !atEnd(j) {
+				t.Errorf("job %d: got %+v, %v, want it to have ended", i, j, err)
+			}
+		}
+		if list, err := w.engine.Parts().Holds.List(t.Context()); err != nil || len(list) != 0 {
+			t.Errorf("got %v, %v, want it resumed: no job waits", list, err)
+		}
+	})
+}
