@@ -43,7 +43,7 @@ func bugsOfChanges() []proof.Bug {
 		keeping      = "job/change.go"
 	)
 	return proof.Bugs([][4]string{
-		{"changes are published before the save", "scheduler/move.go", "\tif applied {\n\t\tif err := s.save", "\tif applied {\n\t\tif s.config.Changes != nil {\n\t\t\ts.publishLast(ctx, change.Job)\n\t\t}\n\t\tif err := s.save"},
+		{"changes are published before the save", "scheduler/move.go", "\tif applied || s.awaits(change.Job, events) {\n\t\tif err := s.save", "\tif applied {\n\t\tif s.config.Changes != nil {\n\t\t\ts.publishLast(ctx, change.Job)\n\t\t}\n\t\tif err := s.save"},
 		{"a save drops what was pending", movesChanges, "\tc.Forget(t.facts.Published)\n", "\tc.Forget(c.Seq)\n"},
 		{"of a save's events one leaves its changes", movesChanges, "\tc.Forget(t.facts.Published)\n", "\tc.Forget(t.facts.Published)\n\tif c.Rev == before.Rev+1 {\n\t\tc.Pending, c.Seq = nil, c.First()-1\n\t}\n"},
 		{"what could not be published counts as published", publishing, "\t\tif errs[i] == nil {\n\t\t\ts.ledger.note", "\t\tif errs[i] != nil || err == nil {\n\t\t\ts.ledger.note"},

@@ -56,7 +56,7 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 // Seeds that broke a rule once. 496: what notes that a listener was told, in a new run of the engine, took an attempt
 // for sent that a gate had let in, and sent no task. 4182 and 4752 broke the rules of the ledger alone: a person outside
 // said that a step is done which another had settled as not done, and an approval was settled as done.
-// In 5788, 8447 and 8721 a write arrived when its process was at another batch, and was judged by the limits that that one knew.
+// In 5788, 8447 and 8721 a write arrived when its process was at another batch, and was judged by the limits known there.
 func TestWhatBrokeARuleAtAGateOnceDoesNotAgain(t *testing.T) {
 	for _, seed := range []uint64{34, 496, 4182, 4752, 5788, 8447, 8721} {
 		if r := run(t, limitsOf(seed)); len(r.Violations) > 0 {
@@ -69,7 +69,7 @@ func TestWhatBrokeARuleAtAGateOnceDoesNotAgain(t *testing.T) {
 func bugsOfGates() []proof.Bug {
 	const keeper, gates = "gate/keeper.go", "scheduler/gates.go"
 	return proof.Bugs([][4]string{
-		{"a look frees the permits of attempts that stand", keeper, "j.Rev > t.Rev && !machine.Stands(j, t)", "j.Rev > t.Rev && !machine.Stands(j, job.Ticket{})"},
+		{"a look frees the permits of attempts that stand", keeper, "opened := machine.Stands(j, t)", "opened := machine.Stands(j, job.Ticket{})"},
 		{"the task of an attempt before its gate is sent", "machine/facts_commands.go", "\t\tcase a.Queued:\n", "\t\tcase a.Queued && a.Attempt < 0:\n"},
 		{"a limit that was lowered forgets the permits above it", "gate/plan.go", "\t\t\tif n >= below {\n", "\t\t\tif n < 0 {\n"},
 		{"gates are looked at only when a limit is set", "holds/keeper.go", "\tfor _, h := range looks {\n", "\tfor _, h := range looks[:0] {\n"},

@@ -27,7 +27,7 @@ func bugs() []proof.Bug {
 		fire           = "timetable/fire.go"
 	)
 	return proof.Bugs([][4]string{
-		{"a task is sent before the save", move, "\tif applied {\n\t\tif err := s.save", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, out)\n\t\tif err := s.save"},
+		{"a task is sent before the save", move, "\tif applied || s.awaits(change.Job, events) {\n\t\tif err := s.save", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, out)\n\t\tif err := s.save"},
 		{"commands are not derived again", move, "\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())\n\t}"},
 		{"an output is written after the save that refers to it", move, "\tif err := m.values.write(ctx, change.Job); err != nil {\n\t\treturn err\n\t}\n", "\tdefer func() { _ = m.values.write(ctx, change.Job) }()\n"},
 		{"a save that lost is taken for one that won", move, "\t\t\treturn nil, parked(err.Error(), loaded)\n\t\t} else if err != nil {", "\t\t\treturn nil, parked(err.Error(), loaded)\n\t\t} else if err != nil && !errors.Is(err, store.ErrConflict) {"},
