@@ -154,7 +154,7 @@ func TestAServiceAsksForAPause(t *testing.T) {
 		w.everyOnce(3)
 
 		w.trip(k, true)
-		if h := slow(time.Minute); !h.Tripped || h.Next.Sub(time.Now()) != time.Minute {
+		if h := slow(time.Minute); !h.Tripped || time.Until(h.Next) != time.Minute {
 			t.Errorf("got %+v, want the next probe in a minute", h)
 		}
 		if h := w.pause(k, makegood.HoldAgent, "payments"); h.Automatic() || h.By != "anna" {

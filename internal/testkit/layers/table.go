@@ -128,7 +128,7 @@ func ofJobs() []row {
 		{"who hears of every change", "Published", func(m Move) bool { return m.born() && m.After.Changes.Seq > m.Before.Changes.Seq }},
 		{"a history", "", func(m Move) bool { return m.After.History.Count > m.Before.History.Count }},
 		{"the input's schema", "Workflow.Input", func(m Move) bool { return len(m.Workflow.Input) > 0 }},
-		{Schedules, "Schedule.Cron Schedule.Every Schedule.Zone Schedule.Input Schedule.Missed Schedule.AtMost Schedule.Overlap", nil},
+		{Schedules, "Schedule.Cron Schedule.Every Schedule.Zone Schedule.Input Schedule.Missed Schedule.AtMost Schedule.Overlap Schedule.Priority", nil},
 		{Hanging, "", nil},
 		{Deaf, "NotHeard NotPublished NotAsked", func(m Move) bool {
 			return by(always[job.NotHeard])(m) || by(always[job.NotPublished])(m) || by(always[job.NotAsked])(m)
