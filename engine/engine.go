@@ -69,8 +69,8 @@ type Options struct {
 	Agents []agent.Handler
 	// Concurrency is how many attempts of Agents run at once. The zero value: 64 of each.
 	Concurrency Concurrency
-	// NoBreaker are agents that are not paused by themselves when their service is down (docs/holds.md); "*": no agent is.
-	NoBreaker []string
+	// Breakers are agents that are paused by themselves when their service is down (docs/holds.md); "*": all. Default: none.
+	Breakers []string
 	// Secrets returns the values of ${ secret("name") } in workflows, just before an agent of Agents works: never stored,
 	// never logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
 	Secrets agent.Secrets
@@ -260,7 +260,7 @@ func (o Options) where() string {
 
 func (o Options) config(agents []agent.Handler, w *control.Waiting) embedded.Config {
 	c := embedded.Config{
-		Concurrency: embedded.Concurrency(o.Concurrency), NoBreaker: o.NoBreaker,
+		Concurrency: embedded.Concurrency(o.Concurrency), Breakers: o.Breakers,
 		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.Saved, Parked: w.Parked, Telemetry: o.Telemetry,
 		Changes: o.Notify.Changes, Live: o.Notify.LiveChanges,
 		Replies: slices.Sorted(maps.Keys(o.Notify.Listeners)), Listener: listeners(o.Notify.Listeners),

@@ -43,8 +43,8 @@ const (
 	// links of alerts begin with. Both optional.
 	VarPage    = "MAKEGOOD_PAGE_URL"
 	VarRunbook = "MAKEGOOD_RUNBOOK_URL"
-	// VarNoBreaker names the agents that the breaker leaves alone; "*": all.
-	VarNoBreaker = "MAKEGOOD_NO_BREAKER"
+	// VarBreakers names the agents that have a breaker; "*": all.
+	VarBreakers = "MAKEGOOD_BREAKERS"
 	// VarAgent is the agent that an agent function runs. VarHTTPAllow lists private hosts, addresses
 	// and blocks that the http agent may call.
 	VarAgent     = "MAKEGOOD_AGENT"
@@ -172,7 +172,7 @@ type schedulerConfig struct {
 	links               string
 	// page and runbook are the prefixes of links in alerts.
 	page, runbook string
-	noBreaker     []string
+	breakers      []string
 }
 
 func readScheduler(getenv func(string) string) (schedulerConfig, error) {
@@ -183,7 +183,7 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 		changes: getenv(VarChangesBus),
 		links:   getenv(VarLinks),
 		page:    strings.TrimSuffix(getenv(VarPage), "/"), runbook: getenv(VarRunbook),
-		noBreaker: e.list(VarNoBreaker),
+		breakers: e.list(VarBreakers),
 	}
 	for name, address := range map[string]string{VarPage: c.page, VarRunbook: c.runbook} {
 		if address != "" && !webhook.IsAddress(address) {

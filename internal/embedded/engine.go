@@ -123,8 +123,8 @@ type Config struct {
 	EventWorkers int
 	// Concurrency is how many attempts run at once.
 	Concurrency Concurrency
-	// NoBreaker are agents that are never paused by themselves because their attempts fail; "*": all of them.
-	NoBreaker []string
+	// Breakers are agents that are paused by themselves when their attempts fail; "*": all of them.
+	Breakers []string
 	// Visibility is that of the events queue: after that long an event that was received and not
 	// dealt with comes again. Default: 30s.
 	Visibility time.Duration
@@ -288,7 +288,7 @@ func (e *Engine) wire(run store.Incarnation) {
 	e.lane = newLane(e.workers)
 	e.scheduler = scheduler.New(scheduler.Config{
 		Changes: e.publisher(), Lane: e.lane, Memory: e.memory,
-		Held: held, Gate: gates, Breaker: e.holds, NoBreaker: e.config.NoBreaker,
+		Held: held, Gate: gates, Breaker: e.holds, Breakers: e.config.Breakers,
 		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,

@@ -29,7 +29,7 @@ func TestADeadlineIsActedOnAtOnceWhereverItLiesBetweenTwoSweeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told bell
 		r := troupe{script: map[string]work{"charge": deaf}}
-		w := open(t, embedded.Config{Agents: r.agents("a"), Notifier: &told, NoBreaker: []string{"*"}})
+		w := open(t, embedded.Config{Agents: r.agents("a"), Notifier: &told})
 		c := w.define("name: one\nsteps: [{name: charge, agent: a, timeout: 1s, retry: {attempts: 1}}]")
 		start := time.Now()
 		for _, offset := range []time.Duration{0, 1, 250, 489, 490, 491, 492, 493, 494, 495, 496, 497, 498, 499} {
@@ -70,7 +70,7 @@ func TestSeveralSupervisorsAtOnceDoNoHarm(t *testing.T) {
 				return nil, nil
 			}
 		}}}
-		w := open(t, embedded.Config{Agents: r.agents("a"), NoBreaker: []string{"*"}, WrapQueues: p.wrap, WrapStore: func(s store.Store) store.Store {
+		w := open(t, embedded.Config{Agents: r.agents("a"), WrapQueues: p.wrap, WrapStore: func(s store.Store) store.Store {
 			index = s
 			return s
 		}})

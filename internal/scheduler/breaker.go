@@ -78,11 +78,11 @@ func (s *Scheduler) ended(ctx context.Context, m *moved, of job.Reply, failure *
 	switch {
 	case failure != nil && failure.SlowDown && failure.Retryable && failure.RetryAfter > 0:
 		err = s.config.Breaker.SlowDown(ctx, agent, m.now.Add(min(failure.RetryAfter.Std(), limits.MaxSlowDown)), failure.Message)
-	case slices.Contains(s.config.NoBreaker, agent) || slices.Contains(s.config.NoBreaker, "*"):
-	case !paused:
-		why, err = s.config.Breaker.Saw(ctx, agent, m.loaded.id, sick, m.now)
 	case h.Tripped:
 		err = s.config.Breaker.Heal(ctx, agent, sick != nil, a.Opened())
+	case !slices.Contains(s.config.Breakers, agent) && !slices.Contains(s.config.Breakers, "*"):
+	case !paused:
+		why, err = s.config.Breaker.Saw(ctx, agent, m.loaded.id, sick, m.now)
 	}
 	if why != "" {
 		m.alerts = append(m.alerts, alert{agent, why})

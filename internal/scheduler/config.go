@@ -59,9 +59,9 @@ type Config struct {
 	Gate Gate
 	// Held, if set, knows which agents and workflows are paused.
 	Held Holds
-	// Breaker, if set, pauses agents whose service is down, but for NoBreaker ("*": all), or asked for a pause.
-	Breaker   Breaker
-	NoBreaker []string
+	// Breaker, if set, pauses agents whose service asked for a pause, and those of Breakers ("*": all) that are down.
+	Breaker  Breaker
+	Breakers []string
 	// Lane, if set, runs inline attempts in this process. Nil: all attempts go to the queues of their agents.
 	Lane Lane
 	// Memory remembers messages that this process writes for itself. Nil: it reads each.
