@@ -69,7 +69,7 @@ type Options struct {
 	Agents []agent.Handler
 	// Concurrency is how many attempts of Agents run at once. The zero value: 64 of each.
 	Concurrency Concurrency
-	// Breakers are agents that are paused by themselves when their service is down (docs/holds.md); "*": all. Default: none.
+	// Breakers are agents that are paused by themselves when their service is down (docs/holds.md); "*": all.
 	Breakers []string
 	// Secrets returns the values of ${ secret("name") } in workflows, just before an agent of Agents works: never stored,
 	// never logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.

@@ -62,7 +62,7 @@ func bugs() []proof.Bug {
 		{"Retry-After is not kept to", factsRetries, "return later(next, t.now.Add(min(after, retry.Max).Std()))", "return next"},
 		{"an attempt is made beyond its time", movesActivity, "t.now.Before(a.FailingSince.Add(retry.For.Std()))", "true"},
 		{"the time begins anew with each failure", movesActivity, "retry.For > 0 && a.FailingSince.IsZero()", "retry.For > 0"},
-		{"its time runs while an attempt is not claimed", movesAttempts, "\tleaveOut(a, earlier(ended.StartedAt, t.now))\n", ""},
+		{"its time runs while an attempt is not claimed", movesAttempts, "\tt.countFailure(at, ended)\n\tleaveOut(a, earlier(ended.StartedAt, t.now))\n", "\tt.countFailure(at, ended)\n"},
 		{"its time runs while it is not sent", movesAttempts, "\tleaveOut(a, t.now)\n", ""},
 		{"its time runs while it is sent again", movesClosing, "\t\tleaveOut(a, t.now)\n", ""},
 		{"a failure that does not count begins the time", movesActivity, " && a.Tries > 0", ""},

@@ -54,9 +54,9 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 }
 
 // Seeds that broke a rule once. 496: what notes that a listener was told, in a new run of the engine, took an attempt
-// for sent that a gate had let in, and sent no task. 4182 and 4752 broke the rules of the ledger alone: a person outside
-// said that a step is done which another had settled as not done, and an approval was settled as done.
-// In 5788, 8447 and 8721 a write came when its process was at another batch, and was judged by the limits known there.
+// for sent that a gate had let in, and sent no task. 4182 and 4752 broke the rules of the ledger alone: a person
+// outside said that a step is done which another had settled as not done, and an approval was settled as done.
+// In 5788, 8447 and 8721 a write was judged by what its process knew of limits at its next batch.
 func TestWhatBrokeARuleAtAGateOnceDoesNotAgain(t *testing.T) {
 	for _, seed := range []uint64{34, 496, 4182, 4752, 5788, 8447, 8721} {
 		if r := run(t, limitsOf(seed)); len(r.Violations) > 0 {

@@ -137,8 +137,8 @@ func (c change) applied(def makegood.Step) bool {
 	})
 }
 
-// saidAgain reports whether people outside have done a step whose work a person had taken back meanwhile. Two people say
-// otherwise, and the later word counts, as the word of a person does that settles the step as done.
+// saidAgain reports whether people outside have done a step whose work a person had taken back meanwhile. They say two
+// things, and the later word counts, as the word of a person does that settles the step as done.
 func (c change) saidAgain(s job.StepState, def makegood.Step) bool {
 	var said struct {
 		A       int
