@@ -42,6 +42,7 @@ type devOptions struct {
 	data, addr, workflows string
 	replies               []string
 	outside, concurrency  []string
+	breakers              []string
 	alert                 string
 	changes               string
 	publicURL             string
@@ -81,6 +82,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, no engi
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --outside payments --outside shipping=./shipping.token
   makegood dev --concurrency http=8
+  makegood dev --breaker payments
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return devOrSample(cmd, o, linked, agents) },
@@ -100,6 +102,7 @@ func (o *devOptions) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` of the *.yaml and *.yml files to serve, also in folders below; where there is none of that name, the linked ones are served")
 	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name gets no tasks then; may be repeated")
 	addConcurrency(cmd, &o.concurrency)
+	flags.StringArrayVar(&o.breakers, "breaker", nil, "`NAME` of an agent that is paused by itself while its service is down; * is all; may be repeated")
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which the people asked to complete a step reach this process; it begins their links. Default: http:// and --addr")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims no tasks")
@@ -253,7 +256,7 @@ func outward(ctx context.Context, logger *slog.Logger) (requests *httpagent.Agen
 func (o devOptions) config(replies map[string]string, links func() string) embedded.Config {
 	listener, names := newDevListener(replies), slices.Sorted(maps.Keys(replies))
 	return embedded.Config{
-		Dir: o.data, Retention: time.Duration(o.retention), Listener: listener, Replies: names, Asker: listener, Asked: names,
+		Dir: o.data, Retention: time.Duration(o.retention), Breakers: o.breakers, Listener: listener, Replies: names, Asker: listener, Asked: names,
 		Link: func(token string) string { return links() + httpapi.LinkPath(token) },
 	}
 }

@@ -42,6 +42,8 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		"no concurrency":       {engine.Options{Agents: []agent.Handler{desk}, Concurrency: engine.Concurrency{Agents: map[string]int{"desk": 0}}}, `Options.Concurrency: 0 attempts of agent "desk", want 1 to 10000`},
 		"too much concurrency": {engine.Options{Concurrency: engine.Concurrency{All: 10_001}}, "Options.Concurrency: 10001 attempts of all agents, want 1 to 10000"},
 		"of no agent":          {engine.Options{Agents: []agent.Handler{desk}, Concurrency: engine.Concurrency{Agents: map[string]int{"dock": 3, "http": 3}}}, `Options.Concurrency: no agent "dock" is among Options.Agents; there are http, desk`},
+		"a breaker of none":    {engine.Options{Agents: []agent.Handler{desk}, Breakers: []string{"dock"}}, `a breaker of agent "dock": want one of ["desk"], or * for all`},
+		"a breaker of http":    {engine.Options{Agents: []agent.Handler{desk}, Breakers: []string{"http"}}, `a breaker of agent "http": want one of ["desk"], or * for all`},
 		"of a nil agent":       {engine.Options{Agents: []agent.Handler{(*agent.Agent)(nil)}, Concurrency: engine.Concurrency{All: -1, Agents: map[string]int{"dock": 3}}}, "Options.Concurrency: -1 attempts"},
 		"short retention":      {engine.Options{Dir: t.TempDir(), Retention: 1}, "etention"},
 	} {

@@ -118,7 +118,7 @@ func TestAChainEnds(t *testing.T) {
 		"before an exclusive step":               {steps: strings.Replace(four, "three, agent: a", "three, agent: b, inline: true", 1), saves: 3},
 		"before a step that goes by the queue":   {steps: strings.Replace(four, "three, agent: a", "three, agent: b, exclusive: false", 1), saves: 3},
 		"before a step with a condition":         {steps: strings.Replace(four, "three, agent: a", `three, agent: a, when: "${ .input.sku != null }"`, 1), saves: 2},
-		"with a failure":                         {steps: four, script: map[string]work{"two": once(errors.New("busy"))}, saves: 3},
+		"with a failure":                         {steps: four, script: map[string]work{"two": once(agent.RetryAfter(time.Second, errors.New("busy")))}, saves: 3},
 		"with a step that waits":                 {steps: strings.Replace(four, "two, agent: a", "two, agent: a, retry: {attempts: 1}", 1), script: map[string]work{"two": waits}, saves: 3, want: makegood.JobError},
 		"before an input that cannot be made":    {steps: strings.Replace(four, "three, agent: a", `three, agent: a, with: "${ .steps.two.output | fromjson }"`, 1), saves: 2, want: makegood.JobError},
 	} {

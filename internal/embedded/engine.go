@@ -194,6 +194,9 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	if c.Retention != 0 && c.Retention < MinRetention {
 		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
 	}
+	if err := c.checkBreakers(); err != nil {
+		return nil, err
+	}
 	e := &Engine{config: c.withDefaults(), opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
 	e.alarm, e.touched = newAlarm(2*e.config.Tick), make(chan struct{})
 	e.allTouched = sync.OnceFunc(func() { close(e.touched) })

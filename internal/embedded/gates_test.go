@@ -3,8 +3,10 @@ package embedded_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -334,4 +337,41 @@ func TestTenantsAndPrioritiesAtALimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The breaker and a limit at one agent: while it is down for four minutes, the items of a map and inline steps stand
+// still. Then all of them are done, no more at once than the limit, and nothing is left at the gate.
+func TestALimitAndABreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bank clerks
+		began := time.Now()
+		charge := func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+			if at := time.Since(began); at > 5*time.Second && at < 4*time.Minute {
+				return nil, errors.New("down")
+			}
+			return bank.work(time.Second)(ctx, task)
+		}
+		r := troupe{script: map[string]work{"charge": charge, "look": charge}}
+		w := open(t, embedded.Config{Dir: t.TempDir(), Agents: r.agents("bank"), Breakers: []string{"bank"}, Tick: 5 * time.Second})
+		w.limit("bank", 3)
+		items := w.define("name: items\nsteps:\n  - {name: charge, map: {over: \"${ [range(30)] }\", concurrency: 10}, agent: bank, undo: none}\n")
+		inline := w.define("name: inline\nsteps:\n  - {name: look, agent: bank, inline: true, undo: none}\n")
+		w.submit(items, "m", `{}`)
+		for i := range 20 {
+			w.submit(inline, fmt.Sprint("i", i), `{}`)
+		}
+		time.Sleep(time.Minute)
+		if list, err := w.engine.Parts().Holds.List(t.Context()); err != nil || !slices.ContainsFunc(list, func(h holds.Counted) bool { return h.Tripped }) {
+			t.Errorf("the breaker has not tripped: %v, %v", list, err)
+		}
+		w.patience = time.Hour
+		w.isProcessed("m")
+		for i := range 20 {
+			w.isProcessed(fmt.Sprint("i", i))
+		}
+		time.Sleep(5 * time.Minute)
+		if permits, waiting := w.atGate("bank"); bank.most > 3 || permits+waiting > 0 {
+			t.Errorf("%d at once, %d permits and %d tickets left", bank.most, permits, waiting)
+		}
+	})
 }

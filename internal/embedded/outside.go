@@ -1,7 +1,11 @@
 package embedded
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -24,6 +28,22 @@ func (c Config) Named() []workflowfile.Named {
 		all = append(all, workflowfile.Anything(o.Name))
 	}
 	return all
+}
+
+// checkBreakers refuses the name of an agent that can have no breaker.
+func (c Config) checkBreakers() error {
+	var names []string
+	for _, a := range c.Named() {
+		if domain.CanTrip(a.Name()) {
+			names = append(names, a.Name())
+		}
+	}
+	for _, name := range c.Breakers {
+		if name != "*" && !slices.Contains(names, name) {
+			return fmt.Errorf("a breaker of agent %.80q: want one of %q, or * for all", name, names)
+		}
+	}
+	return nil
 }
 
 // tasksOf names the queue for an agent's tasks. A local agent has its name ready.

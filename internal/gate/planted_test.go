@@ -19,7 +19,7 @@ func bugs() []proof.Bug {
 		{"permits above a lowered limit do not count", plan, "\t\t\tif n >= below {\n", "\t\t\tif n >= below && n < most {\n"},
 		{"a process that enters a ticket does not look again", keeper, "\t\t\tentered = true\n\t\t\tif err := k.pass(ctx, agent, most, over(nil)); err != nil {\n\t\t\t\treturn false, err\n\t\t\t}\n\t\t\tcontinue\n", "\t\t\treturn false, nil\n"},
 		{"a process that frees a permit does not look again", keeper, "\tvar admitted []job.Ticket\n\tdefer func() { k.tell(ctx, agent, admitted) }()\n\tfor range maxPasses {\n", "\tvar admitted []job.Ticket\n\tdefer func() { k.tell(ctx, agent, admitted) }()\n\tfor range 1 {\n"},
-		{"tenants take no turns", turns, "s.first(class, after.Last[class])", "s.first(class, \"\")"},
+		{"tenants take no turns", turns, "k.first(ctx, agent, head, after.Last[class])", "k.first(ctx, agent, head, \"\")"},
 		{"the circle of tenants does not close", turns, "\t\tt = head\n", "\t\tt = job.Ticket{}\n"},
 		{"a ticket that has risen waits for its own class", turns, "to := its.ClassAt(domain.Instant(k.config.Now()))", "to := its.ClassAt(domain.Instant(its.Since))"},
 		{"tickets that have risen take no turns", turns, "sooner(its.Crowd(), t.Crowd(), after.Risen[to])", "to == risen && sooner(its.Crowd(), t.Crowd(), \"\")"},
@@ -29,7 +29,7 @@ func bugs() []proof.Bug {
 	})
 }
 
-var foundBy = regexp.MustCompile(`(?s)--- FAIL: (Test\w+).*?_test\.go:\d+: ([^\n]+)`)
+var foundBy = regexp.MustCompile(`(?s)--- FAIL: (Test\w+).*?(?:_test\.go:\d+|panic): ([^\n]+)`)
 
 // Each is found by the courses of many seeds, or by every order of calls.
 func TestPlantedBugsAreFound(t *testing.T) {

@@ -18,13 +18,6 @@ import (
 // permits are handed on for as long as tickets wait. So no count of each tenant is kept, and a turn costs reads and no
 // write. Processes that hand on permits at the same moment may give a tenant a turn too many.
 
-// turns is a search for the next ticket of a gate.
-type turns struct {
-	behind func(rank string) (job.Ticket, error)
-	// heads are the first tickets of the classes, by their rank. Without a name of a job: none waits.
-	heads [3]job.Ticket
-}
-
 // next returns the ticket that goes next, of those that wait, and the turns after it.
 func (k *Keeper) next(ctx context.Context, agent string, g store.Gate) (t job.Ticket, after job.Turns, err error) {
 	for _, p := range g.Permits {
@@ -36,16 +29,16 @@ func (k *Keeper) next(ctx context.Context, agent string, g store.Gate) (t job.Ti
 	if t = g.Waiting[0]; t.Undo {
 		return t, after, nil
 	}
-	s := turns{behind: func(rank string) (job.Ticket, error) { return k.config.Store.Behind(ctx, agent, rank) }}
+	var heads [3]job.Ticket // The first tickets of the classes, by their rank. Without a job: none waits.
 	for head := t; head.Job != ""; {
-		s.heads[head.Class()] = head
-		if head, err = s.behind(job.RankOf(head.Class()+1, "")); err != nil {
+		heads[head.Class()] = head
+		if head, err = k.config.Store.Behind(ctx, agent, job.RankOf(head.Class()+1, "")); err != nil {
 			return t, after, err
 		}
 	}
-	best, risen := 0, len(s.heads)
-	for class := range s.heads {
-		its, err := s.first(class, after.Last[class])
+	best, risen := 0, len(heads)
+	for class, head := range heads {
+		its, err := k.first(ctx, agent, head, after.Last[class])
 		if err != nil {
 			return t, after, err
 		}
@@ -67,14 +60,13 @@ func sooner(crowd, than, last string) bool {
 	return crowd < than
 }
 
-// first returns the first ticket of a class and of the crowd that comes behind the last in the circle.
-func (s *turns) first(class int, last string) (job.Ticket, error) {
-	head := s.heads[class]
+// first returns the first ticket of the class of head and of the crowd that comes behind the last in the circle.
+func (k *Keeper) first(ctx context.Context, agent string, head job.Ticket, last string) (job.Ticket, error) {
 	if head.Job == "" || head.Crowd() > last {
 		return head, nil
 	}
-	t, err := s.behind(job.RankOf(class, last+"~")) // No other crowd's rank is between the crowd's and this.
-	if t.Job == "" || t.Class() != class {
+	t, err := k.config.Store.Behind(ctx, agent, job.RankOf(head.Class(), last+"~")) // No other crowd's rank is between the crowd's and this.
+	if t.Job == "" || t.Class() != head.Class() {
 		t = head
 	}
 	return t, err

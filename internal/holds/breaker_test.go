@@ -31,7 +31,7 @@ func (w *world) the(agent string) job.Hold {
 	return job.Hold{}
 }
 
-// due lets what is due be done for so long, each second, and returns after which times another job was the probe, and which.
+// due releases every second for so long. It returns the times after which a job became the probe, and these jobs.
 func (w *world) due(k *holds.Keeper, since time.Time, long time.Duration) (after []time.Duration, probes []string) {
 	w.Helper()
 	for n := w.the("payments").Probes; time.Since(since) < long; time.Sleep(time.Second) {

@@ -94,10 +94,10 @@ func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason
 	})
 }
 
-// pause puts a pause in the place of one that is over, or of none.
+// pause puts a pause, or a limit, in the place of the one that is there, or of none.
 func (k *Keeper) pause(h *job.Hold, all int, by job.Hold) error {
 	if h.Name == "" && all >= limits.MaxHolds {
-		return fmt.Errorf("%w: %d agents and workflows are paused, which is the limit", ErrInvalid, all)
+		return fmt.Errorf("%w: %d agents and workflows are paused or have a limit, which is the most", ErrInvalid, all)
 	}
 	by.Since, by.By, by.Reason, by.Kept = domain.Instant(k.config.Now()), clip(by.By, limits.MaxHoldByBytes), clip(by.Reason, limits.MaxHoldReasonBytes), h.Kept
 	*h = by
@@ -150,12 +150,9 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 		case most == 0:
 			*h = job.Hold{}
 			return nil
-		case h.Name == "" && all >= limits.MaxHolds:
-			return fmt.Errorf("%w: %d agents and workflows are paused or have a limit, which is the most", ErrInvalid, all)
 		}
-		now := domain.Instant(k.config.Now())
-		*h = job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, Since: now, By: clip(by, limits.MaxHoldByBytes), Reason: reason, Next: now.Add(limits.GateLook), Kept: h.Kept}
-		return nil
+		next := domain.Instant(k.config.Now()).Add(limits.GateLook)
+		return k.pause(h, all, job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, By: by, Reason: reason, Next: next})
 	})
 	if most == 0 && (err == nil || errors.Is(err, ErrNoLimit)) {
 		// Without a limit, too: the process that took it away may have died before it opened the gate.

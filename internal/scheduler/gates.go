@@ -14,11 +14,8 @@ import (
 func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	found := job.Found{Finding: job.FoundQueued}
 	if most, limited := m.held.Limit(ask.Agent); limited && s.config.Gate != nil {
-		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: ask.Step, Attempt: ask.Attempt, Undo: ask.Undo, Priority: j.Priority, Tenant: j.Tenant, Since: m.now, Rev: m.loaded.rev}
-		stored := m.loaded.stands(t)
-		if stored {
-			t.Since = m.loaded.side(t).Opened()
-		}
+		t, stored := m.ticket(j, ask.Step, ask.Attempt, ask.Undo)
+		t.Rev = m.loaded.rev
 		admitted, err := s.config.Gate.Take(ctx, ask.Agent, most, t, stored)
 		if err != nil {
 			return err
@@ -33,18 +30,18 @@ func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask mach
 	return nil
 }
 
-// stands reports whether the job had the attempt of a ticket out when it was loaded.
-func (l loaded) stands(t job.Ticket) bool {
-	return machine.Stands(job.Job{Birth: t.Birth, Steps: l.steps}, t)
-}
-
-// side returns the activity of a ticket as it was loaded.
-func (l loaded) side(t job.Ticket) job.Activity {
-	s, _ := (job.Job{Steps: l.steps}).Step(t.Step)
-	if t.Undo {
-		return s.Undo
+// ticket returns the ticket of an attempt of a job, and whether the job had the attempt out when it was loaded.
+func (m *moved) ticket(j job.Job, step string, attempt int, undo bool) (t job.Ticket, stored bool) {
+	t = job.Ticket{Job: j.ID, Birth: j.Birth, Step: step, Attempt: attempt, Undo: undo, Priority: j.Priority, Tenant: j.Tenant, Since: m.now, Rev: j.Rev}
+	was := job.Job{Birth: j.Birth, Steps: m.loaded.steps}
+	if stored = machine.Stands(was, t); stored {
+		s, _ := was.Step(step)
+		t.Since = s.Forward.Opened()
+		if undo {
+			t.Since = s.Undo.Opened()
+		}
 	}
-	return s.Forward
+	return t, stored
 }
 
 // awaits reports whether a hint tells of a permit for an attempt that a save was to open and has not. Its process may
@@ -71,10 +68,7 @@ func (s *Scheduler) leftBy(m *moved, j job.Job, events []job.Event) (all []left)
 		return nil
 	}
 	add := func(agent, step string, attempt int, undo, waited bool) {
-		t := job.Ticket{Job: j.ID, Birth: j.Birth, Step: step, Attempt: attempt, Undo: undo, Priority: j.Priority, Tenant: j.Tenant, Since: m.now, Rev: j.Rev}
-		if m.loaded.stands(t) {
-			t.Since = m.loaded.side(t).Opened()
-		}
+		t, _ := m.ticket(j, step, attempt, undo)
 		known := slices.ContainsFunc(all, func(l left) bool { return l.agent == agent && l.ticket.Same(t) })
 		if _, limited := m.held.Limit(agent); limited && !known && !machine.Stands(j, t) {
 			all = append(all, left{agent, t, waited})

@@ -361,7 +361,7 @@ func (m *model) save(s *state, x *actor) string {
 	return m.noteSettled(s, before)
 }
 
-// send sends tasks; then leaves the gate; then carries out what is to be closed; then tells.
+// send sends the tasks; then it takes ended attempts from the gate, closes attempts, and tells people, in this order.
 func (m *model) send(s *state, i uint8) {
 	first := sendNotice
 	for _, o := range s.actors[i].out {
