@@ -31,6 +31,10 @@ type Hold struct {
 	// may be more, the count ended here.
 	Jobs    int  `json:"jobs"`
 	AtLeast bool `json:"atLeast"`
+	// Rate is how many attempts of the agent are admitted in a time ("100/s"), and Burst how many of them at one moment; ""
+	// and 0: any number.
+	Rate  string `json:"rate"`
+	Burst int    `json:"burst"`
 	// ReleasedAt is when the pause was lifted, and ReleasedBy the author of that: it holds no job from then on, and the
 	// jobs that it held resume gradually. nil: it was not lifted.
 	ReleasedAt *time.Time `json:"releasedAt"`
@@ -43,4 +47,14 @@ type Hold struct {
 	// the next probe, or all, where the agent has asked for a pause of some length.
 	Resumed int        `json:"resumed"`
 	NextAt  *time.Time `json:"nextAt"`
+}
+
+// Limit is what LimitAgent sets. The zero value takes a limit away.
+type Limit struct {
+	// Concurrency is how many attempts of the agent may be under way at once, 1 to 100; 0: any number.
+	Concurrency int `json:"concurrency,omitempty"`
+	// Rate is how many attempts are admitted in a second or a minute, as "100/s" or "300/m", up to 1,000; "": any number.
+	Rate string `json:"rate,omitempty"`
+	// Burst is how many of these at one moment, 1 to 100; 0: as many as in a second.
+	Burst int `json:"burst,omitempty"`
 }

@@ -23,8 +23,14 @@ func (c *remote) ResumeAll(ctx context.Context, kind makegood.HoldKind, name str
 }
 
 // LimitAgent implements api.Holds.
-func (c *remote) LimitAgent(ctx context.Context, agent string, most int, reason string) (makegood.Hold, error) {
-	return c.hold(ctx, "limit", makegood.HoldAgent, agent, map[string]any{"concurrency": most, "reason": reason})
+func (c *remote) LimitAgent(ctx context.Context, agent string, limit makegood.Limit, reason string) (makegood.Hold, error) {
+	body := struct {
+		makegood.Limit
+		// Concurrency is there even if it is 0.
+		Concurrency int    `json:"concurrency"`
+		Reason      string `json:"reason"`
+	}{limit, limit.Concurrency, reason}
+	return c.hold(ctx, "limit", makegood.HoldAgent, agent, body)
 }
 
 func (c *remote) hold(ctx context.Context, what string, kind makegood.HoldKind, name string, body any) (makegood.Hold, error) {

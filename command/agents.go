@@ -51,29 +51,32 @@ became of the request: make it again.`
 // newLimit makes the verb that limits an agent.
 func newLimit() *cobra.Command {
 	var o remote
-	var most int
+	var limit makegood.Limit
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "limit NAME",
-		Short: "Limit how many attempts of an agent are under way at once",
-		Long: fmt.Sprintf(`Limit how many attempts of an agent are under way at once, over all its processes and all workflows. Further attempts
-wait before the gate of the agent: undos first, then in the order in which they came. An attempt counts from before its
-task is sent until it is over. The limit is known everywhere %s later; attempts that were opened before then are not
-counted. Asked again it replaces the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
-		Example: "  makegood agents limit payments --concurrency 20 --reason 'the bank takes 20 at once'",
+		Short: "Limit how many attempts of an agent are under way at once, or begin in a time",
+		Long: fmt.Sprintf(`Limit how many attempts of an agent are under way at once, or how many begin in a second or a minute, or both, over all
+its processes and all workflows. Further attempts wait before the gate of the agent: undos first, then in the order in
+which they came. An attempt counts from before its task is sent until it is over, and for the rate when it is admitted.
+The limit is known everywhere %s later; attempts that were opened before then are not counted. Asked again it replaces
+the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
+		Example: "  makegood agents limit payments --concurrency 20 --reason 'the bank takes 20 at once'\n  makegood agents limit payments --rate 300/m --burst 10",
 		Args:    one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if most == 0 {
-				return exit(codeUsage, fmt.Errorf("agents limit needs --concurrency, 1 to %d; agents unlimit takes a limit away", limits.MaxPermits))
+			if limit.Concurrency == 0 && limit.Rate == "" {
+				return exit(codeUsage, fmt.Errorf("agents limit needs --concurrency, 1 to %d, or --rate; agents unlimit takes a limit away", limits.MaxPermits))
 			}
 			return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
-				return c.LimitAgent(ctx, args[0], most, reason)
+				return c.LimitAgent(ctx, args[0], limit, reason)
 			})
 		},
 	}
 	o.flags(cmd)
 	o.askedBy(cmd)
-	cmd.Flags().IntVar(&most, "concurrency", 0, fmt.Sprintf("how `many` attempts, 1 to %d", limits.MaxPermits))
+	cmd.Flags().IntVar(&limit.Concurrency, "concurrency", 0, fmt.Sprintf("how `many` attempts at once, 1 to %d", limits.MaxPermits))
+	cmd.Flags().StringVar(&limit.Rate, "rate", "", fmt.Sprintf("how many attempts are admitted in a second or a minute: `N/s` or N/m, up to %d", limits.MaxRate))
+	cmd.Flags().IntVar(&limit.Burst, "burst", 0, fmt.Sprintf("how `many` of these at one moment, 1 to %d (default: as many as in a second)", limits.MaxPermits))
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`; makegood holds shows it")
 	return cmd
 }
@@ -89,7 +92,7 @@ func newUnlimit() *cobra.Command {
 		Args:    one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
-				return c.LimitAgent(ctx, args[0], 0, "")
+				return c.LimitAgent(ctx, args[0], makegood.Limit{}, "")
 			})
 		},
 	}

@@ -198,7 +198,7 @@ func holdLine(h makegood.Hold, now time.Time) string {
 	switch {
 	case h.ReleasedAt != nil:
 		return fmt.Sprintf("%s  resumed: new work flows; what stood still goes on little by little (%s)", line, count(h.Jobs, "job"))
-	case h.Kind == makegood.HoldLimit && h.Limit == 0:
+	case h.Kind == makegood.HoldLimit && h.Limit == 0 && h.Rate == "":
 		return line + "  has no limit any more: the attempts that waited go on"
 	case h.Kind == makegood.HoldLimit:
 		line += fmt.Sprintf("  limited since %s", moment(&h.Since))

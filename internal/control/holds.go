@@ -24,8 +24,8 @@ func (s *Service) ResumeAll(ctx context.Context, kind makegood.HoldKind, name st
 }
 
 // LimitAgent implements api.Holds.
-func (s *Service) LimitAgent(ctx context.Context, agent string, most int, reason string) (makegood.Hold, error) {
-	return s.hold(ctx, "limit", func() (job.Hold, error) { return s.parts.Holds.Limit(ctx, agent, most, reason, s.by(ctx)) })
+func (s *Service) LimitAgent(ctx context.Context, agent string, limit makegood.Limit, reason string) (makegood.Hold, error) {
+	return s.hold(ctx, "limit", func() (job.Hold, error) { return s.parts.Holds.Limit(ctx, agent, limit, reason, s.by(ctx)) })
 }
 
 // hold does one of these, and returns the hold as it is then, or was when it was taken away.

@@ -333,9 +333,9 @@ func otherCalls() (all []call) {
 		one("PauseAll "+name, func(ctx context.Context, j everything) (any, error) {
 			return j.PauseAll(ctx, makegood.HoldAgent, name, "slow")
 		})
-		for _, most := range []int{0, 101, 3} {
-			one(fmt.Sprint("LimitAgent ", name, most), func(ctx context.Context, j everything) (any, error) {
-				return j.LimitAgent(ctx, name, most, "narrow")
+		for _, l := range []makegood.Limit{{}, {Concurrency: 101}, {Rate: "1/h"}, {Burst: 2}, {Rate: "30/m", Burst: 3}, {Concurrency: 3}} {
+			one(fmt.Sprint("LimitAgent ", name, l), func(ctx context.Context, j everything) (any, error) {
+				return j.LimitAgent(ctx, name, l, "narrow")
 			})
 		}
 		one("ListHolds "+name, func(ctx context.Context, j everything) (any, error) { return j.ListHolds(ctx) })
@@ -343,7 +343,9 @@ func otherCalls() (all []call) {
 			agents, err := j.ListAgents(ctx)
 			return len(agents), err
 		})
-		one("LimitAgent away "+name, func(ctx context.Context, j everything) (any, error) { return j.LimitAgent(ctx, name, 0, "") })
+		one("LimitAgent away "+name, func(ctx context.Context, j everything) (any, error) {
+			return j.LimitAgent(ctx, name, makegood.Limit{}, "")
+		})
 		one("ResumeAll "+name, func(ctx context.Context, j everything) (any, error) {
 			_, err := j.ResumeAll(ctx, makegood.HoldAgent, name)
 			return nil, err

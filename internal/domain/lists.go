@@ -13,13 +13,10 @@ func HoldKinds() []makegood.HoldKind {
 	return []makegood.HoldKind{makegood.HoldAgent, makegood.HoldWorkflow}
 }
 
-// CheckLimit returns the reason why an agent cannot have such a limit; nil: it can, if it exists.
-func CheckLimit(agent string, most int) error {
-	switch {
-	case !GetsTasks(agent):
+// CheckLimit returns the reason why an agent cannot have a limit; nil: it can, if it exists.
+func CheckLimit(agent string) error {
+	if !GetsTasks(agent) {
 		return fmt.Errorf("agent %s cannot have a limit: no task is ever sent to it", agent)
-	case most < 0 || most > limits.MaxPermits:
-		return fmt.Errorf("a limit of %d: want 1 to %d attempts at once, or 0 for no limit", most, limits.MaxPermits)
 	}
 	return limits.AgentName.Check(agent)
 }

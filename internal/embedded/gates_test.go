@@ -59,7 +59,12 @@ func (c *clerks) reborn() {
 
 func (w *world) limit(agent string, most int) {
 	w.t.Helper()
-	if _, err := w.engine.Parts().Holds.Limit(w.t.Context(), agent, most, "the bank asks for it", "anna"); err != nil {
+	w.limitTo(agent, makegood.Limit{Concurrency: most})
+}
+
+func (w *world) limitTo(agent string, l makegood.Limit) {
+	w.t.Helper()
+	if _, err := w.engine.Parts().Holds.Limit(w.t.Context(), agent, l, "the bank asks for it", "anna"); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -374,4 +379,53 @@ func TestALimitAndABreaker(t *testing.T) {
 			t.Errorf("%d at once, %d permits and %d tickets left", bank.most, permits, waiting)
 		}
 	})
+}
+
+// With a rate of 100 a second and a burst of ten, at most ten attempts begin in each window of 100 ms, to the
+// millisecond, and all of them in hardly more time than that takes. With a concurrency, too, no more are under
+// way at once than that.
+func TestARateHoldsToTheMillisecond(t *testing.T) {
+	for name, l := range map[string]makegood.Limit{"rate": {Rate: "100/s", Burst: 10}, "both": {Rate: "100/s", Burst: 10, Concurrency: 4}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const jobs = 300
+				var bank clerks
+				var began []time.Time
+				slow := bank.work(30 * time.Millisecond)
+				r := troupe{script: map[string]work{"charge": func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+					bank.mu.Lock()
+					began = append(began, time.Now())
+					bank.mu.Unlock()
+					return slow(ctx, task)
+				}}}
+				c := embedded.Config{Dir: memoryDir(t), Agents: r.agents("bank"), Tick: 5 * time.Second}
+				w := open(t, c)
+				w.limitTo("bank", l)
+				compiled := w.define("name: trip\nsteps:\n  - {name: charge, agent: bank, undo: none}\n")
+				from := time.Now()
+				for i := range jobs {
+					w.submit(compiled, fmt.Sprint("j", i), `{}`)
+				}
+				w.patience = time.Hour
+				for i := range jobs {
+					w.isProcessed(fmt.Sprint("j", i))
+				}
+				for i, at := range began[10:] {
+					if d := at.Sub(began[i]); d < 100*time.Millisecond {
+						t.Fatalf("eleven attempts began within %v", d)
+					}
+				}
+				if took := time.Since(from); len(began) != jobs || took > jobs*time.Second/100+time.Second {
+					t.Errorf("%d attempts began in %v, want %d in hardly more than %d s", len(began), took, jobs, jobs/100)
+				}
+				if l.Concurrency > 0 && bank.most != l.Concurrency {
+					t.Errorf("%d attempts were under way at once, want %d", bank.most, l.Concurrency)
+				}
+				time.Sleep(3 * time.Minute)
+				if permits, waiting := w.atGate("bank"); permits+waiting > 0 {
+					t.Errorf("%d permits and %d tickets are left", permits, waiting)
+				}
+			})
+		})
+	}
 }

@@ -79,10 +79,11 @@ func (k *Keeper) lock(ctx context.Context, agent string) (unlock func(), err err
 	return nil, fmt.Errorf("come to the gate of %s: %w", agent, context.Cause(ctx))
 }
 
-// Take reports whether the attempt of a ticket has a permit, which it keeps until it is over. It gets one if one is
-// free and no other waits for it, and else waits. stored: the job that has the attempt is stored; if not, the permit is
-// for the save that follows the Rev of the ticket. After an error the attempt may have one.
-func (k *Keeper) Take(ctx context.Context, agent string, most int, t job.Ticket, stored bool) (bool, error) {
+// Take reports whether the attempt of a ticket may go: it has the permit and the token that the limit asks for. It gets
+// them if they are free and no other waits for them, and else waits. It keeps the permit until it is over. stored: the
+// job that has the attempt is stored; if not, they are for the save that follows the Rev of the ticket. After an error
+// the attempt may have them.
+func (k *Keeper) Take(ctx context.Context, agent string, l job.Limit, t job.Ticket, stored bool) (bool, error) {
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {
 		return false, err
@@ -94,52 +95,114 @@ func (k *Keeper) Take(ctx context.Context, agent string, most int, t job.Ticket,
 		if err != nil {
 			return false, fmt.Errorf("read the gate of %s: %w", agent, err)
 		}
-		was, is, permitted := k.takes(g, most, t, stored)
+		m, ok, err := k.takes(ctx, g, l, t, stored)
 		switch {
-		case !permitted && entered:
+		case err != nil:
+			return false, fmt.Errorf("the gate of %s: %w", agent, err)
+		case !ok && entered:
 			return false, nil
-		case !permitted:
+		case !ok:
 			if err := k.config.Store.Enter(ctx, agent, t); err != nil {
 				return false, fmt.Errorf("wait at the gate of %s: %w", agent, err)
 			}
 			// It may have become free since it was read.
 			entered = true
-			if err := k.pass(ctx, agent, most, over(nil)); err != nil {
+			if err := k.pass(ctx, agent, l, over(nil), t.Same); err != nil {
 				return false, err
 			}
 			continue
-		case was.Ticket == is.Ticket:
+		case m == move{}:
 			return true, nil
 		}
-		switch err = k.config.Store.PutPermit(ctx, agent, was, is); {
-		case errors.Is(err, store.ErrConflict):
-			continue
-		case err != nil:
+		if ok, err := k.carryOut(ctx, agent, m); err != nil {
 			return false, fmt.Errorf("take a permit of %s: %w", agent, err)
+		} else if !ok {
+			continue
+		}
+		if len(g.Waiting) > 0 && m.token != (change{}) { // It was late, and the next may have its token.
+			if err := k.pass(ctx, agent, l, over(nil), always); err != nil {
+				k.config.Logger.WarnContext(ctx, "the next at a gate wait for a look", "agent", agent, "error", err)
+			}
 		}
 		return true, nil
 	}
 	return false, fmt.Errorf("the gate of %s: %w, %d times", agent, store.ErrConflict, maxPasses)
 }
 
-// takes returns the change that gives an attempt its permit: none, where it has one that may stay as it is.
-func (k *Keeper) takes(g store.Gate, most int, t job.Ticket, stored bool) (was, is job.Permit, ok bool) {
-	for _, p := range g.Permits {
-		if !p.Ticket.Same(t) {
+// takes returns the changes that give an attempt what it needs: none, where it has it and that may stay as it is.
+func (k *Keeper) takes(ctx context.Context, g store.Gate, l job.Limit, t job.Ticket, stored bool) (m move, ok bool, err error) {
+	now := domain.Instant(k.config.Now())
+	permits, tokens := apart(g)
+	permit, token := needs(l, permits, tokens, t)
+	if (permit || token) && len(g.Waiting) > 0 { // Even if it is the first: pass knows the turns.
+		return m, false, nil
+	}
+	if permit {
+		n, ok := free(permits, l.Most)
+		if !ok {
+			return m, false, nil
+		}
+		m.permit = give(job.Permit{N: n}, t, now)
+	} else if i := of(permits, t); i >= 0 && !stored && permits[i].Ticket.Rev < t.Rev {
+		// A look at the gate must not take it for one of a save that has failed. A process with an older state renews none.
+		m.permit = change{permits[i], permits[i]}
+		m.permit.is.Ticket.Rev = t.Rev
+	}
+	if token {
+		cooled, err := k.cooled(ctx, g, l, 1, now)
+		if err != nil || len(cooled) == 0 {
+			return m, false, err
+		}
+		m.token = give(cooled[0], t, now)
+	} else if i := of(tokens, t); i >= 0 && len(g.Waiting) > 0 && tokens[i].Told && isCool(tokens[i], l, now) {
+		m.token = change{tokens[i], tokens[i]} // It came late, and others wait for it.
+		m.token.is.Told = false
+	}
+	if m.permit.was == m.permit.is && m.token.was == m.token.is {
+		m = move{}
+	}
+	return m, true, nil
+}
+
+// cooled returns the tokens that may be taken, at most so many: those that no attempt has taken, and then those that
+// have cooled, the oldest first. An attempt that was told of its token, and that its job still has before the gate,
+// keeps it: else no slow hint would ever find one.
+func (k *Keeper) cooled(ctx context.Context, g store.Gate, l job.Limit, most int, now time.Time) (all []job.Permit, err error) {
+	_, tokens := apart(g)
+	for n := job.FirstToken; n < job.FirstToken+l.Burst && len(all) < most; n++ {
+		if !slices.ContainsFunc(tokens, func(p job.Permit) bool { return p.N == n }) {
+			all = append(all, job.Permit{N: n})
+		}
+	}
+	slices.SortStableFunc(tokens, func(a, b job.Permit) int { return a.At.Compare(b.At) })
+	asked := 0
+	for _, p := range tokens {
+		if len(all) >= most || asked >= page {
+			break
+		}
+		if !isCool(p, l, now) {
 			continue
 		}
-		is = p
-		if !stored { // A look at the gate must not take it for one of a save that has failed.
-			is.Ticket.Rev = max(is.Ticket.Rev, t.Rev)
+		if p.Told {
+			asked++
+			if is, _, err := k.ended(ctx, p); err != nil {
+				return nil, err
+			} else if !is {
+				continue
+			}
 		}
-		return p, is, true
+		all = append(all, p)
 	}
-	if len(g.Waiting) > 0 { // Even if it is the first: pass knows the turns.
-		return was, is, false
-	}
-	n, ok := free(g, most)
-	return job.Permit{N: n}, job.Permit{N: n, Ticket: t, At: domain.Instant(k.config.Now())}, ok
+	return all, nil
 }
+
+// isCool reports whether a token may be taken again.
+func isCool(p job.Permit, l job.Limit, now time.Time) bool {
+	return p.N < job.FirstToken+l.Burst && !now.Before(p.At.Add(l.Cools()))
+}
+
+// always wakes any next ticket.
+func always(job.Ticket) bool { return true }
 
 // over returns a function that reports whether the attempt of a ticket is one of these. A ticket that was written since
 // may be of one that another process is about to open.
@@ -152,7 +215,7 @@ func over(these []job.Ticket) func(job.Ticket) bool {
 // Left frees the permits of the ended attempts, and hands them to the next tickets. The Rev of a ticket is that of the
 // save in which its job ended the attempt. waited has the tickets of ended that may still be in the queue. After an
 // error a Look frees the permits that are left.
-func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error {
+func (k *Keeper) Left(ctx context.Context, agent string, l job.Limit, ended, waited []job.Ticket) error {
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {
 		return err
@@ -163,24 +226,31 @@ func (k *Keeper) Left(ctx context.Context, agent string, most int, ended, waited
 			return fmt.Errorf("leave the gate of %s: %w", agent, err)
 		}
 	}
-	return k.pass(ctx, agent, most, over(ended))
+	return k.pass(ctx, agent, l, over(ended), func(job.Ticket) bool { return len(waited) > 0 })
 }
 
 // Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets
 // the next ones begin. It looks at a permit ever less often; before is the time of the look before this one. Zero: it
 // looks at each permit. A permit for a save that has not come may wait for it for ever, if its process has died: the
-// job is told, and the Scheduler saves it as it is, so that the awaited save fails and the permit is free.
-func (k *Keeper) Look(ctx context.Context, agent string, most int, before time.Time) error {
-	g, err := k.config.Store.Gate(ctx, agent, 0)
+// job is told, and the Scheduler saves it as it is, so that the awaited save fails and the permit is free. A token that
+// was not taken for long is forgotten.
+func (k *Keeper) Look(ctx context.Context, agent string, l job.Limit, before time.Time) error {
+	g, err := k.config.Store.Gate(ctx, agent, 1)
 	if err != nil {
 		return fmt.Errorf("read the gate of %s: %w", agent, err)
 	}
 	var ended, awaited []job.Ticket
 	for _, p := range g.Permits {
+		if p.Token() {
+			if err := k.forget(ctx, agent, l, p, len(g.Waiting) > 0); err != nil {
+				return fmt.Errorf("look at the gate of %s: %w", agent, err)
+			}
+			continue
+		}
 		if !before.IsZero() && !isDue(before.Sub(p.At), k.config.Now().Sub(p.At), limits.GateLook) {
 			continue
 		}
-		is, awaits, err := k.ended(ctx, p.Ticket)
+		is, awaits, err := k.ended(ctx, p)
 		if err != nil {
 			return fmt.Errorf("look at the gate of %s: %w", agent, err)
 		}
@@ -192,29 +262,62 @@ func (k *Keeper) Look(ctx context.Context, agent string, most int, before time.T
 			ended = append(ended, p.Ticket)
 		}
 	}
-	k.tell(ctx, agent, awaited)
+	k.tell(ctx, agent, 0, awaited...)
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	// A ticket that was renewed since is of a save that may have opened the attempt.
-	return k.pass(ctx, agent, most, func(t job.Ticket) bool { return slices.Contains(ended, t) })
+	return k.pass(ctx, agent, l, func(t job.Ticket) bool { return slices.Contains(ended, t) }, always)
 }
 
-// ended asks the job of a ticket whether its attempt is over. The save that opens it may still come, and is awaited,
-// while the job has the Rev of the ticket.
-func (k *Keeper) ended(ctx context.Context, t job.Ticket) (is, awaited bool, err error) {
+// forget tells an attempt that keeps its token for a look or longer again. Else it frees that, unless others wait: it
+// may have the last turns.
+func (k *Keeper) forget(ctx context.Context, agent string, l job.Limit, p job.Permit, waits bool) error {
+	long := limits.GateLook
+	if l.Rate > 0 {
+		long = max(long, l.Cools())
+	}
+	if k.config.Now().Sub(p.At) < long {
+		return nil
+	}
+	if p.Told {
+		is, _, err := k.ended(ctx, p)
+		if err != nil {
+			return err
+		}
+		if !is {
+			k.tell(ctx, agent, 0, p.Ticket)
+			return nil
+		}
+	}
+	if waits {
+		return nil
+	}
+	if err := k.config.Store.PutPermit(ctx, agent, p, job.Permit{N: p.N}); err != nil && !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return nil
+}
+
+// ended asks the job of a permit whether its attempt is over, or that of a token whether it does not stand before the
+// gate. The save that opens it may still come, and is awaited, while the job has the Rev of the ticket.
+func (k *Keeper) ended(ctx context.Context, p job.Permit) (is, awaited bool, err error) {
+	t, stands := p.Ticket, machine.Stands
+	if p.Token() {
+		stands = machine.Queued
+	}
 	j, err := k.config.Jobs.Load(ctx, t.Job)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return true, false, nil
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged):
-		return false, false, nil // A person or a later release sees to the job first.
+		return p.Token(), false, nil // A person or a later release sees to the job first.
 	case err != nil:
 		return false, false, err
 	}
-	opened := machine.Stands(j, t)
+	opened := stands(j, t)
 	is = j.Birth != t.Birth || j.Rev > t.Rev && !opened
 	return is, !is && !opened, nil
 }
@@ -236,7 +339,7 @@ func (k *Keeper) Open(ctx context.Context, agent string) error {
 				return fmt.Errorf("open the gate of %s: %w", agent, err)
 			}
 		}
-		k.tell(ctx, agent, g.Waiting)
+		k.tell(ctx, agent, 0, g.Waiting...)
 		if len(g.Waiting) < page {
 			return nil
 		}
@@ -244,27 +347,42 @@ func (k *Keeper) Open(ctx context.Context, agent string) error {
 	return nil
 }
 
-// pass carries out what a gate lets happen, until that is nothing. The gate is locked.
-func (k *Keeper) pass(ctx context.Context, agent string, most int, over func(job.Ticket) bool) error {
+// pass carries out what a gate lets happen, until that is nothing. If there was anything, or wakes reports true of the
+// next ticket, it wakes that. The gate is locked.
+func (k *Keeper) pass(ctx context.Context, agent string, l job.Limit, over, wakes func(job.Ticket) bool) error {
 	var admitted []job.Ticket
-	defer func() { k.tell(ctx, agent, admitted) }()
+	defer func() { k.tell(ctx, agent, 0, admitted...) }()
+	moved := false
 	for range maxPasses {
 		g, err := k.config.Store.Gate(ctx, agent, 1)
 		if err != nil {
 			return fmt.Errorf("read the gate of %s: %w", agent, err)
 		}
 		now, after := domain.Instant(k.config.Now()), job.Turns{}
-		if len(g.Waiting) > 0 && len(plan(g, most, over, now)) > 0 {
+		cooled, err := k.cooled(ctx, g, l, len(g.Waiting), now)
+		if err != nil {
+			return fmt.Errorf("the gate of %s: %w", agent, err)
+		}
+		moves := plan(g, l, cooled, over, now)
+		if len(g.Waiting) > 0 && (len(moves) > 0 || l.Rate > 0) {
 			if g.Waiting[0], after, err = k.next(ctx, agent, g); err != nil {
 				return fmt.Errorf("ask for the next at the gate of %s: %w", agent, err)
 			}
+			moves = plan(g, l, cooled, over, now)
 		}
-		moves := plan(g, most, over, now)
 		if len(moves) == 0 {
+			if len(g.Waiting) > 0 && (moved || wakes(g.Waiting[0])) {
+				k.wake(ctx, agent, l, g, now)
+			}
 			return nil
 		}
+		moved = true // One that fails may have made another the next for a while.
 		for _, m := range moves {
-			m.is.Turns = after
+			for _, c := range []*change{&m.permit, &m.token} {
+				if c.was != c.is {
+					c.is.Turns = after
+				}
+			}
 			ok, err := k.carryOut(ctx, agent, m)
 			if err != nil {
 				return fmt.Errorf("the gate of %s: %w", agent, err)
@@ -272,12 +390,32 @@ func (k *Keeper) pass(ctx context.Context, agent string, most int, over func(job
 			if !ok {
 				break // Another process came between: plan anew.
 			}
-			if m.permits() && !m.is.Free() {
-				admitted = append(admitted, m.is.Ticket)
+			if m.admits() {
+				admitted = append(admitted, m.leaves)
 			}
 		}
 	}
 	return fmt.Errorf("the gate of %s: %w, %d times", agent, store.ErrConflict, maxPasses)
+}
+
+// wake has the job of the next ticket come when the next token has cooled, if that is what the ticket waits for.
+func (k *Keeper) wake(ctx context.Context, agent string, l job.Limit, g store.Gate, now time.Time) {
+	permits, tokens := apart(g)
+	permit, token := needs(l, permits, tokens, g.Waiting[0])
+	if _, ok := free(permits, l.Most); !token || permit && !ok {
+		return
+	}
+	var next time.Time
+	for _, p := range tokens {
+		at := p.At.Add(l.Cools())
+		if p.N < job.FirstToken+l.Burst && at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	if next.IsZero() { // All are kept by attempts that were told.
+		next = now.Add(max(l.Cools(), time.Second))
+	}
+	k.tell(ctx, agent, min(max(0, next.Sub(k.config.Now())), queue.MaxDelay), g.Waiting[0])
 }
 
 // carryOut carries out a move, and reports whether no other process came between. The ticket leaves first, which one
@@ -290,29 +428,32 @@ func (k *Keeper) carryOut(ctx context.Context, agent string, m move) (bool, erro
 			return false, err
 		}
 	}
-	if !m.permits() {
-		return true, nil
+	for _, c := range []change{m.token, m.permit} {
+		if c.was == c.is {
+			continue
+		}
+		err := k.config.Store.PutPermit(ctx, agent, c.was, c.is)
+		if err == nil {
+			continue
+		}
+		if m.leaves != (job.Ticket{}) {
+			err = errors.Join(err, k.config.Store.Enter(ctx, agent, m.leaves))
+		}
+		if errors.Is(err, store.ErrConflict) {
+			return false, nil
+		}
+		return false, err
 	}
-	err := k.config.Store.PutPermit(ctx, agent, m.was, m.is)
-	if err == nil {
-		return true, nil
-	}
-	if !m.is.Free() {
-		err = errors.Join(err, k.config.Store.Enter(ctx, agent, m.is.Ticket))
-	}
-	if errors.Is(err, store.ErrConflict) {
-		return false, nil
-	}
-	return false, err
+	return true, nil
 }
 
-// tell tells the jobs of attempts that they may begin.
-func (k *Keeper) tell(ctx context.Context, agent string, admitted []job.Ticket) {
-	messages := make([]queue.Message, 0, len(admitted))
-	for _, t := range admitted {
+// tell tells the jobs of attempts, after so long, that they may begin.
+func (k *Keeper) tell(ctx context.Context, agent string, after time.Duration, all ...job.Ticket) {
+	messages := make([]queue.Message, 0, len(all))
+	for _, t := range all {
 		body, err := wire.EncodeEvent(t.Job, job.Admitted{Step: t.Step, Attempt: t.Attempt})
 		if err == nil {
-			messages = append(messages, queue.Message{Body: body, Group: t.Job})
+			messages = append(messages, queue.Message{Body: body, Group: t.Job, Delay: after})
 		}
 	}
 	if len(messages) == 0 {
@@ -329,6 +470,7 @@ func (k *Keeper) Count(ctx context.Context, agent string, most int) (underWay, w
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the gate of %s: %w", agent, err)
 	}
+	permits, _ := apart(g)
 	waiting, err = k.config.Store.CountWaiting(ctx, agent, most)
-	return len(g.Permits), waiting, err
+	return len(permits), waiting, err
 }

@@ -34,7 +34,7 @@ func newLine(t *testing.T, most int) *line {
 func (l *line) come(t job.Ticket) {
 	l.Helper()
 	t = l.ticket(t)
-	if _, err := l.Take(l.Context(), "a", l.most, t, true); err != nil {
+	if _, err := l.Take(l.Context(), "a", job.Limit{Most: l.most}, t, true); err != nil {
 		l.Fatal(err)
 	}
 	l.see()
@@ -62,7 +62,7 @@ func (l *line) end() {
 	over := l.with[0]
 	l.with = l.with[1:]
 	over.Rev++
-	if err := l.Left(l.Context(), "a", l.most, []job.Ticket{over}, nil); err != nil {
+	if err := l.Left(l.Context(), "a", job.Limit{Most: l.most}, []job.Ticket{over}, nil); err != nil {
 		l.Fatal(err)
 	}
 	l.see()

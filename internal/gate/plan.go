@@ -1,5 +1,6 @@
-// Package gate lets so many attempts of an agent be with it at once. Each of them has a permit (store.Gates) from
-// before its task is sent until it is over; the others wait before the gate, as tickets.
+// Package gate lets so many attempts of an agent be with it at once, and so many begin in a time. Each of them has a
+// permit (store.Gates) from before its task is sent until it is over, takes a token, or both; the others wait before
+// the gate, as tickets.
 //
 // # Exact
 //
@@ -7,12 +8,17 @@
 // never more than the limit. A limit that was lowered leaves permits with higher numbers; until their attempts are
 // over, fewer of the lower numbers are given out (room). Whether an attempt is over is a question about its job,
 // so no permit is lost, and none is freed by a clock: its process dies, and the next look at the gate asks the job
-// (Look).
+// (Look). A token is taken for a time (job.Limit.Cools), by the clock of the process that takes it: there are as many
+// as the burst, so no more attempts are admitted in any such time. An attempt that needs both takes its token just
+// before its permit, and another one if it does not get that: a token is never kept for later.
 //
 // # Woken
 //
 // A process that enters a ticket reads the gate after that, and one that frees a permit does, too. So the later of the
 // two sees both. The attempt that gets a permit is told by a hint, and its job looks for itself at doubling intervals.
+// Where the first ticket waits for a token to cool, a hint to its job is delayed until then. It is sent by the process
+// that made the ticket the first, or the token what it waits for, and the job sends the next one when it has passed the
+// gate: so there are no more such hints than changes of a gate, and a look at the gate sends one that was lost.
 package gate
 
 import (
@@ -24,53 +30,94 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// move is a change of one permit: it is freed, given, or handed to the next ticket. Or a ticket goes without one.
+// change puts one permit, or token, in the place of another. Two that are the same: there is no change.
+type change struct{ was, is job.Permit }
+
+// move is what is done at once: a permit is freed, given, or handed to the next ticket, or a token is taken.
 type move struct {
-	was, is job.Permit
+	permit, token change
 	// leaves is the ticket that stops waiting; the zero value: none does.
 	leaves job.Ticket
 }
 
-// permits reports whether the move changes a permit.
-func (m move) permits() bool { return m.was.Ticket != m.is.Ticket }
+// admits reports whether a ticket leaves with a permit or a token.
+func (m move) admits() bool {
+	return m.leaves != job.Ticket{} && (m.permit.was != m.permit.is || m.token.was != m.token.is)
+}
 
-// plan returns what a gate lets happen now, where the first ticket that waits is the next: one at a time is let in.
-// over reports whether an attempt is over.
-func plan(g store.Gate, most int, over func(job.Ticket) bool, now time.Time) (moves []move) {
-	below, taken := room(g, most, over)
-	var next job.Ticket
-	if len(g.Waiting) > 0 {
-		if next = g.Waiting[0]; over(next) || holds(g.Permits, next) { // It may wait twice.
-			return []move{{leaves: next}}
-		}
+// give returns the change that gives an attempt a permit, or a token.
+func give(was job.Permit, t job.Ticket, now time.Time) change {
+	return change{was, job.Permit{N: was.N, Ticket: t, At: now}}
+}
+
+// apart returns the permits and the tokens of a gate.
+func apart(g store.Gate) (permits, tokens []job.Permit) {
+	i := slices.IndexFunc(g.Permits, job.Permit.Token)
+	if i < 0 {
+		i = len(g.Permits)
 	}
-	admit := func(was job.Permit) []move {
-		return append(moves, move{was: was, is: job.Permit{N: was.N, Ticket: next, At: now}, leaves: next})
-	}
-	for _, p := range g.Permits {
-		if !over(p.Ticket) {
-			continue
+	return g.Permits[:i:i], g.Permits[i:len(g.Permits):len(g.Permits)]
+}
+
+// plan returns what a gate lets happen now, where the first ticket that waits is the next, with these tokens to take:
+// one ticket at a time is let in. over reports whether an attempt is over.
+func plan(g store.Gate, l job.Limit, cooled []job.Permit, over func(job.Ticket) bool, now time.Time) (moves []move) {
+	permits, tokens := apart(g)
+	below, taken := room(permits, l.Most, over)
+	var free []job.Permit
+	for _, p := range permits {
+		switch {
+		case !over(p.Ticket):
+		case p.N < below:
+			free = append(free, p)
+		default:
+			moves = append(moves, move{permit: change{p, job.Permit{N: p.N}}})
 		}
-		if len(g.Waiting) > 0 && p.N < below {
-			return admit(p)
-		}
-		moves = append(moves, move{was: p, is: job.Permit{N: p.N}})
 	}
 	for n := range below {
-		if len(g.Waiting) > 0 && !taken[n] {
-			return admit(job.Permit{N: n})
+		if !taken[n] {
+			free = append(free, job.Permit{N: n})
+		}
+	}
+	if len(g.Waiting) > 0 {
+		m := move{leaves: g.Waiting[0]}
+		permit, token := needs(l, permits, tokens, m.leaves)
+		if over(m.leaves) || !permit && !token { // It may wait twice.
+			return []move{m}
+		}
+		if (len(free) > 0 || !permit) && (len(cooled) > 0 || !token) {
+			if permit {
+				m.permit = give(free[0], m.leaves, now)
+			}
+			if token {
+				m.token = give(cooled[0], m.leaves, now)
+				m.token.is.Told = !permit
+			}
+			return append(moves, m)
+		}
+	}
+	for _, p := range free {
+		if !p.Free() {
+			moves = append(moves, move{permit: change{p, job.Permit{N: p.N}}})
 		}
 	}
 	return moves
 }
 
+// needs reports whether an attempt needs a permit to go on, and a token. One that gets a permit takes a token for it,
+// and one that has a permit had its token.
+func needs(l job.Limit, permits, tokens []job.Permit, t job.Ticket) (permit, token bool) {
+	permit = l.Most > 0 && of(permits, t) < 0
+	return permit, l.Rate > 0 && (permit || l.Most == 0 && of(tokens, t) < 0)
+}
+
 // room returns below which number permits may be given, and the numbers that are taken. Together with the permits from
 // there on, which may be of a limit that was higher, all of them are no more than the limit. The number only rises
 // while attempts end, so that decisions over older states give no more.
-func room(g store.Gate, most int, over func(job.Ticket) bool) (below int, taken map[int]bool) {
+func room(permits []job.Permit, most int, over func(job.Ticket) bool) (below int, taken map[int]bool) {
 	taken = map[int]bool{}
 	var stand []int
-	for _, p := range g.Permits {
+	for _, p := range permits {
 		if taken[p.N] = true; !over(p.Ticket) {
 			stand = append(stand, p.N)
 		}
@@ -90,8 +137,8 @@ func room(g store.Gate, most int, over func(job.Ticket) bool) (below int, taken 
 }
 
 // free returns the lowest number that may be given; ok is false if there is none.
-func free(g store.Gate, most int) (n int, ok bool) {
-	below, taken := room(g, most, func(job.Ticket) bool { return false })
+func free(permits []job.Permit, most int) (n int, ok bool) {
+	below, taken := room(permits, most, func(job.Ticket) bool { return false })
 	for n := range below {
 		if !taken[n] {
 			return n, true
@@ -100,9 +147,9 @@ func free(g store.Gate, most int) (n int, ok bool) {
 	return 0, false
 }
 
-// holds reports whether the attempt of a ticket has a permit.
-func holds(permits []job.Permit, t job.Ticket) bool {
-	return slices.ContainsFunc(permits, func(p job.Permit) bool { return p.Ticket.Same(t) })
+// of returns the index of the permit that the attempt of a ticket has; -1: it has none.
+func of(permits []job.Permit, t job.Ticket) int {
+	return slices.IndexFunc(permits, func(p job.Permit) bool { return p.Ticket.Same(t) })
 }
 
 // isDue reports whether the attempt of a permit is looked at that has this age, and had another at the look before: at

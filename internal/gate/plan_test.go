@@ -43,10 +43,10 @@ func TestAnAttemptThatWaitsTwiceGetsOnePermit(t *testing.T) {
 	g := store.Gate{Waiting: []job.Ticket{ticket("j0", 1), ticket("j0", 2), ticket("j1", 3)}}
 	var got []string
 	for len(g.Waiting) > 0 {
-		for _, m := range plan(g, 2, func(job.Ticket) bool { return false }, time.UnixMilli(9)) {
-			if m.permits() {
-				got = append(got, m.is.Ticket.Job)
-				g.Permits = append(g.Permits, m.is)
+		for _, m := range plan(g, job.Limit{Most: 2}, nil, func(job.Ticket) bool { return false }, time.UnixMilli(9)) {
+			if m.admits() {
+				got = append(got, m.leaves.Job)
+				g.Permits = append(g.Permits, m.permit.is)
 			}
 			g.Waiting = slices.DeleteFunc(g.Waiting, func(t job.Ticket) bool { return t == m.leaves })
 		}
@@ -73,8 +73,8 @@ func TestALoweredLimitLetsNoneInWhileEnoughAreWithTheAgent(t *testing.T) {
 		{[]job.Permit{permit(5)}, 1, false},
 	} {
 		g := store.Gate{Permits: c.permits, Waiting: []job.Ticket{next}}
-		moves := plan(g, c.most, func(job.Ticket) bool { return false }, time.UnixMilli(9))
-		if _, ok := free(g, c.most); ok != c.admits || len(moves) > 0 != c.admits {
+		moves := plan(g, job.Limit{Most: c.most}, nil, func(job.Ticket) bool { return false }, time.UnixMilli(9))
+		if _, ok := free(c.permits, c.most); ok != c.admits || len(moves) > 0 != c.admits {
 			t.Errorf("permits %+v, limit %d: one is free: %t, moves %+v; want that one is let in: %t", c.permits, c.most, ok, moves, c.admits)
 		}
 	}
@@ -95,12 +95,12 @@ func TestAGateIsNotWaitedForWhenTheTimeIsOver(t *testing.T) {
 		world := &process{}
 		k := New(Config{Store: s, Jobs: world, Queue: world, Events: "events"})
 		long, stop := context.WithCancel(t.Context())
-		go func() { _, _ = k.Take(long, "a", 1, job.Ticket{Job: "j0"}, true) }()
+		go func() { _, _ = k.Take(long, "a", job.Limit{Most: 1}, job.Ticket{Job: "j0"}, true) }()
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		_, err := k.Take(short, "a", 1, job.Ticket{Job: "j1"}, true)
+		_, err := k.Take(short, "a", job.Limit{Most: 1}, job.Ticket{Job: "j1"}, true)
 		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > time.Second {
 			t.Errorf("got %v after %s, want the end of its time after a second", err, took)
 		}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
@@ -22,16 +24,27 @@ type world struct {
 	store *memstore.Store
 	// jobs have one step each, whose attempts end and are made again.
 	jobs map[string]*model
-	// most is the limit, and former the highest that a process which works still may know.
+	// most is the limit of those that are with the agent at once, 0: any number, and former the highest that a process
+	// which works still may know. rate is the limit of those that begin.
 	most, former int
-	now          time.Time
-	procs        []*process
+	rate         job.Limit
+	// taken are the tokens that attempts took, and hints the messages to their jobs that are under way.
+	taken []job.Permit
+	hints []hint
+	now   time.Time
+	procs []*process
 	// fails says what becomes of a call of a process.
 	fails func(p *process) fault
 	// every: each order of calls is played.
 	every bool
 	// wrong is what must not have happened.
 	wrong []string
+}
+
+// hint is a message to the job of an attempt.
+type hint struct {
+	job string
+	at  time.Time
 }
 
 // fault is what goes wrong with a call.
@@ -147,7 +160,32 @@ func (p *process) Gate(ctx context.Context, agent string, most int) (g store.Gat
 
 // PutPermit is what store.Gates says, in a world.
 func (p *process) PutPermit(ctx context.Context, agent string, was, is job.Permit) error {
-	return p.call(func() error { return p.store.PutPermit(ctx, agent, was, is) })
+	return p.call(func() error {
+		err := p.store.PutPermit(ctx, agent, was, is)
+		if err == nil && is.Token() && !is.Free() {
+			p.takes(is)
+		}
+		return err
+	})
+}
+
+// takes checks the rate: in no time that a token takes to cool more attempts are admitted than the burst.
+func (w *world) takes(is job.Permit) {
+	if slices.ContainsFunc(w.taken, func(p job.Permit) bool { return p.N == is.N && p.Ticket.Same(is.Ticket) && p.At.Equal(is.At) }) {
+		return // It is late, or was written twice.
+	}
+	w.taken = append(w.taken, is)
+	for _, from := range w.taken {
+		n := 0
+		for _, p := range w.taken {
+			if !p.At.Before(from.At) && p.At.Before(from.At.Add(w.rate.Cools())) {
+				n++
+			}
+		}
+		if n > w.rate.Burst {
+			w.wrong = append(w.wrong, fmt.Sprintf("%d attempts are admitted from %v on, of %+v", n, from.At, w.rate))
+		}
+	}
 }
 
 // Enter is what store.Gates says, in a world.
@@ -179,8 +217,14 @@ func (p *process) Load(_ context.Context, id string) (j job.Job, err error) {
 	return j, err
 }
 
-// Send loses all messages: the jobs look at the gate themselves.
+// Send notes messages, which only some courses deliver: the jobs look at the gate themselves, too.
 func (p *process) Send(_ context.Context, _ string, messages ...queue.Message) []error {
+	for _, m := range messages {
+		if p.world == nil {
+			break
+		}
+		p.hints = append(p.hints, hint{m.Group, p.now.Add(m.Delay)})
+	}
 	return make([]error, len(messages))
 }
 
@@ -201,7 +245,10 @@ func (p *process) save(m *model, rev int64, change func()) bool {
 				sent++
 			}
 		}
-		if sent > p.former {
+		if m.out && !m.queued && p.rate.Rate > 0 && !slices.ContainsFunc(p.taken, func(t job.Permit) bool { return t.Ticket.Same(m.ticket(m.attempt, m.since)) }) {
+			p.wrong = append(p.wrong, fmt.Sprintf("attempt %d of %s is sent without a token, by %s", m.attempt, m.id, p.name))
+		}
+		if p.most > 0 && sent > p.former {
 			p.wrong = append(p.wrong, fmt.Sprintf("%d attempts are with an agent whose limit is %d, by %s", sent, p.former, p.name))
 		}
 		return nil
@@ -212,7 +259,7 @@ func (p *process) save(m *model, rev int64, change func()) bool {
 // move is what a Scheduler does with a job: it opens its next attempt, sends the one before the gate, or ends the one
 // that is with its agent.
 func (w *world) move(m *model, withdraws bool) {
-	most := w.most
+	limit := w.limit()
 	w.start("move "+m.id, func(p *process, k *Keeper) {
 		ctx := context.Background()
 		var was model
@@ -222,25 +269,25 @@ func (w *world) move(m *model, withdraws bool) {
 		switch {
 		case !was.out && was.left > 0:
 			t := was.ticket(was.attempt+1, p.now)
-			ok, err := k.Take(ctx, "a", most, t, false)
+			ok, err := k.Take(ctx, "a", limit, t, false)
 			if err != nil {
 				return
 			}
 			if !p.save(m, was.rev, func() { m.attempt, m.out, m.queued, m.since = was.attempt+1, true, !ok, t.Since; m.left-- }) && ok {
-				_ = k.Left(ctx, "a", most, nil, nil)
+				_ = k.Left(ctx, "a", limit, nil, nil)
 			}
 		case was.out && was.queued && withdraws:
 			if p.save(m, was.rev, func() { m.out, m.queued = false, false }) {
 				t := was.over()
-				_ = k.Left(ctx, "a", most, []job.Ticket{t}, []job.Ticket{t}) // The next look makes up for it.
+				_ = k.Left(ctx, "a", limit, []job.Ticket{t}, []job.Ticket{t}) // The next look makes up for it.
 			}
 		case was.out && was.queued:
-			if ok, err := k.Take(ctx, "a", most, was.ticket(was.attempt, was.since), true); ok && err == nil {
+			if ok, err := k.Take(ctx, "a", limit, was.ticket(was.attempt, was.since), true); ok && err == nil {
 				p.save(m, was.rev, func() { m.queued = false })
 			}
 		case was.out:
 			if p.save(m, was.rev, func() { m.out = false }) {
-				_ = k.Left(ctx, "a", most, []job.Ticket{was.over()}, nil) // The next look makes up for it.
+				_ = k.Left(ctx, "a", limit, []job.Ticket{was.over()}, nil) // The next look makes up for it.
 			}
 		}
 	})
@@ -248,13 +295,13 @@ func (w *world) move(m *model, withdraws bool) {
 
 // hint tells a job that its next attempt may begin, which it has not opened: a save that was to open it has failed.
 func (w *world) hint(m *model) {
-	most := w.most
+	limit := w.limit()
 	w.start("hint "+m.id, func(p *process, k *Keeper) {
 		var was model
 		if p.call(func() error { was = *m; return nil }) != nil || was.out {
 			return
 		}
-		_ = k.Left(context.Background(), "a", most, []job.Ticket{was.ticket(was.attempt+1, p.now)}, nil) // A look makes up for it.
+		_ = k.Left(context.Background(), "a", limit, []job.Ticket{was.ticket(was.attempt+1, p.now)}, nil) // A look makes up for it.
 	})
 }
 
@@ -263,12 +310,24 @@ func (w *world) touch(m *model) {
 	w.start("touch "+m.id, func(p *process, _ *Keeper) { p.save(m, m.rev, func() {}) })
 }
 
+// limit is that of the agent.
+func (w *world) limit() job.Limit {
+	l := w.rate
+	l.Most = w.most
+	return l
+}
+
 // look is the look at the gate that the Supervisor has made.
 func (w *world) look() {
-	most := w.most
+	limit := w.limit()
 	w.start("look", func(p *process, k *Keeper) {
-		_ = k.Look(context.Background(), "a", most, time.Time{}) // The next look makes up for it.
+		_ = k.Look(context.Background(), "a", limit, time.Time{}) // The next look makes up for it.
 	})
+}
+
+// rateOf is a rate of so many attempts at once, which cool for so long.
+func rateOf(burst int, cools time.Duration) job.Limit {
+	return job.Limit{Rate: burst * int(time.Second/cools), Per: time.Second, Burst: burst}
 }
 
 func newWorld(most, jobs, attempts int) *world {
@@ -290,14 +349,15 @@ func (w *world) drain() {
 		w.step(0)
 	}
 	for round := 0; ; round++ {
-		if g, _ := w.store.Gate(context.Background(), "a", 0); len(g.Permits) <= w.most { // memory never fails
+		g, _ := w.store.Gate(context.Background(), "a", 0) // memory never fails
+		if permits, _ := apart(g); len(permits) <= w.most {
 			w.former = w.most // The attempts with permits of a higher limit are over.
 		}
 		busy := false
 		for i := range len(w.jobs) {
 			m := w.jobs[fmt.Sprintf("j%d", i)]
 			busy = busy || m.out || m.left > 0
-			w.now = w.now.Add(time.Millisecond)
+			w.now = w.now.Add(5 * time.Millisecond)
 			w.move(m, false)
 			w.run()
 		}
@@ -312,6 +372,7 @@ func (w *world) drain() {
 		}
 	}
 	for range 4 * len(w.jobs) { // Tickets of attempts that are over are admitted, and found out at the next look.
+		w.now = w.now.Add(2 * limits.GateLook)
 		w.look()
 		w.run()
 	}
@@ -331,6 +392,12 @@ func (w *world) run() {
 func play(seed uint64) []string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := newWorld(1+r.IntN(3), 2+r.IntN(4), 2)
+	if r.IntN(2) == 0 {
+		w.rate = rateOf(1+r.IntN(3), time.Duration(5+5*r.IntN(4))*time.Millisecond)
+		if r.IntN(2) == 0 {
+			w.most = 0
+		}
+	}
 	faulty := r.IntN(30)
 	w.fails = func(*process) fault {
 		if r.IntN(100) >= faulty {
@@ -350,7 +417,10 @@ func play(seed uint64) []string {
 			w.hint(m)
 		case n < 12 && len(w.procs) < 6:
 			w.move(m, r.IntN(8) == 0)
-		case n == 12 && r.IntN(4) == 0:
+		case n == 14 && len(w.hints) > 0 && !w.hints[0].at.After(w.now):
+			w.move(w.jobs[w.hints[0].job], false)
+			w.hints = w.hints[1:]
+		case n == 12 && r.IntN(4) == 0 && w.most > 0:
 			w.most = 1 + r.IntN(3)
 			w.former = max(w.former, w.most)
 		case len(w.procs) > 0:

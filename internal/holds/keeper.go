@@ -54,7 +54,7 @@ type Config struct {
 
 // Gates are what a Keeper has of gates; see gate.Keeper.
 type Gates interface {
-	Look(ctx context.Context, agent string, most int, before time.Time) error
+	Look(ctx context.Context, agent string, l job.Limit, before time.Time) error
 	Open(ctx context.Context, agent string) error
 	// Count counts the attempts that are with the agent, and those that wait for that, at most so many.
 	Count(ctx context.Context, agent string, most int) (underWay, waiting int, err error)
@@ -127,10 +127,10 @@ func (k *Keeper) resume(h *job.Hold, by string) {
 	h.ReleasedAt, h.ReleasedBy, h.Next = now, clip(by, limits.MaxHoldByBytes), now
 }
 
-// Limit sets how many attempts of an agent may be with it at once, and returns after that is stored; 0 takes the limit
-// away. It holds for attempts that are opened limits.HoldsFresh later; those with the agent already are not counted.
-// ErrInvalid; ErrNoLimit, where there is none to take away; after any other error the outcome is unknown.
-func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by string) (job.Hold, error) {
+// Limit sets the limit of an agent, and returns after that is stored; the zero value takes it away. It holds for
+// attempts that are opened limits.HoldsFresh later; those with the agent already are not counted. ErrInvalid;
+// ErrNoLimit, where there is none to take away; after any other error the outcome is unknown.
+func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, reason, by string) (job.Hold, error) {
 	err := k.check(ctx, makegood.HoldAgent, agent, reason)
 	switch {
 	case err != nil:
@@ -138,23 +138,25 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 	case k.config.Gates == nil:
 		return job.Hold{}, fmt.Errorf("%w: agents cannot have limits here", ErrInvalid)
 	}
-	if err := domain.CheckLimit(agent, most); err != nil {
+	l, err := job.LimitOf(limit)
+	if err = cmp.Or(domain.CheckLimit(agent), err); err != nil {
 		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	none := l == job.Limit{}
 	was := job.Hold{}
 	h, err := k.change(ctx, makegood.HoldLimit, agent, func(h *job.Hold, all int) error {
 		was = *h
 		switch {
-		case most == 0 && h.Name == "":
+		case none && h.Name == "":
 			return fmt.Errorf("agent %s has %w", agent, ErrNoLimit)
-		case most == 0:
+		case none:
 			*h = job.Hold{}
 			return nil
 		}
 		next := domain.Instant(k.config.Now()).Add(limits.GateLook)
-		return k.pause(h, all, job.Hold{Kind: makegood.HoldLimit, Name: agent, Most: most, By: by, Reason: reason, Next: next})
+		return k.pause(h, all, job.Hold{Kind: makegood.HoldLimit, Name: agent, Limit: l, By: by, Reason: reason, Next: next})
 	})
-	if most == 0 && (err == nil || errors.Is(err, ErrNoLimit)) {
+	if none && (err == nil || errors.Is(err, ErrNoLimit)) {
 		// Without a limit, too: the process that took it away may have died before it opened the gate.
 		if failed := k.config.Gates.Open(ctx, agent); failed != nil {
 			return job.Hold{}, failed
@@ -163,11 +165,11 @@ func (k *Keeper) Limit(ctx context.Context, agent string, most int, reason, by s
 	switch {
 	case err != nil:
 		return job.Hold{}, err
-	case most == 0:
-		was.Most = 0
+	case none:
+		was.Limit = l
 		return was, nil
 	}
-	return h, k.config.Gates.Look(ctx, agent, most, time.Time{})
+	return h, k.config.Gates.Look(ctx, agent, l, time.Time{})
 }
 
 // clip cuts a text to the length that is stored.
@@ -354,7 +356,7 @@ func (k *Keeper) release(ctx context.Context) error {
 		k.tell(ctx, t)
 	}
 	for _, h := range looks {
-		if err := k.config.Gates.Look(ctx, h.Name, h.Most, h.Next.Add(-limits.GateLook)); err != nil {
+		if err := k.config.Gates.Look(ctx, h.Name, h.Limit, h.Next.Add(-limits.GateLook)); err != nil {
 			k.config.Logger.WarnContext(ctx, "a gate is looked at again at the next sweep", "agent", h.Name, "error", err)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -20,7 +22,7 @@ type gates struct {
 	before []time.Time
 }
 
-func (g *gates) Look(_ context.Context, _ string, _ int, before time.Time) error {
+func (g *gates) Look(_ context.Context, _ string, _ job.Limit, before time.Time) error {
 	g.before = append(g.before, before)
 	return nil
 }
@@ -43,14 +45,14 @@ func (w *world) limiter(g *gates) *holds.Keeper {
 func TestTheGateIsOpenedByTheCallAfterTheOneThatFailed(t *testing.T) {
 	g := &gates{fails: errors.New("no answer")}
 	k := newWorld(t).limiter(g)
-	if _, err := k.Limit(t.Context(), "payments", 1, "", "anna"); err != nil {
+	if _, err := k.Limit(t.Context(), "payments", makegood.Limit{Concurrency: 1}, "", "anna"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Limit(t.Context(), "payments", 0, "", "anna"); !errors.Is(err, g.fails) {
+	if _, err := k.Limit(t.Context(), "payments", makegood.Limit{}, "", "anna"); !errors.Is(err, g.fails) {
 		t.Fatalf("got %v, want %v", err, g.fails)
 	}
 	g.fails = nil
-	if _, err := k.Limit(t.Context(), "payments", 0, "", "anna"); !errors.Is(err, holds.ErrNoLimit) || g.opened != 2 {
+	if _, err := k.Limit(t.Context(), "payments", makegood.Limit{}, "", "anna"); !errors.Is(err, holds.ErrNoLimit) || g.opened != 2 {
 		t.Errorf("got %v after the gate was opened %d times, want %v after 2", err, g.opened, holds.ErrNoLimit)
 	}
 }
@@ -61,7 +63,7 @@ func TestALookIsToldOfTheLookBefore(t *testing.T) {
 		g := &gates{}
 		k := newWorld(t).limiter(g)
 		set := time.Now()
-		if _, err := k.Limit(t.Context(), "payments", 1, "", "anna"); err != nil {
+		if _, err := k.Limit(t.Context(), "payments", makegood.Limit{Concurrency: 1}, "", "anna"); err != nil {
 			t.Fatal(err)
 		}
 		late := limits.GateLook + 40*time.Second

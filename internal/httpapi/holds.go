@@ -15,9 +15,12 @@ type HoldAsking struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// LimitAsking is the body that sets the limit of an agent. Concurrency must be there; 0 takes the limit away.
+// LimitAsking is the body that sets the limit of an agent. Concurrency or a rate must be there; a concurrency of 0
+// without a rate takes the limit away.
 type LimitAsking struct {
-	Concurrency *int   `json:"concurrency"`
+	Concurrency *int   `json:"concurrency,omitempty"`
+	Rate        string `json:"rate,omitempty"`
+	Burst       int    `json:"burst,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 }
 
@@ -37,13 +40,16 @@ func holdRoutes() []route {
 		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
 	}, {
 		method: "POST", path: "/api/holds/agent/{id}/limit", name: "limitAgent", door: Operate, body: LimitAsking{}, limit: maxOverhead,
-		summary: fmt.Sprintf("Limit how many attempts of an agent are under way at once, 1 to %d: further ones wait before its gate. It is stored before this is answered, and known everywhere %s later; attempts opened before then are not counted. concurrency 0 takes the limit away, and is refused (409) where there is none.", limits.MaxPermits, limits.HoldsFresh),
+		summary: fmt.Sprintf("Limit how many attempts of an agent are under way at once, 1 to %d, or are admitted in a second or a minute (rate, as 100/s or 300/m; burst: so many of them at one moment, 1 to %[1]d), or both: further ones wait before its gate. It is stored before this is answered, and known everywhere %[2]s later; attempts opened before then are not counted. concurrency 0 without a rate takes the limit away, and is refused (409) where there is none.", limits.MaxPermits, limits.HoldsFresh),
 		answers: withBody(map[int]any{http.StatusOK: makegood.Hold{}}, http.StatusInternalServerError, http.StatusConflict),
 		handle: taking(func(a *handlers, r *http.Request, asking LimitAsking) (answer, error) {
-			if asking.Concurrency == nil {
-				return answer{}, &api.InvalidError{Message: "want concurrency, a number; 0 takes the limit away"}
+			l := makegood.Limit{Rate: asking.Rate, Burst: asking.Burst}
+			if asking.Concurrency != nil {
+				l.Concurrency = *asking.Concurrency
+			} else if asking.Rate == "" {
+				return answer{}, &api.InvalidError{Message: "want concurrency, a number, or a rate; concurrency 0 takes the limit away"}
 			}
-			return orError(a.Jobs.LimitAgent(r.Context(), r.PathValue("id"), *asking.Concurrency, asking.Reason))
+			return orError(a.Jobs.LimitAgent(r.Context(), r.PathValue("id"), l, asking.Reason))
 		}),
 	}}
 	for _, kind := range domain.HoldKinds() {

@@ -118,12 +118,12 @@ func TestAnAgentIsPausedOverHTTP(t *testing.T) {
 // The client limits an agent, sets another limit in its place, sees it, and takes it away.
 func TestAnAgentIsLimitedOverHTTP(t *testing.T) {
 	w := newWorld(t)
-	h, err := w.client.LimitAgent(t.Context(), "actor", 1, "one stage")
+	h, err := w.client.LimitAgent(t.Context(), "actor", makegood.Limit{Concurrency: 1}, "one stage")
 	check(t, err)
 	if h.Kind != makegood.HoldLimit || h.Name != "actor" || h.Limit != 1 || h.By == "" || h.Reason != "one stage" {
 		t.Errorf("got %+v, want the limit, who set it and why", h)
 	}
-	h, err = w.client.LimitAgent(t.Context(), "actor", 2, "two stages")
+	h, err = w.client.LimitAgent(t.Context(), "actor", makegood.Limit{Concurrency: 2}, "two stages")
 	check(t, err)
 	all, err := w.client.ListHolds(t.Context())
 	check(t, err)
@@ -137,16 +137,16 @@ func TestAnAgentIsLimitedOverHTTP(t *testing.T) {
 			t.Errorf("agent %s: got the limit %v and the pause %v, want a limit of the actor alone", a.Name, a.Limit, a.Hold)
 		}
 	}
-	gone, err := w.client.LimitAgent(t.Context(), "actor", 0, "")
+	gone, err := w.client.LimitAgent(t.Context(), "actor", makegood.Limit{}, "")
 	if err != nil || gone.Kind != makegood.HoldLimit || gone.Limit != 0 {
 		t.Errorf("got %+v, %v, want the limit taken away", gone, err)
 	}
 	var refused *api.RefusedError
-	if _, err := w.client.LimitAgent(t.Context(), "actor", 0, ""); !errors.As(err, &refused) || refused.Reason != "agent actor has no limit" {
+	if _, err := w.client.LimitAgent(t.Context(), "actor", makegood.Limit{}, ""); !errors.As(err, &refused) || refused.Reason != "agent actor has no limit" {
 		t.Errorf("taken away again: got %v, want it refused", err)
 	}
 	var invalid *api.InvalidError
-	if _, err := w.client.LimitAgent(t.Context(), "actor", 101, ""); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "1 to 100") {
+	if _, err := w.client.LimitAgent(t.Context(), "actor", makegood.Limit{Concurrency: 101}, ""); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "1 to 100") {
 		t.Errorf("a limit of 101: got %v, want the highest", err)
 	}
 }

@@ -16,8 +16,8 @@ type Hold struct {
 	Since  time.Time `json:"since"`
 	By     string    `json:"by,omitempty"`
 	Reason string    `json:"reason,omitempty"`
-	// Most is how many attempts of the agent may be with it at once, where it is a limit and no pause.
-	Most int `json:"most,omitempty"`
+	// Limit is that of the agent, where it is a limit and no pause.
+	Limit
 	// ReleasedAt is when it was resumed. It holds no job from then on; the jobs that it held go on little by little.
 	ReleasedAt time.Time `json:"releasedAt,omitzero"`
 	// Next is when the next jobs go on, Steps how often some did, and Resumed how many were told to.
@@ -74,11 +74,11 @@ func (all Holds) On(name string) (Hold, bool) {
 	return Hold{}, false
 }
 
-// Limit returns how many attempts of an agent may be with it at once. ok is false if it has no limit.
-func (all Holds) Limit(agent string) (most int, ok bool) {
+// Limit returns the limit of an agent. ok is false if it has none.
+func (all Holds) Limit(agent string) (l Limit, ok bool) {
 	if len(all) == 0 {
-		return 0, false
+		return l, false
 	}
 	h, ok := all.On(HoldName(makegood.HoldLimit, agent))
-	return h.Most, ok
+	return h.Limit, ok
 }

@@ -83,8 +83,12 @@ type Turns struct {
 	Risen [3]string `json:"risen,omitzero"`
 }
 
+// FirstToken is the number of a gate's first token.
+const FirstToken = 1000
+
 // Permit is one of those that a gate gives out, from 0 on, with the ticket of the attempt that has it. A permit without
-// a ticket is free, and is not stored.
+// a ticket is free, and is not stored. One from FirstToken on is a token: an attempt that begins takes it and does not
+// give it back, and it may be taken again when it has cooled.
 type Permit struct {
 	N      int    `json:"n"`
 	Ticket Ticket `json:"ticket"`
@@ -92,7 +96,12 @@ type Permit struct {
 	At time.Time `json:"at"`
 	// Turns has the turns until it was given.
 	Turns Turns `json:"turns,omitzero"`
+	// Told: the attempt was told of its token by a hint, which may be lost or slow.
+	Told bool `json:"told,omitempty"`
 }
 
 // Free reports whether no attempt has the permit.
 func (p Permit) Free() bool { return p.Ticket == Ticket{} }
+
+// Token reports whether it is a token.
+func (p Permit) Token() bool { return p.N >= FirstToken }

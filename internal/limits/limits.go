@@ -101,9 +101,10 @@ const (
 	// MaxPublish is how long the publication of the remaining changes of a job that is at its end is tried.
 	MaxPublish = 7 * 24 * time.Hour
 	// GateLook is how often the gates of agents are looked at. MaxPermits is the highest limit of attempts that are with an
-	// agent at once.
+	// agent at once, or that are admitted at one moment. MaxRate is the highest number a second, or a minute.
 	GateLook   = time.Minute
 	MaxPermits = 100
+	MaxRate    = 1000
 	// RiseEvery is how long an attempt waits before a gate until it rises a class: from idle to normal to urgent.
 	RiseEvery = 10 * time.Minute
 	// MaxHolds is how many agents and workflows may be paused, or have a limit, at once.

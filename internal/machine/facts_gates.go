@@ -41,3 +41,10 @@ func Stands(j job.Job, of job.Ticket) bool {
 	a, _, out := dispatched(&s)
 	return out && a.Attempt == of.Attempt
 }
+
+// Queued reports whether the attempt of a ticket stands before its gate.
+func Queued(j job.Job, of job.Ticket) bool {
+	s, _ := j.Step(of.Step)
+	a, _, _ := dispatched(&s)
+	return Stands(j, of) && a.Queued
+}

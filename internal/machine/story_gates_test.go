@@ -22,7 +22,7 @@ func (s *story) gate(a args) {
 		s.gates.free = s.number(a.words[1])
 		return
 	}
-	s.holds = append(s.holds, job.Hold{Kind: makegood.HoldLimit, Name: a.words[1], Most: 1})
+	s.holds = append(s.holds, job.Hold{Kind: makegood.HoldLimit, Name: a.words[1], Limit: job.Limit{Most: 1}})
 }
 
 // admitted is the hint of a gate about a step.

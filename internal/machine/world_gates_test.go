@@ -15,7 +15,7 @@ import (
 
 // drawLimit gives an agent a limit, or takes it away.
 func (x *world) drawLimit() {
-	limit := job.Hold{Kind: makegood.HoldLimit, Name: rapid.SampledFrom([]string{"a", "b", outside}).Draw(x.t, "limited agent"), Most: 1, Since: x.now}
+	limit := job.Hold{Kind: makegood.HoldLimit, Name: rapid.SampledFrom([]string{"a", "b", outside}).Draw(x.t, "limited agent"), Limit: job.Limit{Most: 1}, Since: x.now}
 	if _, on := x.holds.Limit(limit.Name); !on {
 		x.holds = append(slices.Clone(x.holds), limit)
 		return

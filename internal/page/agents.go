@@ -281,7 +281,7 @@ func (p *Page) askPause(r *http.Request) (any, error) {
 // askLimit asks for the limit of an agent, and explains its effect.
 func (p *Page) askLimit(r *http.Request) (any, error) {
 	d := pauseData{Kind: makegood.HoldAgent, Name: r.PathValue("name"), Fresh: limits.HoldsFresh, Most: limits.MaxPermits}
-	if err := domain.CheckLimit(d.Name, 0); err != nil {
+	if err := domain.CheckLimit(d.Name); err != nil {
 		return nil, &api.InvalidError{Message: err.Error()}
 	}
 	holds, err := p.Jobs.ListHolds(r.Context())
@@ -293,13 +293,20 @@ func (p *Page) askLimit(r *http.Request) (any, error) {
 	return d, err
 }
 
-// limit limits an agent; 0 takes its limit away.
+// limit limits an agent; a concurrency of 0 without a rate takes its limit away.
 func (p *Page) limit(r *http.Request) (any, error) {
-	most, err := strconv.Atoi(r.PostFormValue("concurrency"))
-	if err != nil {
-		return nil, &api.InvalidError{Message: fmt.Sprintf("a limit of %.20q: want a number of attempts", r.PostFormValue("concurrency"))}
+	l := makegood.Limit{Rate: r.PostFormValue("rate")}
+	for field, n := range map[string]*int{"concurrency": &l.Concurrency, "burst": &l.Burst} {
+		text := r.PostFormValue(field)
+		if text == "" && (l.Rate != "" || field == "burst") {
+			continue
+		}
+		var err error
+		if *n, err = strconv.Atoi(text); err != nil {
+			return nil, &api.InvalidError{Message: fmt.Sprintf("a %s of %.20q: want a number of attempts", field, text)}
+		}
 	}
-	_, err = p.Jobs.LimitAgent(r.Context(), r.PathValue("name"), most, r.PostFormValue("reason"))
+	_, err := p.Jobs.LimitAgent(r.Context(), r.PathValue("name"), l, r.PostFormValue("reason"))
 	return goTo("agents"), err
 }
 

@@ -117,11 +117,17 @@ func LimitText(h makegood.Hold) string {
 	if h.Kind != makegood.HoldLimit {
 		return ""
 	}
-	more := ""
+	text, more := "limit", ""
 	if h.AtLeast {
 		more = " or more"
 	}
-	return fmt.Sprintf("limit %d: %d under way, %d%s wait", h.Limit, h.UnderWay, h.Jobs, more)
+	if h.Rate != "" {
+		text += fmt.Sprintf(" %s, %d at one moment", h.Rate, h.Burst)
+	}
+	if h.Limit > 0 {
+		text += strings.Repeat(" and", min(len(h.Rate), 1)) + fmt.Sprintf(" %d: %d under way", h.Limit, h.UnderWay)
+	}
+	return fmt.Sprintf("%s, %d%s wait", text, h.Jobs, more)
 }
 
 // PauseText describes a pause that was not lifted, and when it ends or is tried by itself.

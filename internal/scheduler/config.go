@@ -99,8 +99,8 @@ type Config struct {
 
 // Gate is what a Scheduler asks for permits; see gate.Keeper.
 type Gate interface {
-	Take(ctx context.Context, agent string, most int, t job.Ticket, stored bool) (bool, error)
-	Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error
+	Take(ctx context.Context, agent string, l job.Limit, t job.Ticket, stored bool) (bool, error)
+	Left(ctx context.Context, agent string, l job.Limit, ended, waited []job.Ticket) error
 }
 
 // Holds is what a Scheduler asks which agents and workflows are paused; see holds.Reader.

@@ -13,10 +13,10 @@ import (
 // askPermit asks the gate of an agent for the permit of an attempt, which the coming save opens or has before the gate.
 func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	found := job.Found{Finding: job.FoundQueued}
-	if most, limited := m.held.Limit(ask.Agent); limited && s.config.Gate != nil {
+	if l, limited := m.held.Limit(ask.Agent); limited && s.config.Gate != nil {
 		t, stored := m.ticket(j, ask.Step, ask.Attempt, ask.Undo)
 		t.Rev = m.loaded.rev
-		admitted, err := s.config.Gate.Take(ctx, ask.Agent, most, t, stored)
+		admitted, err := s.config.Gate.Take(ctx, ask.Agent, l, t, stored)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,9 @@ func (s *Scheduler) leftBy(m *moved, j job.Job, events []job.Event) (all []left)
 	add := func(agent, step string, attempt int, undo, waited bool) {
 		t, _ := m.ticket(j, step, attempt, undo)
 		known := slices.ContainsFunc(all, func(l left) bool { return l.agent == agent && l.ticket.Same(t) })
-		if _, limited := m.held.Limit(agent); limited && !known && !machine.Stands(j, t) {
+		l, limited := m.held.Limit(agent)
+		took := l.Most == 0 && !waited // It has no permit, but a token at most, which cools.
+		if limited && !took && !known && !machine.Stands(j, t) {
 			all = append(all, left{agent, t, waited})
 		}
 	}
@@ -131,11 +133,11 @@ func (s *Scheduler) leaveGates(ctx context.Context, list []*work) {
 			}
 		}
 		all = slices.DeleteFunc(all, func(l left) bool { return l.agent == agent })
-		most, limited := held.Limit(agent)
+		l, limited := held.Limit(agent)
 		if !limited {
 			continue
 		}
-		if err := s.config.Gate.Left(ctx, agent, most, ended, waited); err != nil {
+		if err := s.config.Gate.Left(ctx, agent, l, ended, waited); err != nil {
 			s.config.Logger.WarnContext(ctx, "the next at a gate wait for a look", "agent", agent, "error", err)
 		}
 	}

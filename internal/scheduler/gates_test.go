@@ -16,16 +16,16 @@ type gated struct {
 }
 
 func (l *gated) Now(context.Context) (job.Holds, error) {
-	return job.Holds{{Kind: makegood.HoldLimit, Name: "a", Most: 1}}, nil
+	return job.Holds{{Kind: makegood.HoldLimit, Name: "a", Limit: job.Limit{Most: 1}}}, nil
 }
 
 func (l *gated) Surely(ctx context.Context) (job.Holds, error) { return l.Now(ctx) }
 
-func (l *gated) Take(context.Context, string, int, job.Ticket, bool) (bool, error) {
+func (l *gated) Take(context.Context, string, job.Limit, job.Ticket, bool) (bool, error) {
 	return l.admits, nil
 }
 
-func (l *gated) Left(_ context.Context, _ string, _ int, ended, _ []job.Ticket) error {
+func (l *gated) Left(_ context.Context, _ string, _ job.Limit, ended, _ []job.Ticket) error {
 	l.ended = append(l.ended, ended...)
 	return nil
 }

@@ -15,8 +15,9 @@ type Gates interface {
 	// Gate reads all permits of the gate of an agent, by their number, and the first tickets that wait, by their Rank, at
 	// most so many: strongly consistent. ErrDamaged.
 	Gate(ctx context.Context, agent string, most int) (Gate, error)
-	// PutPermit stores a permit in one durable write, if the stored one is was: both have the same number, and a free one
-	// stands for none. ErrConflict, without a write. A write that is made twice with the same permits succeeds twice.
+	// PutPermit stores a permit in one durable write, if the stored one is was (PermitName): both have the same number,
+	// and a free one stands for none. ErrConflict, without a write. A write that is made twice with the same permits
+	// succeeds twice.
 	PutPermit(ctx context.Context, agent string, was, is job.Permit) error
 	// Enter stores a ticket that waits, over one of the same Rank, in one durable write.
 	Enter(ctx context.Context, agent string, t job.Ticket) error
@@ -30,7 +31,7 @@ type Gates interface {
 	CountWaiting(ctx context.Context, agent string, most int) (int, error)
 }
 
-// Gate is what stands at the gate of an agent.
+// Gate is what stands at the gate of an agent. Its Permits have its tokens, too.
 type Gate struct {
 	Permits []job.Permit
 	Waiting []job.Ticket
@@ -38,21 +39,27 @@ type Gate struct {
 
 // PutOver reports whether a PutPermit writes, where the permit stored is put in the place of was. ErrConflict.
 func PutOver(stored, was, put job.Permit) (writes bool, err error) {
-	switch TicketName(stored.Ticket) {
-	case TicketName(put.Ticket):
+	switch PermitName(stored) {
+	case PermitName(put):
 		return false, nil
-	case TicketName(was.Ticket):
+	case PermitName(was):
 		return true, nil
 	}
 	return false, fmt.Errorf("permit %d: %w", was.N, ErrConflict)
 }
 
-// TicketName tells a ticket from all others, and from the same one of another Rev. Empty: there is none.
-func TicketName(t job.Ticket) string {
-	if t == (job.Ticket{}) {
+// PermitName tells a permit from others of its number: by its ticket and the ticket's Rev, and a token, which an
+// attempt may take again, also by when it was taken and whether the attempt was told. Empty: it is free.
+func PermitName(p job.Permit) string {
+	t := p.Ticket
+	switch name := fmt.Sprintf("%s/%s/%d", t.Rank(), t.Birth, t.Rev); {
+	case p.Free():
 		return ""
+	case p.Token():
+		return fmt.Sprintf("%s/%d/%t", name, p.At.UnixMilli(), p.Told)
+	default:
+		return name
 	}
-	return fmt.Sprintf("%s/%s/%d", t.Rank(), t.Birth, t.Rev)
 }
 
 // EncodePermit writes a permit.

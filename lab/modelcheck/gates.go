@@ -82,7 +82,7 @@ func (m *model) holds() job.Holds {
 	if !m.config.Gate {
 		return nil
 	}
-	return job.Holds{{Kind: makegood.HoldLimit, Name: "a", Most: 1}}
+	return job.Holds{{Kind: makegood.HoldLimit, Name: "a", Limit: job.Limit{Most: 1}}}
 }
 
 // gated lets the shipped Keeper work on the gate of a state.
@@ -167,7 +167,7 @@ func (m *model) askGate(s *state, x *actor, a ask) fact {
 	stored := out != nil && out.attempt == a.attempt
 	t := ticket{step: a.step, n: a.attempt, undo: a.undo, saves: x.saves}
 	m.gated(s, func(ctx context.Context, k *gate.Keeper) error {
-		admitted, err := k.Take(ctx, "a", 1, t.full(), stored)
+		admitted, err := k.Take(ctx, "a", job.Limit{Most: 1}, t.full(), stored)
 		if admitted {
 			f.finding = foundAdmitted
 		}
@@ -232,7 +232,7 @@ func (m *model) leave(s *state, i uint8, k int) {
 	if o.code&2 == 0 {
 		waited = nil
 	}
-	m.gated(&next, func(ctx context.Context, keeper *gate.Keeper) error { return keeper.Left(ctx, "a", 1, t, waited) })
+	m.gated(&next, func(ctx context.Context, keeper *gate.Keeper) error { return keeper.Left(ctx, "a", job.Limit{Most: 1}, t, waited) })
 	m.add(action{kind: doSend, actor: i, step: o.step, n: o.n, to: sendLeft}, next, "")
 }
 
@@ -253,7 +253,7 @@ func (m *model) gateMoves(s *state) {
 		return
 	}
 	next := *s
-	m.gated(&next, func(ctx context.Context, k *gate.Keeper) error { return k.Look(ctx, "a", 1, time.Time{}) })
+	m.gated(&next, func(ctx context.Context, k *gate.Keeper) error { return k.Look(ctx, "a", job.Limit{Most: 1}, time.Time{}) })
 	if next != *s {
 		m.add(action{kind: doLookAtGate}, next, "")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -21,8 +22,8 @@ import (
 
 var _ store.Gates = (*life)(nil)
 
-// With Options.Limits some agents have a limit: so many attempts may be with them at once. People set it at the start
-// or later, change it, and take it away.
+// With Options.Limits some agents have a limit: so many attempts may be with them at once, or begin in a time, or both.
+// People set it at the start or later, change it, and take it away.
 
 // limiting is what a world knows of its limits.
 type limiting struct {
@@ -31,17 +32,39 @@ type limiting struct {
 	// under is the limit by which each attempt was given its permit, and given is when, by its name.
 	under map[string]int
 	given map[string]time.Time
+	// taken are the tokens that were taken by each limit of an agent.
+	taken map[rated][]job.Permit
 	// free are the attempts that no limit counts: they were sent by a process that did not know of any, or lost their
-	// permit to the person that took the limit away.
+	// permit to the person that took the limit away; and those with a token alone.
 	free map[string]bool
 	// queued counts the attempts that stood before a gate.
 	queued map[string]bool
+	// tokens counts the tokens that were taken.
+	tokens int
 }
 
-// limit is one that was stored; most is 0 where it was taken away.
+// limit is one that was stored, the zero value where it was taken away.
 type limit struct {
-	at   time.Time
-	most int
+	at time.Time
+	is job.Limit
+}
+
+// rated is a limit of an agent.
+type rated struct {
+	agent string
+	job.Limit
+}
+
+// drawLimit returns a limit, of a rate or with one in some cases.
+func drawLimit(r *rand.Rand, most int) makegood.Limit {
+	l := makegood.Limit{Concurrency: most}
+	if most == 0 || !oneIn(r, 3) {
+		return l
+	}
+	if l.Rate, l.Burst = []string{"2/s", "20/m", "5/s"}[r.IntN(3)], 1+r.IntN(3); oneIn(r, 2) {
+		l.Concurrency = 0
+	}
+	return l
 }
 
 // ruledBy are the limits that a process was told of since its batch came: for each agent, whether it was told of none.
@@ -72,35 +95,36 @@ func (w *world) limiters(someone func(time.Duration, func(*scheduler.Scheduler, 
 		switch {
 		case first:
 			at := between(r, time.Second, time.Minute)
-			someone(at, w.limiter(agent, 1+r.IntN(3)))
+			someone(at, w.limiter(agent, drawLimit(r, 1+r.IntN(3))))
 		case !oneIn(r, 3):
-			w.limitNow(agent, 1+r.IntN(3))
+			w.limitNow(agent, drawLimit(r, 1+r.IntN(3)))
 		}
 		for at := between(r, time.Second, 4*time.Minute); oneIn(r, 2); at += between(r, time.Second, 3*time.Minute) {
-			someone(at, w.limiter(agent, r.IntN(4)))
+			someone(at, w.limiter(agent, drawLimit(r, r.IntN(4))))
 		}
 	}
 }
 
-// limiter is a person that sets a limit; 0 takes it away.
-func (w *world) limiter(agent string, most int) func(*scheduler.Scheduler, *life) bool {
+// limiter is a person that sets a limit, or takes it away.
+func (w *world) limiter(agent string, to makegood.Limit) func(*scheduler.Scheduler, *life) bool {
 	return func(_ *scheduler.Scheduler, l *life) bool {
-		_, err := w.keeper(l).Limit(context.Background(), agent, most, "sim", "carl")
+		_, err := w.keeper(l).Limit(context.Background(), agent, to, "sim", "carl")
 		return err == nil || errors.Is(err, holds.ErrNoLimit)
 	}
 }
 
 // limitNow sets a limit before anything else happens.
-func (w *world) limitNow(agent string, most int) {
+func (w *world) limitNow(agent string, to makegood.Limit) {
 	l := &life{w: w, name: "limiter"}
 	k := gate.New(gate.Config{Store: w.store, Jobs: w.store, Queue: l, Events: eventsQueue, Logger: quiet})
 	c := holds.Config{Store: w.store, Queue: l, Events: eventsQueue, Agents: agents, Gates: k, Logger: quiet}
-	if _, err := holds.New(c).Limit(context.Background(), agent, most, "sim", "carl"); err != nil {
+	h, err := holds.New(c).Limit(context.Background(), agent, to, "sim", "carl")
+	if err != nil {
 		panic(fmt.Sprintf("memory never fails: %v", err))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.limited(store.Held{Holds: job.Holds{{Kind: makegood.HoldLimit, Name: agent, Most: most}}}, agent)
+	w.limited(store.Held{Holds: job.Holds{h}}, agent)
 }
 
 // limited notes the limits of agents as they are stored. w.mu is held.
@@ -109,10 +133,10 @@ func (w *world) limited(h store.Held, of ...string) {
 		return
 	}
 	for _, agent := range of {
-		most, _ := h.Holds.Limit(agent)
+		l, on := h.Holds.Limit(agent)
 		all := w.limits.set[agent]
-		if n := len(all); n == 0 && most > 0 || n > 0 && all[n-1].most != most {
-			w.limits.set[agent] = append(all, limit{time.Now(), most})
+		if n := len(all); n == 0 && on || n > 0 && all[n-1].is != l {
+			w.limits.set[agent] = append(all, limit{time.Now(), l})
 		}
 	}
 }
@@ -144,25 +168,25 @@ func (k knowing) hears(all job.Holds, err error, age time.Duration) (job.Holds, 
 		return all, err
 	}
 	for _, agent := range agents {
-		most, is := all.Limit(agent)
+		known, is := all.Limit(agent)
 		k.l.ruled[agent] = k.l.ruled[agent] || !is
-		if w.exact && !w.limits.stood(agent, most, time.Now().Add(-age)) {
-			w.violate("", "GATE-3: %s knows %d as the limit of %s, which it was not since %s ago", k.l.name, most, agent, age)
+		if w.exact && !w.limits.stood(agent, known, time.Now().Add(-age)) {
+			w.violate("", "GATE-3: %s knows %+v as the limit of %s, which it was not since %s ago", k.l.name, known, agent, age)
 		}
 	}
 	return all, nil
 }
 
 // stood reports whether an agent had this limit at some time since.
-func (m *limiting) stood(agent string, most int, since time.Time) bool {
-	last := 0
+func (m *limiting) stood(agent string, known job.Limit, since time.Time) bool {
+	last := job.Limit{}
 	for _, one := range m.set[agent] {
-		if last == most && one.at.After(since) {
+		if last == known && one.at.After(since) {
 			return true
 		}
-		last = one.most
+		last = one.is
 	}
-	return last == most
+	return last == known
 }
 
 // gates is the gate of a process, which notes by which limit a permit is given.
@@ -171,7 +195,7 @@ type gates struct {
 	l *life
 }
 
-// ruling is the key of a context for the limit by which permits are given; 0: the gate is opened.
+// ruling is the key of a context for the limit by which permits are given; without one the gate is opened.
 type ruling struct{}
 
 // gatesOf returns that of a process.
@@ -180,23 +204,23 @@ func gatesOf(l *life) gates {
 }
 
 // Take is what gate.Keeper says. Several attempts of a process come at one moment, and in an order that no seed knows.
-func (g gates) Take(ctx context.Context, agent string, most int, t job.Ticket, stored bool) (bool, error) {
+func (g gates) Take(ctx context.Context, agent string, by job.Limit, t job.Ticket, stored bool) (bool, error) {
 	came := g.l.calling("take", on(t.Job, t.Step, t.Attempt))
 	if err := wait(ctx, between(g.l.w.chance.of("call", came), 0, time.Millisecond)); err != nil {
 		g.l.alive()
 		return false, err
 	}
-	return g.Keeper.Take(context.WithValue(ctx, ruling{}, most), agent, most, t, stored)
+	return g.Keeper.Take(context.WithValue(ctx, ruling{}, by), agent, by, t, stored)
 }
 
 // Left is what gate.Keeper says.
-func (g gates) Left(ctx context.Context, agent string, most int, ended, waited []job.Ticket) error {
-	return g.Keeper.Left(context.WithValue(ctx, ruling{}, most), agent, most, ended, waited)
+func (g gates) Left(ctx context.Context, agent string, by job.Limit, ended, waited []job.Ticket) error {
+	return g.Keeper.Left(context.WithValue(ctx, ruling{}, by), agent, by, ended, waited)
 }
 
 // Look is what gate.Keeper says.
-func (g gates) Look(ctx context.Context, agent string, most int, before time.Time) error {
-	return g.Keeper.Look(context.WithValue(ctx, ruling{}, most), agent, most, before)
+func (g gates) Look(ctx context.Context, agent string, by job.Limit, before time.Time) error {
+	return g.Keeper.Look(context.WithValue(ctx, ruling{}, by), agent, by, before)
 }
 
 // passerby reads jobs for the gate: a process does not decide by one that it sees so.
@@ -225,7 +249,7 @@ func (l *life) Gate(ctx context.Context, agent string, most int) (store.Gate, er
 func (l *life) PutPermit(ctx context.Context, agent string, was, is job.Permit) error {
 	return l.call(ctx, "permit", agent+" "+strconv.Itoa(was.N), func() error {
 		err := l.w.store.PutPermit(ctx, agent, was, is)
-		if by, ruled := ctx.Value(ruling{}).(int); err == nil && ruled {
+		if by, ruled := ctx.Value(ruling{}).(job.Limit); err == nil && ruled {
 			l.w.permitted(l, agent, by, is)
 		} else if err == nil {
 			l.w.limits.free[nameOf(was.Ticket)] = true
@@ -258,23 +282,54 @@ func nameOf(t job.Ticket) string { return on(t.Job, t.Step, t.Attempt) }
 
 // permitted: GATE-1, the process that gives a permit has seen that there are fewer than the limit. Those of attempts
 // that are over do not count, nor those that others have given since by a higher limit. w.mu is held.
-func (w *world) permitted(l *life, agent string, by int, is job.Permit) {
-	if is.Free() {
+func (w *world) permitted(l *life, agent string, by job.Limit, is job.Permit) {
+	switch {
+	case is.Free():
+		return
+	case is.Token():
+		w.admitted(agent, by, is)
 		return
 	}
 	m, name := w.limits, nameOf(is.Ticket)
-	m.under[name], m.given[name] = max(m.under[name], by), time.Now()
+	delete(m.free, name)
+	m.under[name], m.given[name] = max(m.under[name], by.Most), time.Now()
 	g, _ := w.store.Gate(context.Background(), agent, 0) // memory never fails
 	n := 0
 	for _, p := range g.Permits {
 		j, _ := w.store.Stored(p.Ticket.Job)
-		over := j.Rev > p.Ticket.Rev && !machine.Stands(j, p.Ticket)
-		if of := nameOf(p.Ticket); !over && (m.under[of] <= by || m.given[of].Before(l.atGate)) {
+		over := p.Token() || j.Rev > p.Ticket.Rev && !machine.Stands(j, p.Ticket)
+		if of := nameOf(p.Ticket); !over && (m.under[of] <= by.Most || m.given[of].Before(l.atGate)) {
 			n++
 		}
 	}
-	if n > by && !w.late {
-		w.violate(is.Ticket.Job, "GATE-1: %s gives %s a permit of agent %s by a limit of %d, and there are %+v", l.name, name, agent, by, g.Permits)
+	if n > by.Most && !w.late {
+		w.violate(is.Ticket.Job, "GATE-1: %s gives %s a permit of agent %s by a limit of %d, and there are %+v", l.name, name, agent, by.Most, g.Permits)
+	}
+}
+
+// admitted: GATE-5, by a limit no more attempts are admitted in the time that a token takes to cool than its burst. One
+// with a token alone is not counted as with the agent. w.mu is held.
+func (w *world) admitted(agent string, by job.Limit, is job.Permit) {
+	m := w.limits
+	if by.Most == 0 {
+		m.free[nameOf(is.Ticket)] = true
+	}
+	of := rated{agent, by}
+	if slices.ContainsFunc(m.taken[of], func(p job.Permit) bool { return p.Ticket.Same(is.Ticket) && p.At.Equal(is.At) }) {
+		return // It is late, or was written twice.
+	}
+	m.taken[of] = append(m.taken[of], is)
+	m.tokens++
+	for _, from := range m.taken[of] {
+		n := 0
+		for _, p := range m.taken[of] {
+			if after := p.At.Sub(from.At); after >= 0 && after < by.Cools() {
+				n++
+			}
+		}
+		if n > by.Burst {
+			w.violate(is.Ticket.Job, "GATE-5: %s takes a token of agent %s by %+v, and from %v on there are %d of %+v", nameOf(is.Ticket), agent, by, from.At, n, m.taken[of])
+		}
 	}
 }
 
@@ -316,7 +371,12 @@ func (c change) sends(agent, name string) {
 		return
 	}
 	g, _ := c.store.Gate(context.Background(), agent, 0) // memory never fails
-	if !slices.ContainsFunc(g.Permits, func(p job.Permit) bool { return nameOf(p.Ticket) == name }) {
+	i := slices.IndexFunc(g.Permits, func(p job.Permit) bool { return nameOf(p.Ticket) == name })
+	if i >= 0 && g.Permits[i].Token() && slices.ContainsFunc(c.limits.set[agent], func(l limit) bool { return l.is.Rate > 0 && l.is.Most == 0 }) {
+		c.limits.free[name] = true // It took the token by another limit, and got no permit with it.
+		return
+	}
+	if i < 0 {
 		c.wrong("GATE-1: %s is sent to agent %s without a permit; those are %+v", name, agent, g.Permits)
 	}
 	out, highest := c.outAt(agent)
@@ -386,7 +446,10 @@ func (w *world) gatesEmpty() {
 				w.mu.Unlock()
 				break
 			}
-			<-w.process("operator", func(l *life) { _ = l.gate.Look(context.Background(), agent, limits.MaxPermits, time.Time{}) })
+			time.Sleep(limits.GateLook) // A token stays for so long.
+			<-w.process("operator", func(l *life) {
+				_ = l.gate.Look(context.Background(), agent, job.Limit{Most: limits.MaxPermits}, time.Time{})
+			})
 		}
 	}
 }

@@ -28,13 +28,14 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 	if from, err := strconv.ParseUint(os.Getenv("FROM"), 10, 64); err == nil {
 		first = from
 	}
-	s, queued := newSum(), 0
+	s, queued, tokens := newSum(), 0, 0
 	for seed := first; seed < first+n; seed++ {
 		o := limitsOf(seed)
 		o.Seen = &s.seen
 		r := run(t, o)
 		s.add(seed, r)
 		queued += r.Queued
+		tokens += r.Tokens
 		if len(r.Violations) > 0 {
 			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -limits -seed %[1]d -trace", seed, r.Violations[0])
 		}
@@ -50,7 +51,10 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 	if queued < int(n) {
 		t.Errorf("%d attempts stood before a gate in %d seeds, want more", queued, s.seeds)
 	}
-	t.Logf("%d seeds, %d events, ends %v, %d attempts stood before a gate", s.seeds, s.events, s.ends, queued)
+	if tokens < int(n) {
+		t.Errorf("%d attempts took a token in %d seeds, want more", tokens, s.seeds)
+	}
+	t.Logf("%d seeds, %d events, ends %v, %d attempts stood before a gate, %d took a token", s.seeds, s.events, s.ends, queued, tokens)
 }
 
 // Seeds that broke a rule once. 496: what notes that a listener was told, in a new run of the engine, took an attempt
@@ -69,9 +73,10 @@ func TestWhatBrokeARuleAtAGateOnceDoesNotAgain(t *testing.T) {
 func bugsOfGates() []proof.Bug {
 	const keeper, gates = "gate/keeper.go", "scheduler/gates.go"
 	return proof.Bugs([][4]string{
-		{"a look frees the permits of attempts that stand", keeper, "opened := machine.Stands(j, t)", "opened := machine.Stands(j, job.Ticket{})"},
+		{"a look frees the permits of attempts that stand", keeper, "opened := stands(j, t)", "opened := stands(j, job.Ticket{})"},
 		{"the task of an attempt before its gate is sent", "machine/facts_commands.go", "\t\tcase a.Queued:\n", "\t\tcase a.Queued && a.Attempt < 0:\n"},
 		{"a limit that was lowered forgets the permits above it", "gate/plan.go", "\t\t\tif n >= below {\n", "\t\t\tif n < 0 {\n"},
+		{"a token is taken before it has cooled", keeper, "return p.N < job.FirstToken+l.Burst && !now", "return p.N < job.FirstToken+l.Burst || !now"},
 		{"gates are looked at only when a limit is set", "holds/keeper.go", "\tfor _, h := range looks {\n", "\tfor _, h := range looks[:0] {\n"},
 	})
 }

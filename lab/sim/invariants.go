@@ -402,7 +402,7 @@ func (w *world) finish() Result {
 	r := w.result
 	r.Waits, r.Words = len(w.handed), len(w.words)
 	if w.limits != nil {
-		r.Queued = len(w.limits.queued)
+		r.Queued, r.Tokens = len(w.limits.queued), w.limits.tokens
 	}
 	if m := w.maps; m != nil {
 		r.Redriven, r.Tried, r.Refused, r.Left, r.Items = m.redriven, m.tried, m.refused, m.left, m.most

@@ -110,6 +110,8 @@ type Result struct {
 	Heard int
 	// Queued counts the attempts that stood before the gate of their agent.
 	Queued int
+	// Tokens counts the tokens that were taken for a rate.
+	Tokens int
 	// Redriven counts the redrives that were granted, Tried the items tried again for them, Refused those that were
 	// not and why is said, Left those that were not named, and Items those of the largest map that was done.
 	Redriven, Tried, Refused, Left, Items int
@@ -253,7 +255,7 @@ func Run(o Options) Result {
 		w.maps = &mapping{under: map[mapped]int{}, owed: map[mapped][]owedItem{}, spared: map[mapped][]owedItem{}, edits: edits{most: map[mapped]int{}, opened: map[string]int{}}}
 	}
 	if o.Limits {
-		w.limits = &limiting{set: map[string][]limit{}, under: map[string]int{}, given: map[string]time.Time{}, free: map[string]bool{}, queued: map[string]bool{}}
+		w.limits = &limiting{set: map[string][]limit{}, under: map[string]int{}, given: map[string]time.Time{}, taken: map[rated][]job.Permit{}, free: map[string]bool{}, queued: map[string]bool{}}
 	}
 	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim

@@ -22,7 +22,7 @@ const (
 	gatePrefix = "gate#"
 	sortPermit = "permit#"
 	sortWait   = "wait#"
-	// attrTicket is the name of a permit's ticket, by which each write knows the permit that it saw, and its own.
+	// attrTicket is the name of a permit (store.PermitName), by which each write knows the permit that it saw, and its own.
 	attrTicket = "Ticket"
 	// permitsAtOnce is how many permits are read in one request with the tickets that are asked for. A gate with more
 	// takes a request for each so many.
@@ -68,18 +68,18 @@ func (s *Store) PutPermit(ctx context.Context, agent string, was, is job.Permit)
 	it := permitKey(agent, was.N)
 	condition, values := "attribute_not_exists(PK)", item(nil)
 	if !was.Free() {
-		condition, values = "Ticket = :was", item{":was": text(store.TicketName(was.Ticket))}
+		condition, values = "Ticket = :was", item{":was": text(store.PermitName(was))}
 	}
 	var old item
 	var err error
 	if is.Free() {
 		old, err = s.remove(ctx, "PutPermit", it, condition, values)
 	} else {
-		it[attrTicket], it[attrData] = text(store.TicketName(is.Ticket)), blob(store.EncodePermit(is))
+		it[attrTicket], it[attrData] = text(store.PermitName(is)), blob(store.EncodePermit(is))
 		old, err = s.put(ctx, "PutPermit", it, condition, values)
 	}
 	switch {
-	case errors.Is(err, errCondition) && asText(old[attrTicket]) == store.TicketName(is.Ticket):
+	case errors.Is(err, errCondition) && asText(old[attrTicket]) == store.PermitName(is):
 		return nil
 	case errors.Is(err, errCondition):
 		err = store.ErrConflict

@@ -155,6 +155,12 @@ func gateMutants() map[string]mutant {
 		}
 		return m.PutPermit(ctx, agent, was, is)
 	})
+	all["a token is known by its attempt alone"] = putting("a token is put only over the very one that was read", func(m *model, agent string, was, is job.Permit) error {
+		if stored := storedPermit(m, agent, was.N); stored.Ticket == was.Ticket {
+			was = stored
+		}
+		return m.PutPermit(ctx, agent, was, is)
+	})
 	all["a second put conflicts"] = putting("a put of a permit that is made twice succeeds twice", func(m *model, agent string, was, is job.Permit) error {
 		if storedPermit(m, agent, was.N).Ticket != was.Ticket {
 			return store.ErrConflict

@@ -21,6 +21,7 @@ func gateRules() []rule {
 		{"a permit is read as it was put, by its number, until it is freed", permitPut},
 		{"only one of two puts in the place of a permit wins", permitConflict},
 		{"a put of a permit that is made twice succeeds twice", permitTwice},
+		{"a token is put only over the very one that was read", tokenConflict},
 		{"of many who want a permit exactly one gets it", permitRace},
 		{"gates are kept apart by agent", gatesApart},
 		{"tickets are read by their rank, undos first, and no more than asked for", ticketsRanked},
@@ -123,6 +124,28 @@ func permitConflict(w *world, g store.Gates) {
 	w.want("free", g.PutPermit(w.ctx, agent, first, free), nil)
 	w.want("put over one that is free by now", g.PutPermit(w.ctx, agent, first, second), store.ErrConflict)
 	w.sameGate(g, agent, 1, store.Gate{})
+}
+
+func tokenConflict(w *world, g store.Gates) {
+	agent := w.gated("a")
+	held, first := w.permit(1, "a"), w.permit(job.FirstToken, "a")
+	later, told := first, first
+	later.At, told.Told = w.at(time.Minute), true
+	w.give(g, agent, held)
+	for _, p := range []job.Permit{first, later, told} {
+		w.give(g, agent, p)
+		w.sameGate(g, agent, 1, store.Gate{Permits: []job.Permit{held, p}})
+		for _, was := range []job.Permit{first, later, told} {
+			if was != p {
+				w.want("put over one taken at another time or otherwise", g.PutPermit(w.ctx, agent, was, w.permit(job.FirstToken, "b")), store.ErrConflict)
+			}
+		}
+		w.want("put it again", g.PutPermit(w.ctx, agent, p, p), nil)
+		w.want("free", g.PutPermit(w.ctx, agent, p, job.Permit{N: p.N}), nil)
+	}
+	w.give(g, agent, told)
+	w.want("take it anew", g.PutPermit(w.ctx, agent, told, later), nil)
+	w.sameGate(g, agent, 1, store.Gate{Permits: []job.Permit{held, later}})
 }
 
 func permitTwice(w *world, g store.Gates) {

@@ -2,18 +2,27 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+)
 
 // A step of an agent with a limit takes a permit and gives it back: two write units. One that has to wait writes its ticket
 // and takes it off, and is saved once more: so it takes four more in all, or less, since the permit goes from hand to hand.
+// A token is taken and not given back: one unit.
 func TestAGatedStepCostsAtMostFourUnitsMore(t *testing.T) {
 	plain := measured(t, load{name: "5 steps, unbatched", steps: 5, output: inlineOutput}).perStep()
 	for name, c := range map[string]struct {
-		limit int
+		limit job.Limit
 		most  float64
 	}{
-		"a permit is free": {100, 2.3},
-		"nine of ten wait": {1, 4},
+		"a permit is free":     {job.Limit{Most: 100}, 2.3},
+		"a token is free":      {job.Limit{Rate: 1000, Per: time.Second, Burst: 100}, 1.3},
+		"both are free":        {job.Limit{Most: 100, Rate: 1000, Per: time.Second, Burst: 100}, 3.3},
+		"some wait for tokens": {job.Limit{Rate: 100, Per: time.Second, Burst: 1}, 4},
+		"nine of ten wait":     {job.Limit{Most: 1}, 4},
 	} {
 		f := measured(t, load{name: "5 steps, " + name, steps: 5, output: inlineOutput, limit: c.limit})
 		got := f.perStep()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/sizing"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -35,8 +36,8 @@ type load struct {
 	mapped bool
 	// together is how many items of a map are one task; 0: one.
 	together int
-	// limit, if set, is how many attempts may be with the agent at once; ten jobs come at once then.
-	limit int
+	// limit, if set, is that of the agent; ten jobs come at once then.
+	limit job.Limit
 	// timeout, if set, is that of each step.
 	timeout makegood.Duration
 }
@@ -95,7 +96,7 @@ func (l load) shards() int {
 
 // hops is how many times tasks and replies go through the queues.
 func (l load) hops() int {
-	if l.inline || l.mapped || l.limit > 0 {
+	if l.inline || l.mapped || l.limited() {
 		return 0
 	}
 	return l.steps
@@ -114,7 +115,7 @@ func (l load) jobs() int {
 	switch {
 	case l.mapped:
 		return 1
-	case l.limit > 0:
+	case l.limited():
 		return limits.MaxBatch
 	}
 	return l.batch()
@@ -157,3 +158,6 @@ func (l load) input() []byte {
 
 // answer is what every step gives: a JSON text of the load's size.
 func (l load) answer() string { return strings.Repeat("y", l.output-2) }
+
+// limited reports whether the agent has a limit.
+func (l load) limited() bool { return l.limit != job.Limit{} }

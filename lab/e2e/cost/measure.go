@@ -70,7 +70,7 @@ func sure(entries []costmeter.Entry) error {
 func full(steps []costmeter.Entry, l load) error {
 	for _, e := range steps {
 		// The births of parts, and their ends, come alone, and the first tasks of a part are sent together.
-		part := (l.mapped || l.limit > 0) && (e.Records == 1 || e.Records == limits.MaxBatch || e.Records == limits.PartItems/max(1, l.together))
+		part := (l.mapped || l.limited()) && (e.Records == 1 || e.Records == limits.MaxBatch || e.Records == limits.PartItems/max(1, l.together))
 		if e.Records != 0 && e.Records != l.batch() && !part {
 			return fmt.Errorf("%s %s: %d records at once, want %d", e.Service, e.Operation, e.Records, l.batch())
 		}

@@ -111,8 +111,8 @@ func open(ctx context.Context, at endpoints, l load, check bool) (*world, error)
 		return nil, fmt.Errorf("store the definition: %w", err)
 	}
 	w.wire()
-	if l.limit > 0 {
-		limit := job.Hold{Kind: makegood.HoldLimit, Name: agentName, Most: l.limit, Since: w.clock.now()}
+	if l.limited() {
+		limit := job.Hold{Kind: makegood.HoldLimit, Name: agentName, Limit: l.limit, Since: w.clock.now()}
 		return w, w.store.PutHolds(ctx, store.Held{Holds: job.Holds{limit}})
 	}
 	return w, nil
@@ -142,7 +142,7 @@ func (w *world) wire() {
 		// One draw for all: a pause drawn below limits.RemindWithin would cost a reminder, in one run of sixty.
 		Random: func() uint64 { return 7 },
 	}
-	if w.load.limit > 0 {
+	if w.load.limited() {
 		config.Held = holds.NewReader(w.store, w.clock.now)
 		config.Gate = gates.New(gates.Config{Store: w.store, Jobs: w.store, Queue: w.sender, Events: deployed.EventsQueue, Logger: log, Now: w.clock.now})
 	}
@@ -220,7 +220,7 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 			return nil, nil, err
 		}
 	}
-	if w.load.limit > 0 {
+	if w.load.limited() {
 		for i := range n {
 			if err := w.settle(ctx, jobID(prefix, i)); err != nil {
 				return nil, nil, err
