@@ -232,7 +232,9 @@ func (m *model) leave(s *state, i uint8, k int) {
 	if o.code&2 == 0 {
 		waited = nil
 	}
-	m.gated(&next, func(ctx context.Context, keeper *gate.Keeper) error { return keeper.Left(ctx, "a", job.Limit{Most: 1}, t, waited) })
+	m.gated(&next, func(ctx context.Context, keeper *gate.Keeper) error {
+		return keeper.Left(ctx, "a", job.Limit{Most: 1}, t, waited)
+	})
 	m.add(action{kind: doSend, actor: i, step: o.step, n: o.n, to: sendLeft}, next, "")
 }
 
@@ -253,7 +255,9 @@ func (m *model) gateMoves(s *state) {
 		return
 	}
 	next := *s
-	m.gated(&next, func(ctx context.Context, k *gate.Keeper) error { return k.Look(ctx, "a", job.Limit{Most: 1}, time.Time{}) })
+	m.gated(&next, func(ctx context.Context, k *gate.Keeper) error {
+		return k.Look(ctx, "a", job.Limit{Most: 1}, time.Time{})
+	})
 	if next != *s {
 		m.add(action{kind: doLookAtGate}, next, "")
 	}
