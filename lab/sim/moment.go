@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Goroutines of one process may do the same at one moment: children begin side by side. Which of them is first is not of
-// the world. So one call is made for all that read definitions then, and all get the same random bytes.
+// Children begin side by side, so goroutines of one process may do the same at one moment. A seed does not decide their
+// order: all that read definitions then share one call, and all get the same random bytes.
 
-// moment has what the goroutines of a process have done at one moment.
+// moment keeps the calls and the random numbers of the goroutines of a process at one moment.
 type moment struct {
 	at    time.Time
 	reads map[string]*sameRead
-	// random are the numbers that were rolled, asked is how many of them each goroutine has had.
+	// random has the numbers rolled so far; asked counts those that each goroutine has had.
 	random []uint64
 	asked  map[string]int
 }
