@@ -62,8 +62,8 @@ func (t *turn) resume() {
 func (t *turn) catchUp(i int) {
 	at := t.inDirection(i)
 	a := t.activity(at)
-	if a.State == job.Dispatched && a.Closing && t.wanted(at) {
-		// Its end was asked for when the job came to stand still. It is wanted again, if it was not closed.
+	if a.State == job.Dispatched && (a.Closing || t.isChild(at)) && t.wanted(at) {
+		// It is wanted again, if no closing has ended it. A child that has not heard what it was asked is asked again.
 		t.look(at)
 	} else {
 		t.dueStep(i)

@@ -20,7 +20,7 @@ func TestWhateverGoesWrongEveryParentAndChildEnds(t *testing.T) {
 		r := run(t, Options{Seed: seed, Children: true, Seen: &s.seen})
 		s.add(seed, r)
 		if len(r.Violations) > 0 {
-			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -children -seed %[1]d -trace", seed, r.Violations[0])
+			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -children -seed %[1]d -args -trace", seed, r.Violations[0])
 		}
 		if len(s.failed) > 5 {
 			break

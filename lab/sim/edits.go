@@ -71,7 +71,7 @@ func (c change) editRules() {
 	}
 	had, e := c.before.EditOf(""), c.after.EditOf("")
 	switch born := c.before.Rev == 0; {
-	case born && e.N < c.maps.edits.opened[c.after.ID]:
+	case born && c.isReal(c.after) && e.N < c.maps.edits.opened[c.after.ID]:
 		c.wrong("MAP-10: is born with edit %d, and was to have edit %d", e.N, c.maps.edits.opened[c.after.ID])
 	case e.N == had.N:
 		return

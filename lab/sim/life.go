@@ -64,6 +64,7 @@ type life struct {
 	ruled  ruledBy
 	gate   gates
 	atGate time.Time
+	moment moment
 }
 
 var (
@@ -410,16 +411,6 @@ func (l *life) DropPages(ctx context.Context, job string, after, before int) err
 // PutDefinition is what store.Definitions says; definitions are there before the world begins.
 func (l *life) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	return l.w.store.PutDefinition(ctx, name, hash, definition)
-}
-
-// Definition is what store.Definitions says, in a world.
-func (l *life) Definition(ctx context.Context, hash string) ([]byte, error) {
-	return ask(ctx, l, "definition", "", func() ([]byte, error) { return l.w.store.Definition(ctx, hash) })
-}
-
-// CurrentDefinition is what store.Definitions says, in a world.
-func (l *life) CurrentDefinition(ctx context.Context, name string) (string, error) {
-	return ask(ctx, l, "current", name, func() (string, error) { return l.w.store.CurrentDefinition(ctx, name) })
 }
 
 // TakeLease is what store.Leases says, in a world.

@@ -30,7 +30,7 @@ func TestWhateverGoesWrongEveryMapEnds(t *testing.T) {
 		sums.Edits.born, sums.Edits.taken = sums.Edits.born+r.Edits.born, sums.Edits.taken+r.Edits.taken
 		sums.Items = max(sums.Items, r.Items)
 		if len(r.Violations) > 0 {
-			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -maps -seed %[1]d -trace", seed, r.Violations[0])
+			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -maps -seed %[1]d -args -trace", seed, r.Violations[0])
 		}
 		if len(s.failed) > 40 {
 			break

@@ -133,11 +133,13 @@ func TestASeedIsOneTraceHoweverOftenItIsPlayed(t *testing.T) {
 	if testing.Short() {
 		times = 10
 	}
-	for _, seed := range []uint64{11, 73, 351, 1026} {
-		want := run(t, Options{Seed: seed})
+	for _, o := range []Options{
+		{Seed: 11}, {Seed: 73}, {Seed: 351}, {Seed: 1026}, {Seed: 39, Maps: true}, {Seed: 50, Maps: true}, limitsOf(133),
+	} {
+		want := run(t, o)
 		for n := range times {
-			if got := run(t, Options{Seed: seed}); got.Hash != want.Hash || got.Events != want.Events {
-				t.Fatalf("seed %d, run %d: got hash %x over %d events, want %x over %d", seed, n, got.Hash, got.Events, want.Hash, want.Events)
+			if got := run(t, o); got.Hash != want.Hash || got.Events != want.Events {
+				t.Fatalf("seed %d, run %d: got hash %x over %d events, want %x over %d", o.Seed, n, got.Hash, got.Events, want.Hash, want.Events)
 			}
 		}
 	}

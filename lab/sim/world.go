@@ -16,7 +16,6 @@ package sim
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
@@ -370,7 +369,7 @@ func (w *world) scheduler(l *life, lane scheduler.Lane) *scheduler.Scheduler {
 		Jobs: l, Closings: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Listener: listener{l}, Events: eventsQueue, Quarantine: quarantineQueue,
 		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: l.engine == nil, Incarnation: incarnation,
 		Lane: lane, Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
-		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
+		Bytes: func(n int) []byte { return l.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
 	}
 	if l.engine == nil {
 		config.Queue = together.New(l)
@@ -385,15 +384,6 @@ func (w *world) scheduler(l *life, lane scheduler.Lane) *scheduler.Scheduler {
 		config.Large = payloads{l}
 	}
 	return w.heardBy(l, config)
-}
-
-// bytes returns so many random bytes.
-func (w *world) bytes(next func() uint64, n int) []byte {
-	var b []byte
-	for len(b) < n {
-		b = binary.BigEndian.AppendUint64(b, w.rolled(next))
-	}
-	return b[:n]
 }
 
 // rolled takes a number from a source that several goroutines of a process share.
