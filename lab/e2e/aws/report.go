@@ -23,7 +23,7 @@ None of them throttles, meets transactions, loses an answer, or lets its index l
 conflicts with transactions and lost answers are provoked where our adapters meet the SDK, by the tests
 of the adapters.
 
-Of the suite lab/e2e/lambda, which takes minutes, MiniStack runs what needs a bus, and the rest only when the suite is named: it shows
+Of the suite lab/e2e/lambda, which takes minutes, MiniStack runs what needs a bus, limits and breakers, and the rest only when the suite is named: it shows
 a part there of what it shows on the other.
 
 | stand-in | suite | passed | failed | deviations |

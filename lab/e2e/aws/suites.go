@@ -51,8 +51,9 @@ func together(suites []suite) (groups [][]suite) {
 	return groups
 }
 
-// busTests are the tests of lab/e2e/lambda that need a bus of EventBridge, which MiniStack alone has.
-var busTests = []string{"TestTheBusBringsEveryChangeOfAJob"}
+// miniStackTests are the tests of lab/e2e/lambda that MiniStack runs, too: the one that needs a bus of EventBridge, and
+// those of limits and breakers.
+var miniStackTests = []string{"TestTheBusBringsEveryChangeOfAJob", "TestALimitHoldsOverProcessesThatAreKilled", "TestAnOutagePausesAnAgentOfAStack"}
 
 // unasked returns the suites that a stack runs when none is named: all but, on MiniStack, the functions under kills. It
 // is too slow for the 2,000 orders and breaks no loop, so that in two minutes it shows a part of what the other stack
@@ -61,7 +62,7 @@ func (s stack) unasked(suites []suite) []suite {
 	suites = slices.Clone(suites)
 	for i := range suites {
 		if suites[i].folder == "lab/e2e/lambda" && s.has("MiniStack") {
-			suites[i].tests = busTests
+			suites[i].tests = miniStackTests
 		}
 	}
 	return suites

@@ -21,8 +21,8 @@ const (
 	each = 100
 	// minutes is how long the outage lasts. A minute of it is a second here: the schedule ticks every second, and
 	// StartBy, ten minutes by default, is 25: so long may a slow machine take for its backlog.
-	minutes = 30
-	limits  = "timeout: 30s\n    startBy: 25s"
+	minutes      = 30
+	sampleLimits = "timeout: 30s\n    startBy: 25s"
 )
 
 // Thirty minutes in which no queue is polled and the schedule goes on, with ticks that come twice or not at all: a
@@ -33,7 +33,7 @@ func TestHalfAnHourWithoutPollingHarmsNoJob(t *testing.T) {
 		ticks.Store(int64(n))
 		return []int{1, 2, 1, 0, 1}[n%5]
 	}})
-	of := w.order(limits)
+	of := w.order(sampleLimits)
 	var ids []string
 	submit := func(stage string) {
 		for i := range each {

@@ -87,6 +87,8 @@ type options struct {
 	bus string
 	// environment is what the functions are told beside.
 	environment []string
+	// sns is the URL that alerts to the topic are published at; empty: they go nowhere.
+	sns string
 }
 
 // open deploys, and starts polling and the schedule.
@@ -127,8 +129,8 @@ func open(t *testing.T, o options) *world {
 	}
 	_, judge := iam.Start(t, "../../..", iam.World{
 		Region: standin.Region, Account: "000000000000", Stack: strings.TrimSuffix(prefix, "-"), Agents: []string{fragile},
-		Names: map[string]string{"Table": prefix + "jobs", "Bus": o.bus},
-	}, map[string]string{"dynamodb": tables.Endpoint, "sqs": sqsEndpoint, "events": os.Getenv(standin.EndpointVariable)})
+		Names: map[string]string{"Table": prefix + "jobs", "Bus": o.bus, "AlertTopic": "alerts"},
+	}, map[string]string{"dynamodb": tables.Endpoint, "sqs": sqsEndpoint, "events": os.Getenv(standin.EndpointVariable), "sns": o.sns})
 	w.environment = []string{
 		"AWS_REGION=" + standin.Region, "AWS_SECRET_ACCESS_KEY=test", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256", "AWS_ENDPOINT_URL=" + judge,
 		"MAKEGOOD_TABLE=" + prefix + "jobs", "MAKEGOOD_INDEX=CompleteBy", "MAKEGOOD_QUEUE_PREFIX=" + prefix,
@@ -141,9 +143,7 @@ func open(t *testing.T, o options) *world {
 	w.queue(deployed.QuarantineQueue)
 	from := o.release
 	if from.Name == "" {
-		if from, err = release.This(); err != nil {
-			t.Fatal(err)
-		}
+		from = need(release.This())(t)
 	}
 	w.fleet = w.deploy(from)
 	w.start()

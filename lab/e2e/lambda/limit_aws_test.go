@@ -1,0 +1,262 @@
+//go:build aws && linux
+
+package lambda
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/testkit/standin"
+)
+
+// wave is how many jobs are submitted at once.
+const wave = 25
+
+// everyOther leaves out every other tick: a sweep makes more requests than all the jobs of these tests.
+func everyOther(n int) int { return n % 2 }
+
+// known is until when a process may act on the pauses and limits of before: it reads them again when they are HoldsFresh
+// old, and is killed at its timeout.
+const known = limits.HoldsFresh + timeout
+
+// A limit over all processes of a stack, raised and lowered while they work, with agents and Schedulers killed: the
+// service that the agent calls never sees more at once, every job is done, and no permit is left.
+func TestALimitHoldsOverProcessesThatAreKilled(t *testing.T) {
+	t.Parallel()
+	s := startService(t, 300*time.Millisecond)
+	w := open(t, options{environment: []string{"MAKEGOOD_SHOP=" + s.url}, ticks: everyOther})
+	c := w.knock()
+	submit := w.publish(c, "limited", "name: reserve, agent: inventory, timeout: 4s, startBy: 6s, retry: {attempts: 20, backoff: 200ms, max: 1s}")
+	l := &limited{w: w, client: c, given: map[string]time.Time{}, submitted: map[string]time.Time{}}
+	l.set(3)
+	stop := l.watch()
+	defer stop()
+	began := time.Now()
+
+	var ids []string
+	// reach submits jobs until the service has seen so many calls at once, and then kills processes in the middle of them.
+	more := func(word string, jobs int) {
+		before := time.Now()
+		for _, id := range submit(word, jobs) {
+			ids = append(ids, id)
+			l.submitted[id] = before
+		}
+	}
+	reach := func(word string, atOnce, schedulers, agents int) {
+		s.gather.Store(int64(atOnce))
+		more(word, wave)
+		seen, waves := 0, 0
+		w.waitFor(fmt.Sprint(atOnce, " calls at once"), func() bool {
+			seen = max(seen, s.underWay())
+			if seen < atOnce && len(s.those(func(c visit) bool { return c.status == 200 }))+10 > len(ids) {
+				waves++
+				more(fmt.Sprint(word, "-more", waves), 10)
+			}
+			return seen >= atOnce
+		})
+		s.gather.Store(0)
+		for range agents {
+			w.waitFor("a call", func() bool { return s.underWay() > 0 })
+			w.kill("inventory")
+		}
+		for range schedulers {
+			w.kill("scheduler")
+		}
+	}
+	reach("three", 3, 3, 3)
+	l.set(6)
+	reach("six", 4, 2, 3) // As many as there are processes of the agent.
+	l.set(2)              // It looks at each permit, too: those that the killed Schedulers have left.
+	lowered := time.Now()
+	w.waitFor("the old limit to be forgotten", func() bool { return time.Since(lowered) > known })
+	reach("two", 2, 0, 2)
+
+	ended := w.ends(ids)
+	t.Logf("%d jobs, done after %v\n%s", len(ids), time.Since(began).Round(time.Second), w.said())
+	for id, j := range ended {
+		if j.ProcessState != makegood.JobProcessed {
+			t.Errorf("%s is %s (%s), want Processed", id, j.ProcessState, j.Reason)
+		}
+	}
+	w.waitFor("the last permit to be given back", func() bool {
+		h := w.hold(c, "inventory")
+		return h.UnderWay+h.Jobs == 0
+	})
+	stop()
+	l.nothingLeft()
+	l.judge(s)
+	for _, f := range []string{"scheduler", "inventory"} {
+		if n := w.functions[f].Counts.Deaths.Load(); n == 0 {
+			t.Errorf("no %s died at work", f)
+		}
+	}
+}
+
+// limited is the limit of the agent inventory.
+type limited struct {
+	w      *world
+	client *client.Client
+
+	mu      sync.Mutex
+	periods []period
+	// given is when each attempt got its permit, by the name of the attempt, and submitted when each job was about to be
+	// submitted.
+	given, submitted map[string]time.Time
+}
+
+// period is the time of a limit. A process that decides at a time within knows it, or the one before or after it.
+type period struct {
+	most        int
+	from, until time.Time
+}
+
+// set sets the limit.
+func (l *limited) set(most int) {
+	l.w.t.Helper()
+	l.mu.Lock()
+	n := len(l.periods)
+	l.periods = append(l.periods, period{most: most, from: time.Now(), until: time.Now().Add(time.Hour)})
+	l.mu.Unlock()
+	if _, err := l.client.LimitAgent(l.w.t.Context(), "inventory", makegood.Limit{Concurrency: most}, "a test"); err != nil {
+		l.w.t.Fatal(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n > 0 {
+		l.periods[n-1].until = time.Now() // It was the limit until the answer, or the new one was already.
+	}
+}
+
+// most is the highest limit by which a process may have decided between two times.
+func (l *limited) most(from, to time.Time) (most int) {
+	for _, p := range l.periods {
+		if !p.from.After(to) && p.until.Add(known).After(from) {
+			most = max(most, p.most)
+		}
+	}
+	return most
+}
+
+// attempt names an attempt of a job.
+func attempt(id string, n int) string { return fmt.Sprintf("%s#%d", id, n) }
+
+// watch reads the permits of the agent again and again until stop is called, and compares them with the limit.
+func (l *limited) watch() (stop func()) {
+	ctx, cancel := context.WithCancel(l.w.t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			g, err := l.w.store.Gate(ctx, "inventory", 0)
+			if err != nil && ctx.Err() == nil {
+				l.w.t.Errorf("read the permits: %v", err)
+			}
+			l.saw(g.Permits)
+			<-tick.C
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// saw notes when permits were given, and compares their number with the limit at the last of these times.
+func (l *limited) saw(permits []job.Permit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var last time.Time
+	for _, p := range permits {
+		l.given[attempt(p.Ticket.Job, p.Ticket.Attempt)] = p.At
+		last = later(last, p.At)
+	}
+	if most := l.most(last, last); len(permits) > most {
+		l.w.t.Errorf("%d attempts have a permit, the last since %v, when the limit was %d", len(permits), last, most)
+	}
+}
+
+// judge compares the calls that the service has seen at once with the limit by which the last of them was let in. A
+// call that was cut off counts until its job knew that the attempt was over: until then it has its permit.
+func (l *limited) judge(s *service) {
+	t := l.w.t
+	calls := s.those(func(visit) bool { return true })
+	cut := 0
+	for i, c := range calls {
+		if c.status != 0 {
+			continue
+		}
+		cut++
+		j, err := l.client.Get(t.Context(), c.job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := slices.IndexFunc(j.History, func(e makegood.Entry) bool { return e.Step == "reserve" && e.Attempt == c.attempt })
+		if n < 0 {
+			t.Fatalf("attempt %d of %s was cut off, and its job does not know: %+v", c.attempt, c.job, j.History)
+		}
+		calls[i].ended = j.History[n].At
+	}
+	under, most := map[int]int{}, map[int]int{} // calls that began under a limit, and the most at once
+	for _, c := range calls {
+		atOnce := 0
+		var from, to time.Time // The last of them was let in between these.
+		for _, other := range calls {
+			if other.began.After(c.began) || !other.ended.After(c.began) {
+				continue
+			}
+			atOnce++
+			given, seen := l.given[attempt(other.job, other.attempt)]
+			earliest, latest := given, given
+			if !seen { // Its permit came and went between two looks.
+				earliest, latest = l.submitted[other.job], other.began
+			}
+			from, to = later(from, earliest), later(to, latest)
+		}
+		limit := l.most(from, to)
+		under[limit]++
+		most[limit] = max(most[limit], atOnce)
+		if atOnce > limit {
+			t.Errorf("%s began its attempt %d beside %d others, the last of them let in at %v, when the limit was %d", c.job, c.attempt, atOnce-1, to, limit)
+		}
+	}
+	t.Logf("%d calls, %d of them cut off; calls that began under each limit: %v, the most at once: %v", len(calls), cut, under, most)
+	if cut == 0 || under[2] < wave {
+		t.Errorf("too little was seen: want a call that was cut off, and %d under the limit of 2 alone", wave)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// nothingLeft says what is left of the gate in the table.
+func (l *limited) nothingLeft() {
+	t := l.w.t
+	db := dynamodb.NewFromConfig(standin.Config(standin.DynamoDB(t).Endpoint))
+	out, err := db.Query(t.Context(), &dynamodb.QueryInput{
+		TableName: aws.String(l.w.prefix + "jobs"), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("PK = :gate"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":gate": &types.AttributeValueMemberS{Value: "gate#inventory"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Count > 0 {
+		t.Errorf("%d items are left at the gate: %v", out.Count, out.Items)
+	}
+}
