@@ -52,6 +52,9 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	if liar {
 		a.lie(r, task)
 	}
+	if err, is := a.down(ctx, task); is {
+		return nil, err
+	}
 	switch bad {
 	case RemoteRefuses:
 		return nil, agent.NotApplied(errors.New("busy"))
