@@ -143,10 +143,14 @@ func (r *Referee) LetGo(step string, attempt int) {
 }
 
 // AskedForPause: an attempt was answered that its service wants no calls for a while.
-func (r *Referee) AskedForPause(step string, attempt int) { r.excused[attemptName{step, attempt}] = true }
+func (r *Referee) AskedForPause(step string, attempt int) {
+	r.excused[attemptName{step, attempt}] = true
+}
 
-// MeetsBreaker: who saves the job next knows that the breaker has paused the agent of an attempt.
-func (r *Referee) MeetsBreaker(step string, attempt int) { r.excused[attemptName{step, attempt}] = true }
+// MeetsBreaker: the process that saves the job next knows that the breaker has paused the agent of an attempt.
+func (r *Referee) MeetsBreaker(step string, attempt int) {
+	r.excused[attemptName{step, attempt}] = true
+}
 
 // Lied: an agent wrote a claim that cannot be true, which may end an attempt that never ran.
 func (r *Referee) Lied() { r.lied = true }

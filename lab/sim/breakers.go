@@ -12,8 +12,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
-// The rules of the breaker, BRK-1 to BRK-6, are judged by what was written, by what each process was told of the pauses,
-// and by an account of its own of how attempts ended.
+// The rules of the breaker, BRK-1 to BRK-6, are judged by the writes, by the pauses that each process was told of, and
+// by an account of how attempts ended.
 
 // pausedAt is the pause of an agent as it was stored at a time; the zero value of the pause: it had none.
 type pausedAt struct {
@@ -185,7 +185,7 @@ func (w *world) mayBegin(l *life, t makegood.Task, held bool) {
 	}
 }
 
-// breakerRules judge what a save did to the attempts of agents, by what its process was told of their pauses. w.mu is held.
+// breakerRules judge a save by the pauses that its process was told of. w.mu is held.
 func (c change) breakerRules() {
 	if c.breaking == nil || c.writer == nil || !c.saved() || c.before.Rev == 0 || c.before.Definition != c.after.Definition {
 		return

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/pause"
@@ -65,8 +64,6 @@ type life struct {
 	ruled  ruledBy
 	gate   gates
 	atGate time.Time
-	// judge is the Keeper of a function, in a world with breakers.
-	judge *holds.Keeper
 }
 
 var (

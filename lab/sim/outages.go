@@ -25,19 +25,21 @@ type breaking struct {
 	outages map[string][]outage
 	// were are the pauses of each agent, as they were stored one after the other.
 	were map[string][]pausedAt
-	// sick are the jobs of the attempts that have failed so that they may be tried again, in the order in which a process
-	// saved that; well is when the latest of those was opened that have succeeded. Both by process and agent.
+	// sick are the jobs of the attempts that have failed so that they may be tried again, in the order of the saves of
+	// a process; well is when the latest of those was opened that have succeeded. Both by process and agent.
 	sick map[string][]string
 	well map[string]time.Time
-	// asked are the agents whose services have asked for a pause.
+	// asked are the agents with a service that has asked for a pause.
 	asked map[string]bool
-	// healing are the pauses, by process and agent, whose probes the process knows to have succeeded.
+	// healing are the pauses, by process and agent, with a probe that the process knows to have succeeded.
 	healing map[string]job.Hold
+	// judges are the Keepers of functions.
+	judges map[*life]*holds.Keeper
 	breaks
 }
 
 // breaks counts what the breakers of a world did.
-// Judged are the trips of functions, by what they have seen.
+// Judged are the trips of functions.
 type breaks struct{ Trips, Judged, Probes, Heals, Deferred, Slow int }
 
 // outage is a stretch of time in which the service of an agent does no call as it should.
@@ -49,7 +51,7 @@ type outage struct {
 // The ways in which a service is down. One that is bad answers each call for good: that is no sickness of the agent.
 const (
 	refuses = "refuses"
-	cracks = "breaks"
+	cracks  = "breaks"
 	hangs   = "hangs"
 	bad     = "bad"
 	slow    = "slow"
@@ -62,7 +64,7 @@ func (w *world) rollOutages(o Options) {
 	}
 	b := &breaking{
 		has: map[string]bool{}, outages: map[string][]outage{}, were: map[string][]pausedAt{}, sick: map[string][]string{},
-		well: map[string]time.Time{}, asked: map[string]bool{}, healing: map[string]job.Hold{},
+		well: map[string]time.Time{}, asked: map[string]bool{}, healing: map[string]job.Hold{}, judges: map[*life]*holds.Keeper{},
 	}
 	storm := o.storm()
 	for _, name := range agents {
@@ -106,8 +108,8 @@ func spread(c chance, id string) time.Duration {
 	return between(c.of("spread", id), 0, 3*time.Minute)
 }
 
-// breakers start the people that pause an agent with a breaker, and resume it, and a process that trips a breaker by what
-// it alone has seen.
+// breakers start the people that pause an agent and resume it, and a process that trips its breaker for outcomes that
+// no other has seen.
 func (w *world) breakers(someone func(time.Duration, func(*scheduler.Scheduler, *life) bool)) {
 	if w.breaking == nil {
 		return
@@ -135,10 +137,10 @@ func (w *world) breakers(someone func(time.Duration, func(*scheduler.Scheduler, 
 	}
 }
 
-// down answers a call of a service that is down. is is false if it is not.
-func (a remote) down(ctx context.Context, task makegood.Task) (err error, is bool) {
+// down answers a call of a service that is down; nil: it is not.
+func (a remote) down(ctx context.Context, task makegood.Task) error {
 	if a.w.breaking == nil {
-		return nil, false
+		return nil
 	}
 	name := on(task.Job, task.Step, task.Attempt)
 	r := a.w.chance.of("outage", name)
@@ -147,24 +149,24 @@ func (a remote) down(ctx context.Context, task makegood.Task) (err error, is boo
 	a.w.mu.Unlock()
 	switch how {
 	case refuses:
-		return agent.NotApplied(errors.New("connection refused")), true
+		return agent.NotApplied(errors.New("connection refused"))
 	case cracks:
 		if oneIn(r, 3) {
 			_ = a.w.apply(a.life, task)
 		}
-		return errors.New("502"), true
+		return errors.New("502")
 	case hangs:
-		return a.hang(ctx, r, task), true
+		return a.hang(ctx, r, task)
 	case bad:
 		if oneIn(r, 2) {
-			return nil, false
+			return nil
 		}
 		a.w.saysFinal(task)
-		return agent.Final(agent.NotApplied(errors.New("no such card"))), true
+		return agent.Final(agent.NotApplied(errors.New("no such card")))
 	case slow:
-		return a.asksForPause(r, task), true
+		return a.asksForPause(r, task)
 	}
-	return nil, false
+	return nil
 }
 
 // down says how the service of an agent is down; empty: it is not. w.mu is held.
@@ -190,15 +192,18 @@ func (a remote) asksForPause(r *rand.Rand, task makegood.Task) error {
 func (w *world) judgeOf(l *life) *holds.Keeper {
 	k := w.keeper(l)
 	if w.breaking != nil {
-		l.judge = k
+		w.breaking.judges[l] = k
 	}
 	return k
 }
 
 // judges gives the Scheduler of a function a breaker: no other process has one.
 func (l *life) judges(c *scheduler.Config) {
-	if l.judge != nil {
-		c.Breaker, c.Breakers = l.judge, l.w.breaking.breakers()
+	if l.w.breaking == nil {
+		return
+	}
+	if k := l.w.breaking.judges[l]; k != nil {
+		c.Breaker, c.Breakers = k, l.w.breaking.breakers()
 	}
 }
 
