@@ -33,11 +33,13 @@ func (s *Scheduler) judge(ctx context.Context, m *moved, events []job.Event) {
 	if s.config.Breaker == nil {
 		return
 	}
+	var replies []job.Reply
 	for i, e := range events {
 		said, replied := e.(interface{ Said() job.Reply })
 		if !replied || m.verdicts[i].Kind != machine.Applied {
 			continue
 		}
+		replies = append(replies, said.Said())
 		switch e := e.(type) {
 		case job.StepFailed:
 			s.ended(ctx, m, said.Said(), &e.Error)
@@ -46,7 +48,8 @@ func (s *Scheduler) judge(ctx context.Context, m *moved, events []job.Event) {
 		}
 	}
 	for _, e := range m.entries {
-		if e.Kind == makegood.EntrySilent {
+		replied := slices.ContainsFunc(replies, func(r job.Reply) bool { return r.Step == e.Step && r.Attempt == e.Attempt })
+		if e.Kind == makegood.EntrySilent && !replied {
 			s.ended(ctx, m, job.Reply{Step: e.Step, Attempt: e.Attempt}, e.Error)
 		}
 	}

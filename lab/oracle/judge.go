@@ -161,6 +161,7 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	}
 	r.missed(before, m)
 	r.spared(m, j.Incarnation > before.Incarnation)
+	r.putOff(m)
 	if m.is.FailureCount < m.was.FailureCount {
 		r.wrong("%s had failed %d times, and now %d", m.step, m.was.FailureCount, m.is.FailureCount)
 	}
@@ -213,6 +214,20 @@ func (r *Referee) spared(m move, interrupted bool) {
 	delete(t.claimed, m.is.Silence().Attempt)
 }
 
+// putOff: an attempt that failed is not counted if its service asked for a pause, or the breaker had paused its agent.
+func (r *Referee) putOff(m move) {
+	if m.is.Deferred <= m.was.Deferred {
+		return
+	}
+	name := attemptName{m.step, m.was.Attempt}
+	if !r.excused[name] || m.is.Deferred > m.was.Deferred+1 || m.is.Deferred > limits.MaxDeferrals {
+		r.wrong("attempt %d of %s is put off, the %dth: no breaker had paused its agent, and its service has asked for no pause", m.was.Attempt, m.step, m.is.Deferred)
+	}
+	t := r.tally(m.step, m.undo)
+	delete(t.ran, m.was.Attempt)
+	delete(t.claimed, m.was.Attempt)
+}
+
 // suspectAfter is after how many deaths of the engine what it died over runs alone.
 const suspectAfter = 3
 
@@ -220,7 +235,9 @@ const suspectAfter = 3
 func (r *Referee) rests(m move, now time.Time) {
 	retry := retryOf(r.def(m.step), m.undo)
 	longest := Longest(retry, max(m.is.Tries, 1))
-	if m.is.Tries == 0 {
+	if m.is.Deferred > 0 {
+		longest = max(longest, limits.MaxSlowDown)
+	} else if m.is.Tries == 0 {
 		longest = r.workflow.OnFailure.Wait.Std()
 		if m.is.Alone {
 			longest = max(longest, Longest(retry, 1)) // The first was spared.

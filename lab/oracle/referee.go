@@ -34,6 +34,8 @@ type Referee struct {
 	begun map[attemptName]bool
 	// company are the attempts that were claimed with others beside them.
 	company map[attemptName]bool
+	// excused are the attempts that may be put off: their failure does not use one up.
+	excused map[attemptName]bool
 	// savedAt is when the job was saved last.
 	savedAt time.Time
 	// asked: somebody asked for a cancel or an undo. lied: an agent claimed what cannot be true.
@@ -59,7 +61,7 @@ type tally struct {
 
 // Watch begins with a job that is not born yet. wrong is told of what breaks a promise.
 func Watch(w makegood.Workflow, wrong func(format string, args ...any)) *Referee {
-	r := &Referee{steps: map[string]makegood.Step{}, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}, begun: map[attemptName]bool{}, company: map[attemptName]bool{}}
+	r := &Referee{steps: map[string]makegood.Step{}, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}, begun: map[attemptName]bool{}, company: map[attemptName]bool{}, excused: map[attemptName]bool{}}
 	r.goesBy(w)
 	return r
 }
@@ -138,6 +140,16 @@ func (r *Referee) LetGo(step string, attempt int) {
 			delete(t.ran, attempt)
 		}
 	}
+}
+
+// AskedForPause: an attempt was answered that its service wants no calls for a while.
+func (r *Referee) AskedForPause(step string, attempt int) {
+	r.excused[attemptName{step, attempt}] = true
+}
+
+// MeetsBreaker: the process that saves the job next knows that the breaker has paused the agent of an attempt.
+func (r *Referee) MeetsBreaker(step string, attempt int) {
+	r.excused[attemptName{step, attempt}] = true
 }
 
 // Lied: an agent wrote a claim that cannot be true, which may end an attempt that never ran.

@@ -234,6 +234,10 @@ func (c change) ended(step string, undo bool, a, b job.Activity) {
 		c.wrong("I9: nobody ever claimed attempt %d of %s, and it is counted", b.Attempt, step)
 	case item.Closed == job.FoundSilent && item.Beside > 0 && c.after.Incarnation == 0 && !b.Alone && a.State == job.Backoff && a.Tries >= b.Tries:
 		c.wrong("law 7: attempt %d of %s fell silent with %d beside it, and uses up one of those granted", b.Attempt, step, item.Beside)
+	case a.Deferred > b.Deferred:
+		if counted || a.Tries >= b.Tries {
+			c.wrong("BRK-2: attempt %d of %s is put off, and uses up one of those granted", b.Attempt, step)
+		}
 	case item.Closed != job.FoundNobody && !counted:
 		c.wrong("I9: attempt %d of %s was claimed and failed, and is not counted", b.Attempt, step)
 	}

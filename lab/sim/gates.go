@@ -164,6 +164,9 @@ func (k knowing) hears(all job.Holds, err error, age time.Duration) (job.Holds, 
 	w := k.l.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err == nil {
+		w.hearsPauses(k.l, all, age)
+	}
 	if w.limits == nil || err != nil {
 		return all, err
 	}

@@ -49,6 +49,8 @@ func (w *world) wrote(before, after job.Job) {
 	c.refers()
 	c.fired()
 	c.releases()
+	c.breakerRules()
+	c.excuses()
 	if !c.world.children { // The oracle knows neither births nor the requests of parents.
 		c.referee(c.after.ID).Saved(c.after, time.Now())
 	}
@@ -407,6 +409,9 @@ func (w *world) finish() Result {
 	if m := w.maps; m != nil {
 		r.Redriven, r.Tried, r.Refused, r.Left, r.Items = m.redriven, m.tried, m.refused, m.left, m.most
 		r.Edits = m.edits
+	}
+	if w.breaking != nil {
+		r.Breaks = w.breaking.breaks
 	}
 	w.playedFaults()
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck

@@ -52,6 +52,7 @@ func (w *world) people() {
 	}
 	w.repairers(someone)
 	w.limiters(someone)
+	w.breakers(someone)
 	w.schedulers(someone)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,6 +191,7 @@ func (w *world) untilEnd() {
 			}
 		}
 		w.mu.Lock()
+		w.probed()
 		waiting := w.waiting()
 		late := time.Since(w.start) > endsWithin
 		if late && len(open) > 0 {

@@ -145,6 +145,9 @@ func TestUntilTheFirstViolation(t *testing.T) {
 		if *withLimits {
 			o = limitsOf(seed)
 		}
+		if *withBreakers {
+			o = breakersOf(seed)
+		}
 		if r := run(t, o); len(r.Violations) > 0 {
 			t.Fatalf("found after %d seeds: %s", seed, r.Violations[0])
 		}

@@ -260,6 +260,7 @@ func (e *environment) invoke(q *simQueue, batch events.SQSEvent) {
 	}
 	e.function.running--
 	if !e.dead && returned {
+		e.w.healed(e.life)
 		failed := map[string]bool{}
 		for _, f := range response.BatchItemFailures {
 			failed[f.ItemIdentifier] = true

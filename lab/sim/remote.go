@@ -31,8 +31,7 @@ func (a remote) Name() string { return a.agent }
 func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	a.alive()
 	name := on(task.Job, task.Step, task.Attempt)
-	// A shared task comes here without a call; several may at one moment. It is no matter of the context:
-	// whoever begins too late is to be seen.
+	// A shared task comes here without a call, several at one moment, and also when its context is over.
 	time.Sleep(between(a.w.chance.of("begin", a.calling("begin", name)), time.Microsecond, time.Millisecond))
 	a.alive()
 	a.w.begun(a.life, task)
@@ -51,6 +50,9 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	a.alive()
 	if liar {
 		a.lie(r, task)
+	}
+	if err := a.down(ctx, task); err != nil {
+		return nil, err
 	}
 	switch bad {
 	case RemoteRefuses:

@@ -259,12 +259,12 @@ func (w *world) mend(j job.Job, n int) bool {
 
 // resumeAll is what an operator does about what is paused in the end.
 func (w *world) resumeAll() {
-	if !w.repairs {
+	if !w.repairs && w.breaking == nil {
 		return
 	}
 	held, _ := w.store.Holds(context.Background(), true) // memory never fails
 	for _, h := range held.Holds {
-		if h.On() && h.Kind != makegood.HoldLimit {
+		if h.On() && h.Kind != makegood.HoldLimit && !h.Automatic() {
 			<-w.process("operator", func(l *life) { _, _ = w.keeper(l).Resume(context.Background(), h.Kind, h.Name, "operator") })
 		}
 	}
@@ -290,6 +290,7 @@ func (l *life) PutHolds(ctx context.Context, h store.Held) error {
 		err := l.w.store.PutHolds(ctx, h)
 		if err == nil {
 			l.w.limited(h, agents...)
+			l.w.paused(l, h.Holds)
 		}
 		return err
 	})

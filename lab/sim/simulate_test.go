@@ -22,6 +22,7 @@ var (
 	withChildren   = flag.Bool("children", false, "jobs of their own do steps of some jobs")
 	withMaps       = flag.Bool("maps", false, "steps of some jobs are done for each item of a list")
 	withLimits     = flag.Bool("limits", false, "so many attempts of an agent are with it at once")
+	withBreakers   = flag.Bool("breakers", false, "agents have breakers, and services outages")
 	trace          = flag.Bool("trace", false, "print every event of -seed")
 )
 
@@ -66,6 +67,9 @@ func TestSimulate(t *testing.T) {
 		}
 		if *withLimits {
 			o = limitsOf(*seed)
+		}
+		if *withBreakers {
+			o = breakersOf(*seed)
 		}
 		if *trace {
 			o.Trace = os.Stdout

@@ -81,6 +81,12 @@ func newWorkload(c chance, o Options) workload {
 	if o.Limits {
 		jobs += 2
 	}
+	if o.Breakers {
+		jobs += 8 // Failures of fewer trip no breaker.
+	}
+	if o.storm() {
+		jobs += 8
+	}
 	if o.jobs > 0 {
 		jobs = min(jobs, o.jobs)
 	}
@@ -121,6 +127,9 @@ func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Option
 	one := order{
 		id: id, workflow: pick(r, workflows...), at: between(r, 0, 20*time.Second),
 		input: json.RawMessage(fmt.Sprintf(`{"n":%d,"pad":%q}`, r.IntN(6), strings.Repeat("x", pick(r, 0, 0, 300)))),
+	}
+	if o.Breakers {
+		one.at += spread(c, id)
 	}
 	if oneIn(r, 6) {
 		one.startAt = between(r, time.Second, 6*time.Minute)

@@ -78,6 +78,8 @@ type Options struct {
 	Changes bool
 	// Limits lets agents have a limit of attempts that are with them at once.
 	Limits bool
+	// Breakers lets agents have a breaker, and services outages.
+	Breakers bool
 	// Repairs lets people repair; without it they do in some worlds.
 	Repairs bool
 	// Seen, if set, notes what is played.
@@ -107,6 +109,8 @@ type Result struct {
 	Approvals int
 	// Heard counts the changes that somebody was told of, each as often as it was.
 	Heard int
+	// Breaks counts what breakers did.
+	Breaks breaks
 	// Queued counts the attempts that stood before the gate of their agent.
 	Queued int
 	// Tokens counts the tokens that were taken for a rate.
@@ -221,6 +225,8 @@ type world struct {
 	repairs bool
 	// limits has the facts about the limits of agents; nil: none has one.
 	limits *limiting
+	// breaking has the facts about breakers; nil: no agent has one.
+	breaking *breaking
 	// waits: remotes hand steps to those outside. words are those who said that one is done.
 	waits bool
 	// children: jobs of their own do steps of some jobs.
@@ -269,8 +275,13 @@ func Run(o Options) Result {
 	w.hang()
 	w.rollPayloads()
 	w.rollSchedules(o)
+	w.rollOutages(o)
 	w.hear(o, embedded)
-	w.build(embedded, 2+o.items/2000)
+	processes := 2 + o.items/2000
+	if o.storm() {
+		processes = 1
+	}
+	w.build(embedded, processes)
 	w.people()
 	if embedded {
 		w.wg.Go(w.supervise)
@@ -279,6 +290,7 @@ func Run(o Options) Result {
 	}
 	w.untilEnd()
 	w.gatesEmpty()
+	w.pausesEnd()
 	w.mu.Lock()
 	w.over = true
 	w.mu.Unlock()
@@ -374,9 +386,10 @@ func (w *world) scheduler(l *life, lane scheduler.Lane) *scheduler.Scheduler {
 	if l.engine == nil {
 		config.Queue = together.New(l)
 	}
-	if w.repairs || w.limits != nil {
+	if w.holds() {
 		config.Held = knowing{holds.NewReader(l, l.now), l}
 	}
+	l.judges(&config)
 	if w.limits != nil {
 		config.Gate = l.gate
 	}
@@ -393,13 +406,17 @@ func (w *world) rolled(next func() uint64) uint64 {
 	return next()
 }
 
+// holds reports whether agents or workflows may be paused, or have limits.
+func (w *world) holds() bool { return w.repairs || w.limits != nil || w.breaking != nil }
+
 func (w *world) schedulerOf(l *life) queue.Handler {
+	keeper := w.judgeOf(l)
 	s := w.scheduler(l, w.laneOf(l))
 	routed := router.Config{Jobs: s.HandleSQS, Logger: quiet, Fire: func(ctx context.Context, name string, key time.Time) error {
 		return w.timetable(l, s).Fire(ctx, name, key)
 	}}
-	if w.repairs || w.limits != nil {
-		routed.Release = w.keeper(l).Release
+	if w.holds() {
+		routed.Release = keeper.Release
 	}
 	return w.withBackoff(l, eventsQueue, router.New(routed).Handle)
 }
@@ -409,8 +426,8 @@ func (w *world) agentOf(l *life, name string) queue.Handler {
 		Handlers: []agent.Handler{remote{l, name}}, Claims: l, Queue: l, Tasks: tasksPrefix + name, Quarantine: quarantineQueue, Instance: l.name,
 		Now: l.now, Logger: quiet, Nonce: func(t makegood.Task) string { return l.calling("claims", on(t.Job, t.Step, t.Attempt)) },
 	}
-	if w.repairs {
-		config.Held = holds.NewReader(l, l.now).Holds
+	if w.repairs || w.breaking != nil {
+		config.Held = w.begunBy(l)
 	}
 	if w.large != nil {
 		config.Large = payloads{l}
