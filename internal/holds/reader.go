@@ -99,7 +99,7 @@ func (r *Reader) Holds(ctx context.Context, t makegood.Task) (bool, error) {
 }
 
 func holds(all job.Holds, t makegood.Task) bool {
-	h, agentOn := all.On(job.HoldName(makegood.HoldAgent, t.Agent))
-	_, workflowOn := all.On(job.HoldName(makegood.HoldWorkflow, t.Workflow))
-	return agentOn && h.Probe != t.Job || workflowOn
+	_, agentOn := all.OnFor(job.HoldName(makegood.HoldAgent, t.Agent), t.Job)
+	_, workflowOn := all.OnFor(job.HoldName(makegood.HoldWorkflow, t.Workflow), t.Job)
+	return agentOn || workflowOn
 }

@@ -192,10 +192,9 @@ func (t *turn) heldWorkflow() (job.Hold, bool) {
 	return t.heldBy(job.HoldName(makegood.HoldWorkflow, domain.WorkflowOf(t.job.Workflow)))
 }
 
-// heldBy returns the hold of a name, if it holds this job: it does not hold its probe.
+// heldBy returns the hold of a name, if it holds this job.
 func (t *turn) heldBy(name string) (job.Hold, bool) {
-	h, on := t.facts.Held.On(name)
-	return h, on && h.Probe != t.job.ID
+	return t.facts.Held.OnFor(name, t.job.ID)
 }
 
 // heldFor is what an entry says of what holds the job.

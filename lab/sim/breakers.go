@@ -147,7 +147,7 @@ func (w *world) hearsPauses(l *life, all job.Holds, age time.Duration) {
 		h := pauseOf(all, agent)
 		if tripped(h) {
 			l.ruled["shut "+agent] = true
-			l.ruled["probe "+agent+" "+h.Probe] = true
+			l.ruled["probe "+h.Probe] = true
 		} else {
 			l.ruled["free "+agent] = true
 		}
@@ -175,12 +175,14 @@ func (b *breaking) stood(agent string, since time.Time, so func(job.Hold) bool) 
 func (w *world) mayBegin(l *life, t makegood.Task, held bool) {
 	now, _ := w.store.Holds(context.Background(), true) // memory never fails
 	_, byWorkflow := now.Holds.On(job.HoldName(makegood.HoldWorkflow, domain.WorkflowOf(t.Workflow)))
-	free := func(h job.Hold) bool { return h.Name == "" || !h.On() || h.Probe == t.Job }
-	name := on(t.Job, t.Step, t.Attempt)
+	free := func(h job.Hold) bool { return h.Name == "" || !h.On() }
+	probe := func(h job.Hold) bool { return tripped(h) && h.Probe == t.Job } // Of any breaker.
+	_, heldNow := now.Holds.OnFor(job.HoldName(makegood.HoldAgent, t.Agent), t.Job)
+	name, since := on(t.Job, t.Step, t.Attempt), time.Now().Add(-limits.HoldsFresh)
 	switch {
-	case held && !byWorkflow && free(pauseOf(now.Holds, t.Agent)):
+	case held && !byWorkflow && !heldNow:
 		w.violate(t.Job, "BRK-3: %s lets %s go, and agent %s is not paused for it", l.name, name, t.Agent)
-	case !held && w.exact && !w.breaking.stood(t.Agent, time.Now().Add(-limits.HoldsFresh), free):
+	case !held && w.exact && !w.breaking.stood(t.Agent, since, free) && !slices.ContainsFunc(agents, func(a string) bool { return w.breaking.stood(a, since, probe) }):
 		w.violate(t.Job, "BRK-3: %s begins %s, and agent %s has been paused for %s", l.name, name, t.Agent, limits.HoldsFresh)
 	}
 }
@@ -231,7 +233,7 @@ type ended struct {
 func (m ended) judge() {
 	shut := m.ruled["shut "+m.agent] && !m.ruled["free "+m.agent]
 	opened := m.is.State == job.Dispatched && !m.is.Queued && (m.was.State != job.Dispatched || m.was.Attempt != m.is.Attempt)
-	if opened && shut && !m.ruled["probe "+m.agent+" "+m.after.ID] && !m.is.Closing {
+	if opened && shut && !m.ruled["probe "+m.after.ID] && !m.is.Closing {
 		m.wrong("BRK-3: attempt %d of %s is opened, and %s knows that the breaker has paused agent %s", m.is.Attempt, m.step, m.writer.name, m.agent)
 	}
 	if m.is.Tries < 0 || m.is.Deferred > limits.MaxDeferrals {
