@@ -75,8 +75,9 @@ func (all Holds) On(name string) (Hold, bool) {
 	return Hold{}, false
 }
 
-// OnFor returns the hold of this name, if it holds a job. What one breaker lets through as its probe, every breaker does:
-// else a job that needs two agents, both of them paused, would be let through by each in turn, and by neither to its end.
+// OnFor returns the hold of this name, if it holds a job. A job that one breaker lets through as its probe, every
+// breaker does: one that needs two agents, both of them paused, would be let through by each in turn, and by neither to
+// its end.
 func (all Holds) OnFor(name, id string) (Hold, bool) {
 	h, on := all.On(name)
 	probe := func(o Hold) bool { return o.Tripped && o.On() && o.Probe == id }

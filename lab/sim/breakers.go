@@ -220,7 +220,7 @@ func (c change) excuses() {
 	}
 }
 
-// ended is what a save made of a step, or of its undo.
+// ended is a step, or its undo, before and after a save.
 type ended struct {
 	change
 	step  string

@@ -76,8 +76,8 @@ func bugsOfBreakers() []proof.Bug {
 		{"an outage of one agent pauses another", judge, "s.config.Breaker.Saw(ctx, agent,", "s.config.Breaker.Saw(ctx, \"b\","},
 		{"an attempt of before the pause is taken for a probe", breaker, "h.Tripped && h.On() && opened.After(h.Since.Add(limits.HoldsFresh))", "h.Tripped && h.On()"},
 		{"the breaker takes the place of a pause of a person", breaker, "tripped = h.Name == \"\" || !h.On();", "tripped = h.Name == \"\" || !h.On() || !h.Automatic();"},
-		{"an agent begins tasks of all jobs while one is the probe", "holds/reader.go", "agentOn && h.Probe != t.Job", "agentOn && h.Probe == \"\""},
-		{"all jobs go on while one is the probe", "machine/facts_standing.go", "on && h.Probe != t.job.ID", "on && h.Probe == \"\""},
+		{"an agent begins tasks of all jobs while one is the probe", "holds/reader.go", "_, agentOn := all.OnFor(job.HoldName(makegood.HoldAgent, t.Agent), t.Job)", "h, agentOn := all.On(job.HoldName(makegood.HoldAgent, t.Agent))\n\tagentOn = agentOn && h.Probe == \"\""},
+		{"all jobs go on while one is the probe", "machine/facts_standing.go", "return t.facts.Held.OnFor(name, t.job.ID)", "h, on := t.facts.Held.On(name)\n\treturn h, on && h.Probe == \"\""},
 		{"an attempt is judged twice", judge, "&& !replied {", "&& (!replied || e.Attempt > 0) {"},
 	})
 }

@@ -39,7 +39,6 @@ func bugsOfChildren() []proof.Bug {
 	const children = "scheduler/children.go"
 	return proof.Bugs([][4]string{
 		{"no job is put in the place of a child that must not begin", children, "return job.Found{Finding: finding}, s.neverBegin(ctx, m, j, ask)", "return job.Found{Finding: finding}, nil"},
-		{"a job that never begins is refused for its start", children, "MaxStartDelay / 2), child: true}\n\tvar child job.Job\n\terr := ErrInvalid\n\tif step := m.step(ask.Step); step.Map == nil {\n\t\tchild, _, err = s.SubmitCurrent(ctx, step.Action, sub)\n\t}\n", "MaxStartDelay), child: true}\n\tvar child job.Job\n\terr := ErrInvalid\n\tif step := m.step(ask.Step); step.Map == nil {\n\t\tchild, _, err = s.SubmitCurrent(ctx, step.Action, sub)\n\t}\n\tif errors.Is(err, ErrInvalid) {\n\t\treturn nil\n\t}\n"},
 		{"a child is not begun", "scheduler/outbox.go", "\t\tw.births = append(w.births, b)\n", "\t\t_ = b\n"},
 		{"a child is not asked to undo itself", children, "\t\treturn s.undoChild(ctx, m, b.Step)", "\t\treturn \"\", nil"},
 		{"all attempts of a step have one child", children, "domain.ChildID(j.ID, j.Birth, step, s.Forward.Attempt)", "domain.ChildID(j.ID, j.Birth, step, min(1, s.Forward.Attempt))"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -256,6 +257,8 @@ func (l *life) PutPermit(ctx context.Context, agent string, was, is job.Permit) 
 			l.w.permitted(l, agent, by, is)
 		} else if err == nil {
 			l.w.limits.free[nameOf(was.Ticket)] = true
+			// The limit was taken away, its tokens with it, and processes may know it for some seconds still.
+			maps.DeleteFunc(l.w.limits.taken, func(of rated, _ []job.Permit) bool { return of.agent == agent })
 		}
 		return err
 	})

