@@ -211,6 +211,11 @@ func (p *process) Behind(ctx context.Context, agent, rank string) (t job.Ticket,
 // CountWaiting is never asked for.
 func (p *process) CountWaiting(context.Context, string, int) (int, error) { panic("count") }
 
+// NextGate is what store.Gates says, in a world.
+func (p *process) NextGate(ctx context.Context, agent, value string) (string, error) {
+	return p.store.NextGate(ctx, agent, value)
+}
+
 // Load reads a job.
 func (p *process) Load(_ context.Context, id string) (j job.Job, err error) {
 	err = p.call(func() error { j = p.jobs[id].job(); return nil })

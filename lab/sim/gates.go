@@ -284,6 +284,11 @@ func (l *life) CountWaiting(ctx context.Context, agent string, most int) (int, e
 	return ask(ctx, l, "waiting", agent, func() (int, error) { return l.w.store.CountWaiting(ctx, agent, most) })
 }
 
+// NextGate is what store.Gates says, in a world.
+func (l *life) NextGate(ctx context.Context, agent, value string) (string, error) {
+	return ask(ctx, l, "next", agent, func() (string, error) { return l.w.store.NextGate(ctx, agent, value) })
+}
+
 func nameOf(t job.Ticket) string { return on(t.Job, t.Step, t.Attempt) }
 
 // permitted: GATE-1, the process that gives a permit has seen that there are fewer than the limit. Those of attempts

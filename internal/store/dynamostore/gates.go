@@ -17,11 +17,16 @@ import (
 var _ store.Gates = (*Store)(nil)
 
 const (
-	// gatePrefix is before an agent's name in the partition key of its gate. Permits sort before tickets, each by its
-	// number, and tickets by their rank. No index has them, and they do not expire.
+	// gatePrefix is before an agent's name in the partition key of its gates. Permits sort before tickets, each by its
+	// number, and tickets by their rank; at the gate of a value that and # come before either. No index has them, and
+	// they do not expire.
 	gatePrefix = "gate#"
 	sortPermit = "permit#"
 	sortWait   = "wait#"
+	// rankEnd sorts behind all ranks, behind right behind the key before it, and valueEnd behind all values.
+	rankEnd  = "~"
+	behind   = "\x00"
+	valueEnd = "g"
 	// attrTicket is the name of a permit (store.PermitName), by which each write knows the permit that it saw, and its own.
 	attrTicket = "Ticket"
 	// permitsAtOnce is how many permits are read in one request with the tickets that are asked for. A gate with more
@@ -29,26 +34,45 @@ const (
 	permitsAtOnce = 50
 )
 
-func permitKey(agent string, n int) item {
-	return keyItem(gatePrefix+agent, fmt.Sprintf(sortPermit+"%06d", n))
+// gateKey returns the partition key of a gate, and how the sort keys of its items begin.
+func gateKey(gate string) (partition, sort string) {
+	agent, value, valued := strings.Cut(gate, "/")
+	if valued {
+		value += "#"
+	}
+	return gatePrefix + agent, value
 }
 
-func ticketKey(agent string, t job.Ticket) item { return keyItem(gatePrefix+agent, sortWait+t.Rank()) }
+func permitKey(agent string, n int) item {
+	partition, sort := gateKey(agent)
+	return keyItem(partition, fmt.Sprintf("%s"+sortPermit+"%06d", sort, n))
+}
+
+func ticketKey(agent string, t job.Ticket) item {
+	partition, sort := gateKey(agent)
+	return keyItem(partition, sort+sortWait+t.Rank())
+}
+
+// within asks for the items of a partition between two sort keys, which are those of no items.
+func within(partition, first, last string, limit int) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("PK = :gate AND SK BETWEEN :first AND :last"),
+		ExpressionAttributeValues: item{":gate": text(partition), ":first": text(first), ":last": text(last)}, Limit: aws.Int32(int32(limit)),
+	}
+}
 
 // Gate reads a gate; see store.Gates.
 func (s *Store) Gate(ctx context.Context, agent string, most int) (g store.Gate, err error) {
-	for it, err := range s.itemsOf(ctx, "Gate", &dynamodb.QueryInput{
-		KeyConditionExpression: aws.String("PK = :gate"), ExpressionAttributeValues: item{":gate": text(gatePrefix + agent)},
-		Limit: aws.Int32(int32(min(most, scanItems) + permitsAtOnce)),
-	}) {
-		waits := strings.HasPrefix(asText(it[attrSK]), sortWait)
+	partition, sort := gateKey(agent)
+	for it, err := range s.itemsOf(ctx, "Gate", within(partition, sort+sortPermit, sort+sortWait+rankEnd, min(most, scanItems)+permitsAtOnce)) {
+		waits := strings.HasPrefix(asText(it[attrSK]), sort+sortWait)
 		switch {
 		case err != nil:
 		case waits && len(g.Waiting) < most:
 			var t job.Ticket
 			t, err = store.DecodeTicket(asBytes(it[attrData]))
 			g.Waiting = append(g.Waiting, t)
-		case strings.HasPrefix(asText(it[attrSK]), sortPermit):
+		case strings.HasPrefix(asText(it[attrSK]), sort+sortPermit):
 			var p job.Permit
 			p, err = store.DecodePermit(asBytes(it[attrData]))
 			g.Permits = append(g.Permits, p)
@@ -111,12 +135,10 @@ func (s *Store) Leave(ctx context.Context, agent string, t job.Ticket) error {
 	return nil
 }
 
-// Behind reads a ticket; see store.Gates. No item of a gate sorts behind its tickets.
+// Behind reads a ticket; see store.Gates.
 func (s *Store) Behind(ctx context.Context, agent, rank string) (t job.Ticket, err error) {
-	for it, err := range s.itemsOf(ctx, "Behind", &dynamodb.QueryInput{
-		KeyConditionExpression:    aws.String("PK = :gate AND SK > :rank"),
-		ExpressionAttributeValues: item{":gate": text(gatePrefix + agent), ":rank": text(sortWait + rank)}, Limit: aws.Int32(1),
-	}) {
+	partition, sort := gateKey(agent)
+	for it, err := range s.itemsOf(ctx, "Behind", within(partition, sort+sortWait+rank+behind, sort+sortWait+rankEnd, 1)) {
 		if err == nil {
 			t, err = store.DecodeTicket(asBytes(it[attrData]))
 		}
@@ -130,10 +152,11 @@ func (s *Store) Behind(ctx context.Context, agent, rank string) (t job.Ticket, e
 
 // CountWaiting counts tickets; see store.Gates.
 func (s *Store) CountWaiting(ctx context.Context, agent string, most int) (n int, err error) {
+	partition, sort := gateKey(agent)
 	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
 		TableName: &s.config.Table, Select: types.SelectCount, Limit: aws.Int32(int32(min(most, scanItems))), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("PK = :gate AND begins_with(SK, :wait)"),
-		ExpressionAttributeValues: item{":gate": text(gatePrefix + agent), ":wait": text(sortWait)},
+		ExpressionAttributeValues: item{":gate": text(partition), ":wait": text(sort + sortWait)},
 		ReturnConsumedCapacity:    s.returnConsumed(),
 	})
 	for n < most && pages.HasMorePages() {
@@ -145,4 +168,17 @@ func (s *Store) CountWaiting(ctx context.Context, agent string, most int) (n int
 		n += int(page.Count)
 	}
 	return min(n, most), nil
+}
+
+// NextGate finds a gate; see store.Gates.
+func (s *Store) NextGate(ctx context.Context, agent, value string) (string, error) {
+	partition, _ := gateKey(agent)
+	for it, err := range s.itemsOf(ctx, "NextGate", within(partition, value+"$", valueEnd, 1)) { // $ sorts right behind #.
+		if err != nil {
+			return "", fmt.Errorf("the gate of %s behind %s: %w", agent, value, err)
+		}
+		next, _, _ := strings.Cut(asText(it[attrSK]), "#")
+		return agent + "/" + next, nil
+	}
+	return "", nil
 }

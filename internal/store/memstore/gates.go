@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -105,4 +106,17 @@ func (s *Store) CountWaiting(_ context.Context, agent string, most int) (int, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return min(most, len(s.gateOf(agent).waiting)), nil
+}
+
+// NextGate finds a gate; see store.Gates.
+func (s *Store) NextGate(_ context.Context, agent, value string) (first string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, g := range s.gates {
+		of, at, _ := strings.Cut(name, "/")
+		if of == agent && at > value && len(g.permits)+len(g.waiting) > 0 && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return first, nil
 }

@@ -19,6 +19,8 @@ const (
 	selectBehind  = `SELECT data FROM tickets WHERE agent = ? AND rank > ? ORDER BY rank LIMIT 1`
 	countTickets  = `SELECT count(*) FROM (SELECT 1 FROM tickets WHERE agent = ? LIMIT ?+0)`
 	putTicket     = `INSERT INTO tickets(agent, rank, data) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`
+	selectGate    = `SELECT min(gate) FROM (SELECT min(agent) AS gate FROM permits WHERE agent > ?1 AND agent < ?2
+		UNION ALL SELECT min(agent) FROM tickets WHERE agent > ?1 AND agent < ?2)`
 	deleteTicket  = `DELETE FROM tickets WHERE agent = ? AND rank = ?`
 )
 
@@ -123,4 +125,13 @@ func (r *Reader) CountWaiting(ctx context.Context, agent string, most int) (int,
 		return 0, fmt.Errorf("count the tickets of %s: %w", agent, err)
 	}
 	return int(asInt(row[0])), nil
+}
+
+// NextGate finds a gate; see store.Gates. The names of those of an agent's values come before AGENT0.
+func (r *Reader) NextGate(ctx context.Context, agent, value string) (string, error) {
+	row, err := r.one(ctx, selectGate, agent+"/"+value, agent+"0")
+	if err != nil {
+		return "", fmt.Errorf("the gate of %s behind %s: %w", agent, value, err)
+	}
+	return asText(row[0]), nil
 }

@@ -21,6 +21,14 @@ type gated struct {
 	leave func(agent string, t job.Ticket) error
 	count func(agent string, most int) (int, error)
 	next  func(agent, rank string) (job.Ticket, error)
+	find  func(agent, value string) (string, error)
+}
+
+func (g gated) NextGate(ctx context.Context, agent, value string) (string, error) {
+	if g.find != nil {
+		return g.find(agent, value)
+	}
+	return g.model.NextGate(ctx, agent, value)
 }
 
 func (g gated) Behind(ctx context.Context, agent, rank string) (job.Ticket, error) {
@@ -180,6 +188,40 @@ func gateMutants() map[string]mutant {
 	all["all agents have one gate"] = naming("gates are kept apart by agent", func(string) string { return "one" })
 	all["agents whose names begin alike have one gate"] = naming("gates are kept apart by agent", func(agent string) string { return agent[:len("A-")+12] })
 	all["agents are told apart without their case"] = naming("gates are kept apart by agent", strings.ToLower)
+	const apart = "gates of the values of an agent are kept apart, from its own, too"
+	all["all values of an agent have one gate"] = naming(apart, func(gate string) string { agent, _, _ := strings.Cut(gate, "/"); return agent })
+	all["values that begin alike have one gate"] = naming(apart, func(gate string) string {
+		if agent, value, valued := strings.Cut(gate, "/"); valued {
+			return agent + "/" + value[:2]
+		}
+		return gate
+	})
+	const found = "the gates of values that have permits or tickets are found one after the other"
+	all["a gate is found again and again"] = finding(found, func(m *model, agent, _ string) (string, error) { return m.NextGate(ctx, agent, "") })
+	all["a gate without permits is not found"] = finding(found, func(m *model, agent, value string) (string, error) {
+		for {
+			gate, err := m.NextGate(ctx, agent, value)
+			if g, _ := m.Gate(ctx, gate, 0); err != nil || gate == "" || len(g.Permits) > 0 {
+				return gate, err
+			}
+			_, value, _ = strings.Cut(gate, "/")
+		}
+	})
+	all["a gate that is empty by now is found"] = mutant{found, func(m *model) store.Store {
+		left := map[string]bool{}
+		return gated{
+			model: m, leave: func(agent string, t job.Ticket) error { left[agent] = true; return m.Leave(ctx, agent, t) },
+			find: func(agent, value string) (string, error) {
+				gate, err := m.NextGate(ctx, agent, value)
+				for name := range left {
+					if of, at, _ := strings.Cut(name, "/"); of == agent && at > value && (gate == "" || name < gate) {
+						gate = name
+					}
+				}
+				return gate, err
+			},
+		}
+	}}
 	all["names are cut"] = mutant{"a permit and a ticket may have the longest names", func(m *model) store.Store {
 		return gated{model: m, enter: func(agent string, t job.Ticket) error {
 			t.Job = t.Job[:min(len(t.Job), 100)]
@@ -315,6 +357,13 @@ func ticketMutants() map[string]mutant {
 func leaving(rule string, leave func(m *model, agent string, t job.Ticket) error) mutant {
 	return mutant{rule, func(m *model) store.Store {
 		return gated{model: m, leave: func(agent string, t job.Ticket) error { return leave(m, agent, t) }}
+	}}
+}
+
+// finding is a mutant whose NextGate is replaced.
+func finding(rule string, find func(m *model, agent, value string) (string, error)) mutant {
+	return mutant{rule, func(m *model) store.Store {
+		return gated{model: m, find: func(agent, value string) (string, error) { return find(m, agent, value) }}
 	}}
 }
 

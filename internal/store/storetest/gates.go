@@ -24,6 +24,8 @@ func gateRules() []rule {
 		{"a token is put only over the very one that was read", tokenConflict},
 		{"of many who want a permit exactly one gets it", permitRace},
 		{"gates are kept apart by agent", gatesApart},
+		{"gates of the values of an agent are kept apart, from its own, too", valuesApart},
+		{"the gates of values that have permits or tickets are found one after the other", gatesFound},
 		{"tickets are read by their rank, undos first, and no more than asked for", ticketsRanked},
 		{"the first ticket behind a rank is read", ticketBehind},
 		{"the first tickets are read behind many permits", ticketsBehindPermits},
@@ -215,6 +217,64 @@ func gatesApart(w *world, g store.Gates) {
 	w.waiting(g, a, 5, 1)
 }
 
+func valuesApart(w *world, g store.Gates) {
+	agent := w.gated("a")
+	all := []string{agent, agent + "/0a", agent + "/0a1", agent + "/0b", w.gated("a0") + "/0a"}
+	for i, gate := range all {
+		w.give(g, gate, w.permit(i%2, fmt.Sprint("p", i)))
+		w.enter(g, gate, w.ticket("t", time.Duration(i)*time.Minute), w.ticket("u", time.Duration(i)*time.Minute+time.Second))
+	}
+	for i, gate := range all {
+		first, second := w.ticket("t", time.Duration(i)*time.Minute), w.ticket("u", time.Duration(i)*time.Minute+time.Second)
+		w.sameGate(g, gate, 5, store.Gate{Permits: []job.Permit{w.permit(i%2, fmt.Sprint("p", i))}, Waiting: []job.Ticket{first, second}})
+		w.waiting(g, gate, 5, 2)
+		for rank, want := range map[string]job.Ticket{"": first, first.Rank(): second, second.Rank(): {}} {
+			got, err := g.Behind(w.ctx, gate, rank)
+			w.want("read behind", err, nil)
+			w.same("ticket of "+gate+" behind "+rank, got, want)
+		}
+	}
+	w.want("leave", g.Leave(w.ctx, all[1], w.ticket("t", time.Minute)), nil)
+	w.want("leave the other's", g.Leave(w.ctx, all[2], w.ticket("t", time.Minute)), store.ErrNotFound)
+	w.want("free the other's", g.PutPermit(w.ctx, all[2], w.permit(0, "p0"), job.Permit{}), store.ErrConflict)
+}
+
+func gatesFound(w *world, g store.Gates) {
+	agent := w.gated("a")
+	found := func(from string, want ...string) {
+		w.Helper()
+		for _, value := range append(want, "") {
+			gate, err := g.NextGate(w.ctx, agent, from)
+			w.want("find a gate", err, nil)
+			if value == "" {
+				w.same("gate behind the last", gate, "")
+				break
+			}
+			w.same("gate behind "+from, gate, agent+"/"+value)
+			from = value
+		}
+	}
+	w.give(g, agent, w.permit(0, "p"))
+	w.enter(g, agent, w.ticket("t", 0))
+	for _, other := range []string{w.gated("a0") + "/0a", w.gated("A") + "/0a", w.gated("a-") + "/0a", w.gated("")} {
+		w.give(g, other, w.permit(0, "p"))
+		w.enter(g, other, w.ticket("t", 0))
+	}
+	found("")
+	w.give(g, agent+"/f0", w.permit(7, "p"))
+	w.enter(g, agent+"/0a", w.ticket("t", 0), w.ticket("u", 0))
+	w.enter(g, agent+"/9", w.ticket("t", 0))
+	w.give(g, agent+"/0a1", w.permit(0, "p"))
+	w.give(g, agent+"/0a1", w.permit(1, "q"))
+	found("", "0a", "0a1", "9", "f0")
+	found("0a0", "0a1", "9", "f0")
+	found("9", "f0")
+	w.want("free", g.PutPermit(w.ctx, agent+"/f0", w.permit(7, "p"), job.Permit{N: 7}), nil)
+	w.want("leave", g.Leave(w.ctx, agent+"/0a", w.ticket("t", 0)), nil)
+	w.want("leave", g.Leave(w.ctx, agent+"/9", w.ticket("t", 0)), nil)
+	found("", "0a", "0a1")
+}
+
 func ticketsRanked(w *world, g store.Gates) {
 	agent := w.gated("a")
 	last, undone, before := w.ticket("a", time.Hour), w.ticket("b", 2*time.Hour), w.ticket("c", time.Hour-time.Millisecond)
@@ -318,7 +378,7 @@ func ticketsCounted(w *world, g store.Gates) {
 }
 
 func gateLongest(w *world, g store.Gates) {
-	agent := w.gated(strings.Repeat("z", limits.MaxNameBytes))[:limits.MaxNameBytes]
+	agent := w.gated(strings.Repeat("z", limits.MaxNameBytes))[:limits.MaxNameBytes] + "/" + strings.Repeat("f", 32)
 	long := w.ticket("a.b:c_D-~9", time.Minute)
 	long.Job += strings.Repeat("_~9", makegood.MaxJobIDBytes)
 	long.Job = long.Job[:makegood.MaxJobIDBytes]
