@@ -21,7 +21,7 @@ const (
 	putTicket     = `INSERT INTO tickets(agent, rank, data) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`
 	selectGate    = `SELECT min(gate) FROM (SELECT min(agent) AS gate FROM permits WHERE agent > ?1 AND agent < ?2
 		UNION ALL SELECT min(agent) FROM tickets WHERE agent > ?1 AND agent < ?2)`
-	deleteTicket  = `DELETE FROM tickets WHERE agent = ? AND rank = ?`
+	deleteTicket = `DELETE FROM tickets WHERE agent = ? AND rank = ?`
 )
 
 // PutPermit stores a permit; see store.Gates.
