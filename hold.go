@@ -35,6 +35,8 @@ type Hold struct {
 	// and 0: any number.
 	Rate  string `json:"rate"`
 	Burst int    `json:"burst"`
+	// Key is an expression over the input of a job: the limit is one for each of its values. "": one for all.
+	Key string `json:"key"`
 	// ReleasedAt is when the pause was lifted, and ReleasedBy the author of that: it holds no job from then on, and the
 	// jobs that it held resume gradually. nil: it was not lifted.
 	ReleasedAt *time.Time `json:"releasedAt"`
@@ -57,4 +59,7 @@ type Limit struct {
 	Rate string `json:"rate,omitempty"`
 	// Burst is how many of these at one moment, 1 to 100; 0: as many as in a second.
 	Burst int `json:"burst,omitempty"`
+	// Key makes it a limit for each of its values: an expression over the input of the job, as "${ .input.account }", of
+	// up to 1,024 bytes. "": it is one for all.
+	Key string `json:"key,omitempty"`
 }

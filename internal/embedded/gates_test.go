@@ -30,8 +30,10 @@ type clerks struct {
 }
 
 // work does a task that takes so long, and counts it.
-func (c *clerks) work(d time.Duration) work {
-	slow := slowly(d)
+func (c *clerks) work(d time.Duration) work { return c.doing(slowly(d)) }
+
+// doing does a task, and counts it.
+func (c *clerks) doing(slow work) work {
 	return func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 		c.mu.Lock()
 		life := c.life

@@ -11,8 +11,6 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/limits"
-	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -23,6 +21,8 @@ const (
 	maxPasses = 200
 	// page is how many tickets are read at once.
 	page = 25
+	// all are any number of gates.
+	all = -1
 )
 
 // Config has the dependencies of a Keeper. Store, Jobs, Queue and Events must be set.
@@ -42,8 +42,15 @@ type Config struct {
 type Keeper struct {
 	config Config
 	mu     sync.Mutex
-	// busy has a lock for each gate, so that the goroutines of a process do not compete for its items.
-	busy map[string]chan struct{}
+	// busy has a lock for each gate to which goroutines of this process have come, so that they do not compete for its
+	// items.
+	busy map[string]*lock
+}
+
+// lock is that of a gate, and how many goroutines have come to it.
+type lock struct {
+	free chan struct{}
+	came int
 }
 
 // New makes a Keeper. It panics on a configuration without a required field.
@@ -57,7 +64,7 @@ func New(c Config) *Keeper {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	return &Keeper{config: c, busy: map[string]chan struct{}{}}
+	return &Keeper{config: c, busy: map[string]*lock{}}
 }
 
 // lock locks a gate, unless ctx ends before that, and returns what unlocks it.
@@ -65,17 +72,26 @@ func (k *Keeper) lock(ctx context.Context, agent string) (unlock func(), err err
 	k.mu.Lock()
 	busy := k.busy[agent]
 	if busy == nil {
-		busy = make(chan struct{}, 1)
+		busy = &lock{free: make(chan struct{}, 1)}
 		k.busy[agent] = busy
 	}
+	busy.came++
 	k.mu.Unlock()
+	leave := func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if busy.came--; busy.came == 0 {
+			delete(k.busy, agent)
+		}
+	}
 	if ctx.Err() == nil {
 		select {
-		case busy <- struct{}{}:
-			return func() { <-busy }, nil
+		case busy.free <- struct{}{}:
+			return func() { <-busy.free; leave() }, nil
 		case <-ctx.Done():
 		}
 	}
+	leave()
 	return nil, fmt.Errorf("come to the gate of %s: %w", agent, context.Cause(ctx))
 }
 
@@ -229,124 +245,6 @@ func (k *Keeper) Left(ctx context.Context, agent string, l job.Limit, ended, wai
 	return k.pass(ctx, agent, l, over(ended), func(job.Ticket) bool { return len(waited) > 0 })
 }
 
-// Look asks the jobs of the permits whether their attempts are over, takes back those of the ones that are, and lets
-// the next ones begin. It looks at a permit ever less often; before is the time of the look before this one. Zero: it
-// looks at each permit. A permit for a save that has not come may wait for it for ever, if its process has died: the
-// job is told, and the Scheduler saves it as it is, so that the awaited save fails and the permit is free. A token that
-// was not taken for long is forgotten.
-func (k *Keeper) Look(ctx context.Context, agent string, l job.Limit, before time.Time) error {
-	g, err := k.config.Store.Gate(ctx, agent, 1)
-	if err != nil {
-		return fmt.Errorf("read the gate of %s: %w", agent, err)
-	}
-	var ended, awaited []job.Ticket
-	for _, p := range g.Permits {
-		if p.Token() {
-			if err := k.forget(ctx, agent, l, p, len(g.Waiting) > 0); err != nil {
-				return fmt.Errorf("look at the gate of %s: %w", agent, err)
-			}
-			continue
-		}
-		if !before.IsZero() && !isDue(before.Sub(p.At), k.config.Now().Sub(p.At), limits.GateLook) {
-			continue
-		}
-		is, awaits, err := k.ended(ctx, p)
-		if err != nil {
-			return fmt.Errorf("look at the gate of %s: %w", agent, err)
-		}
-		if awaits {
-			awaited = append(awaited, p.Ticket)
-		}
-		if is {
-			k.config.Logger.WarnContext(ctx, "a permit was kept by an attempt that is over", "agent", agent, "job", p.Ticket.Job, "step", p.Ticket.Step)
-			ended = append(ended, p.Ticket)
-		}
-	}
-	k.tell(ctx, agent, 0, awaited...)
-	unlock, err := k.lock(ctx, agent)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	// A ticket that was renewed since is of a save that may have opened the attempt.
-	return k.pass(ctx, agent, l, func(t job.Ticket) bool { return slices.Contains(ended, t) }, always)
-}
-
-// forget tells an attempt that keeps its token for a look or longer again. Else it frees that, unless others wait: it
-// may have the last turns.
-func (k *Keeper) forget(ctx context.Context, agent string, l job.Limit, p job.Permit, waits bool) error {
-	long := limits.GateLook
-	if l.Rate > 0 {
-		long = max(long, l.Cools())
-	}
-	if k.config.Now().Sub(p.At) < long {
-		return nil
-	}
-	if p.Told {
-		is, _, err := k.ended(ctx, p)
-		if err != nil {
-			return err
-		}
-		if !is {
-			k.tell(ctx, agent, 0, p.Ticket)
-			return nil
-		}
-	}
-	if waits {
-		return nil
-	}
-	if err := k.config.Store.PutPermit(ctx, agent, p, job.Permit{N: p.N}); err != nil && !errors.Is(err, store.ErrConflict) {
-		return err
-	}
-	return nil
-}
-
-// ended asks the job of a permit whether its attempt is over, or that of a token whether it does not stand before the
-// gate. The save that opens it may still come, and is awaited, while the job has the Rev of the ticket.
-func (k *Keeper) ended(ctx context.Context, p job.Permit) (is, awaited bool, err error) {
-	t, stands := p.Ticket, machine.Stands
-	if p.Token() {
-		stands = machine.Queued
-	}
-	j, err := k.config.Jobs.Load(ctx, t.Job)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return true, false, nil
-	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrDamaged):
-		return p.Token(), false, nil // A person or a later release sees to the job first.
-	case err != nil:
-		return false, false, err
-	}
-	opened := stands(j, t)
-	is = j.Birth != t.Birth || j.Rev > t.Rev && !opened
-	return is, !is && !opened, nil
-}
-
-// Open lets all go that wait at a gate that is no more. Those that it misses look for themselves.
-func (k *Keeper) Open(ctx context.Context, agent string) error {
-	for range maxPasses {
-		g, err := k.config.Store.Gate(ctx, agent, page)
-		if err != nil {
-			return fmt.Errorf("read the gate of %s: %w", agent, err)
-		}
-		for _, p := range g.Permits {
-			if err := k.config.Store.PutPermit(ctx, agent, p, job.Permit{N: p.N}); err != nil && !errors.Is(err, store.ErrConflict) {
-				return fmt.Errorf("open the gate of %s: %w", agent, err)
-			}
-		}
-		for _, t := range g.Waiting {
-			if err := k.config.Store.Leave(ctx, agent, t); err != nil && !errors.Is(err, store.ErrNotFound) {
-				return fmt.Errorf("open the gate of %s: %w", agent, err)
-			}
-		}
-		k.tell(ctx, agent, 0, g.Waiting...)
-		if len(g.Waiting) < page {
-			return nil
-		}
-	}
-	return nil
-}
-
 // pass carries out what a gate lets happen, until that is nothing. If there was anything, or wakes reports true of the
 // next ticket, it wakes that. The gate is locked.
 func (k *Keeper) pass(ctx context.Context, agent string, l job.Limit, over, wakes func(job.Ticket) bool) error {
@@ -462,15 +360,4 @@ func (k *Keeper) tell(ctx context.Context, agent string, after time.Duration, al
 	if err := errors.Join(k.config.Queue.Send(ctx, k.config.Events, messages...)...); err != nil {
 		k.config.Logger.WarnContext(ctx, "jobs that may go on look for themselves", "agent", agent, "error", err)
 	}
-}
-
-// Count counts the attempts that have a permit, and those that wait for one, at most so many.
-func (k *Keeper) Count(ctx context.Context, agent string, most int) (underWay, waiting int, err error) {
-	g, err := k.config.Store.Gate(ctx, agent, 0)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read the gate of %s: %w", agent, err)
-	}
-	permits, _ := apart(g)
-	waiting, err = k.config.Store.CountWaiting(ctx, agent, most)
-	return len(permits), waiting, err
 }

@@ -11,10 +11,10 @@ import (
 
 // bugs are wrong versions of a gate.
 func bugs() []proof.Bug {
-	const keeper, plan, turns = "gate/keeper.go", "gate/plan.go", "gate/turns.go"
+	const keeper, look, plan, turns = "gate/keeper.go", "gate/look.go", "gate/plan.go", "gate/turns.go"
 	return proof.Bugs([][4]string{
-		{"a look frees a permit that was renewed meanwhile", keeper, "return slices.Contains(ended, t) }", "return slices.ContainsFunc(ended, t.Same) }"},
-		{"a permit for a save to come is free", keeper, "j.Rev > t.Rev && !opened", "!opened"},
+		{"a look frees a permit that was renewed meanwhile", look, "return slices.Contains(ended, t) }", "return slices.ContainsFunc(ended, t.Same) }"},
+		{"a permit for a save to come is free", look, "j.Rev > t.Rev && !opened", "!opened"},
 		{"a permit is not renewed for a later save", keeper, "i >= 0 && !stored && permits", "i >= 0 && t.Rev == 0 && permits"},
 		{"permits above a lowered limit do not count", plan, "\t\t\tif n >= below {\n", "\t\t\tif n >= below && n < most {\n"},
 		{"a process that enters a ticket does not look again", keeper, "\t\t\tentered = true\n\t\t\tif err := k.pass(ctx, agent, l, over(nil), t.Same); err != nil {\n\t\t\t\treturn false, err\n\t\t\t}\n\t\t\tcontinue\n", "\t\t\treturn false, nil\n"},

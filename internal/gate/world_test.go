@@ -208,8 +208,10 @@ func (p *process) Behind(ctx context.Context, agent, rank string) (t job.Ticket,
 	return t, err
 }
 
-// CountWaiting is never asked for.
-func (p *process) CountWaiting(context.Context, string, int) (int, error) { panic("count") }
+// CountWaiting is what store.Gates says, in a world.
+func (p *process) CountWaiting(ctx context.Context, agent string, most int) (int, error) {
+	return p.store.CountWaiting(ctx, agent, most)
+}
 
 // NextGate is what store.Gates says, in a world.
 func (p *process) NextGate(ctx context.Context, agent, value string) (string, error) {

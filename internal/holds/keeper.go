@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 var (
@@ -56,8 +57,9 @@ type Config struct {
 type Gates interface {
 	Look(ctx context.Context, agent string, l job.Limit, before time.Time) error
 	Open(ctx context.Context, agent string) error
-	// Count counts the attempts that are with the agent, and those that wait for that, at most so many.
-	Count(ctx context.Context, agent string, most int) (underWay, waiting int, err error)
+	// Count counts the attempts that are with the agent, and those that wait for that, at most so many. more: there may be
+	// others.
+	Count(ctx context.Context, agent string, most int) (underWay, waiting int, more bool, err error)
 }
 
 // Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many
@@ -139,6 +141,9 @@ func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, 
 		return job.Hold{}, fmt.Errorf("%w: agents cannot have limits here", ErrInvalid)
 	}
 	l, err := job.LimitOf(limit)
+	if err == nil && l.Key != "" {
+		_, err = workflowfile.CompileKey(l.Key)
+	}
 	if err = cmp.Or(domain.CheckLimit(agent), err); err != nil {
 		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -156,8 +161,9 @@ func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, 
 		next := domain.Instant(k.config.Now()).Add(limits.GateLook)
 		return k.pause(h, all, job.Hold{Kind: makegood.HoldLimit, Name: agent, Limit: l, By: by, Reason: reason, Next: next})
 	})
-	if none && (err == nil || errors.Is(err, ErrNoLimit)) {
-		// Without a limit, too: the process that took it away may have died before it opened the gate.
+	if none && (err == nil || errors.Is(err, ErrNoLimit)) || err == nil && was.Key != l.Key {
+		// Without a limit, too: the process that took it away may have died before it opened the gates. If it dies with
+		// another key, looks come to the gates of the former.
 		if failed := k.config.Gates.Open(ctx, agent); failed != nil {
 			return job.Hold{}, failed
 		}
@@ -276,8 +282,8 @@ func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
 // Count counts the jobs that a hold holds, or the attempts that wait before the gate of a limit.
 func (k *Keeper) Count(ctx context.Context, h job.Hold) (Counted, error) {
 	if h.Kind == makegood.HoldLimit {
-		underWay, n, err := k.config.Gates.Count(ctx, h.Name, maxCounted)
-		return Counted{Hold: h, UnderWay: underWay, Jobs: n, AtLeast: n == maxCounted}, err
+		underWay, n, more, err := k.config.Gates.Count(ctx, h.Name, maxCounted)
+		return Counted{Hold: h, UnderWay: underWay, Jobs: n, AtLeast: more}, err
 	}
 	n, err := k.config.Store.CountHeld(ctx, h.String(), maxCounted)
 	return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err

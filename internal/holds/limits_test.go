@@ -32,8 +32,8 @@ func (g *gates) Open(context.Context, string) error {
 	return g.fails
 }
 
-func (g *gates) Count(context.Context, string, int) (underWay, waiting int, err error) {
-	return 0, 0, nil
+func (g *gates) Count(context.Context, string, int) (underWay, waiting int, more bool, err error) {
+	return 0, 0, false, nil
 }
 
 func (w *world) limiter(g *gates) *holds.Keeper {
@@ -77,4 +77,24 @@ func TestALookIsToldOfTheLookBefore(t *testing.T) {
 			t.Errorf("got looks after those at %v, want none, %v and %v", g.before, set, set.Add(late))
 		}
 	})
+}
+
+// A key is checked before it is stored; with another one the gates of the former are opened.
+func TestAKeyIsCheckedAndItsGatesAreOpened(t *testing.T) {
+	g := &gates{}
+	k := newWorld(t).limiter(g)
+	for _, l := range []makegood.Limit{{Key: "${ .input.a }"}, {Concurrency: 1, Key: "a"}, {Concurrency: 1, Key: "${ .steps.a.output }"}} {
+		if _, err := k.Limit(t.Context(), "payments", l, "", "anna"); !errors.Is(err, holds.ErrInvalid) {
+			t.Errorf("%+v: got %v, want %v", l, err, holds.ErrInvalid)
+		}
+	}
+	for i, l := range []makegood.Limit{{Concurrency: 1, Key: "${ .input.a }"}, {Concurrency: 2, Key: "${ .input.a }"}, {Rate: "1/s", Key: "${ .input.b }"}, {Concurrency: 1}, {Concurrency: 2}, {}} {
+		before := g.opened
+		if _, err := k.Limit(t.Context(), "payments", l, "", "anna"); err != nil {
+			t.Fatal(err)
+		}
+		if opens := g.opened - before; opens != []int{1, 0, 1, 1, 0, 1}[i] {
+			t.Errorf("%+v opened the gates %d times", l, opens)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,11 +19,13 @@ type Limit struct {
 	Rate  int           `json:"rate,omitempty"`
 	Per   time.Duration `json:"per,omitempty"`
 	Burst int           `json:"burst,omitempty"`
+	// Key is an expression over the input of a job; the limit is one for each of its values. Empty: one for all.
+	Key string `json:"key,omitempty"`
 }
 
 // LimitOf reads a limit as people write it.
 func LimitOf(from makegood.Limit) (Limit, error) {
-	l := Limit{Most: from.Concurrency, Burst: from.Burst}
+	l := Limit{Most: from.Concurrency, Burst: from.Burst, Key: from.Key}
 	switch {
 	case l.Most < 0 || l.Most > limits.MaxPermits:
 		return l, fmt.Errorf("a limit of %d: want 1 to %d attempts at once", l.Most, limits.MaxPermits)
@@ -30,6 +33,8 @@ func LimitOf(from makegood.Limit) (Limit, error) {
 		return l, fmt.Errorf("a burst of %d: want 1 to %d attempts at one moment", l.Burst, limits.MaxPermits)
 	case from.Rate == "" && l.Burst > 0:
 		return l, fmt.Errorf("a burst of %d: want a rate with it", l.Burst)
+	case from.Rate == "" && l.Most == 0 && l.Key != "":
+		return l, errors.New("a key: want a concurrency or a rate with it")
 	case from.Rate == "":
 		return l, nil
 	}

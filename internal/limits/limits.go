@@ -105,6 +105,10 @@ const (
 	GateLook   = time.Minute
 	MaxPermits = 100
 	MaxRate    = 1000
+	// MaxKeyBytes is how long the key of a limit may be. MaxGatesLook is how many gates of its values are looked at, or
+	// counted, at once; the looks after it come to the others.
+	MaxKeyBytes  = 1024
+	MaxGatesLook = 200
 	// RiseEvery is how long an attempt waits before a gate until it rises a class: from idle to normal to urgent.
 	RiseEvery = 10 * time.Minute
 	// MaxHolds is how many agents and workflows may be paused, or have a limit, at once.

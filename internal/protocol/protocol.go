@@ -125,7 +125,13 @@ func LimitText(h makegood.Hold) string {
 		text += fmt.Sprintf(" %s, %d at one moment", h.Rate, h.Burst)
 	}
 	if h.Limit > 0 {
-		text += strings.Repeat(" and", min(len(h.Rate), 1)) + fmt.Sprintf(" %d: %d under way", h.Limit, h.UnderWay)
+		text += strings.Repeat(" and", min(len(h.Rate), 1)) + fmt.Sprintf(" %d", h.Limit)
+	}
+	if h.Key != "" {
+		text += " for each " + h.Key
+	}
+	if h.Limit > 0 {
+		text += fmt.Sprintf(": %d under way", h.UnderWay)
 	}
 	return fmt.Sprintf("%s, %d%s wait", text, h.Jobs, more)
 }

@@ -2,12 +2,14 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // askPermit asks the gate of an agent for the permit of an attempt, which the coming save opens or has before the gate.
@@ -16,7 +18,11 @@ func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask mach
 	if l, limited := m.held.Limit(ask.Agent); limited && s.config.Gate != nil {
 		t, stored := m.ticket(j, ask.Step, ask.Attempt, ask.Undo)
 		t.Rev = m.loaded.rev
-		admitted, err := s.config.Gate.Take(ctx, ask.Agent, l, t, stored)
+		gate, err := s.gateOf(ctx, m, j, standing{l.Key, ask.Agent, ask.Step, ask.Undo})
+		if err != nil {
+			return err
+		}
+		admitted, err := s.config.Gate.Take(ctx, gate, l, t, stored)
 		if err != nil {
 			return err
 		}
@@ -28,6 +34,61 @@ func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask mach
 	defer m.known.mu.Unlock()
 	m.known.note(ask, found)
 	return nil
+}
+
+// standing are the attempts of a step of a job, or of its undo, by the key of the limit of their agent.
+type standing struct {
+	key, agent, step string
+	undo             bool
+}
+
+// gateOf returns the gate at which attempts stand: that of their agent, or, by a limit with a key, that of the value which
+// the input of the step has by it. It is a function of the two, so every process comes to the same.
+func (s *Scheduler) gateOf(ctx context.Context, m *moved, j job.Job, of standing) (string, error) {
+	if of.key == "" {
+		return of.agent, nil
+	}
+	m.known.mu.Lock()
+	defer m.known.mu.Unlock()
+	if gate := m.gates[of]; gate != "" {
+		return gate, nil
+	}
+	value, err := s.valueOf(ctx, m, j, of)
+	if err != nil {
+		return "", fmt.Errorf("the gate of %s for job %s: %w", of.agent, j.ID, err)
+	}
+	if m.gates == nil {
+		m.gates = make(map[standing]string)
+	}
+	m.gates[of] = of.agent + "/" + value
+	return m.gates[of], nil
+}
+
+// valueOf returns the hash of the value that a key has for a step. An item of a map has the input of its task: that of
+// its job is a list of items.
+func (s *Scheduler) valueOf(ctx context.Context, m *moved, j job.Job, of standing) (string, error) {
+	key, known := s.keys.Load(of.key)
+	if !known {
+		compiled, err := workflowfile.CompileKey(of.key)
+		if err != nil {
+			return "", err
+		}
+		key, _ = s.keys.LoadOrStore(of.key, compiled)
+	}
+	input, err := m.values.get(ctx, j.ID, j.InputOf(of.step, of.undo))
+	if err == nil && m.compiled.Workflow.Part != nil {
+		var task workflowfile.TaskInput
+		task, err = m.values.input(ctx, j, machine.Want{Step: of.step})
+		input = task.Value
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := s.turns.acquire(ctx); err != nil {
+		return "", err
+	}
+	defer s.turns.release()
+	return key.(*workflowfile.Key).Of(ctx, input)
 }
 
 // ticket returns the ticket of an attempt of a job, and whether the job had the attempt out when it was loaded.
@@ -56,24 +117,32 @@ func (s *Scheduler) awaits(j job.Job, events []job.Event) bool {
 
 // left is an attempt that is over and had a permit, or waited for one.
 type left struct {
-	agent  string
+	gate   string
+	limit  job.Limit
 	ticket job.Ticket
 	waited bool
 }
 
 // leftBy returns the attempts of agents with a limit that are over in a job as it is now: those that were out when it
 // was loaded, those that were given a permit and not opened, and those of hints that came too late.
-func (s *Scheduler) leftBy(m *moved, j job.Job, events []job.Event) (all []left) {
+func (s *Scheduler) leftBy(ctx context.Context, m *moved, j job.Job, events []job.Event) (all []left) {
 	if s.config.Gate == nil || len(m.held) == 0 {
 		return nil
 	}
 	add := func(agent, step string, attempt int, undo, waited bool) {
 		t, _ := m.ticket(j, step, attempt, undo)
-		known := slices.ContainsFunc(all, func(l left) bool { return l.agent == agent && l.ticket.Same(t) })
 		l, limited := m.held.Limit(agent)
 		took := l.Most == 0 && !waited // It has no permit, but a token at most, which cools.
-		if limited && !took && !known && !machine.Stands(j, t) {
-			all = append(all, left{agent, t, waited})
+		if !limited || took || machine.Stands(j, t) {
+			return
+		}
+		gate, err := s.gateOf(ctx, m, j, standing{l.Key, agent, step, undo})
+		if err != nil {
+			s.config.Logger.WarnContext(ctx, "a gate waits for a look", "agent", agent, "job", j.ID, "step", step, "error", err)
+			return
+		}
+		if !slices.ContainsFunc(all, func(l left) bool { return l.gate == gate && l.ticket.Same(t) }) {
+			all = append(all, left{gate, l, t, waited})
 		}
 	}
 	for i := range m.loaded.steps { // By index: a step is large.
@@ -114,31 +183,26 @@ func (m *moved) agentOf(step string, undo bool) string {
 // found by the next look at the gate.
 func (s *Scheduler) leaveGates(ctx context.Context, list []*work) {
 	var all []left
-	held := job.Holds(nil)
 	for _, w := range list {
-		if w.moved != nil && len(w.moved.left) > 0 {
-			all, held = append(all, w.moved.left...), w.moved.held
+		if w.moved != nil {
+			all = append(all, w.moved.left...)
 			w.moved.left = nil
 		}
 	}
 	for len(all) > 0 {
-		agent := all[0].agent
+		first := all[0]
 		var ended, waited []job.Ticket
-		for _, l := range all {
-			if l.agent != agent {
-				continue
+		all = slices.DeleteFunc(all, func(l left) bool {
+			if l.gate != first.gate {
+				return false
 			}
 			if ended = append(ended, l.ticket); l.waited {
 				waited = append(waited, l.ticket)
 			}
-		}
-		all = slices.DeleteFunc(all, func(l left) bool { return l.agent == agent })
-		l, limited := held.Limit(agent)
-		if !limited {
-			continue
-		}
-		if err := s.config.Gate.Left(ctx, agent, l, ended, waited); err != nil {
-			s.config.Logger.WarnContext(ctx, "the next at a gate wait for a look", "agent", agent, "error", err)
+			return true
+		})
+		if err := s.config.Gate.Left(ctx, first.gate, first.limit, ended, waited); err != nil {
+			s.config.Logger.WarnContext(ctx, "the next at a gate wait for a look", "gate", first.gate, "error", err)
 		}
 	}
 }

@@ -37,6 +37,8 @@ type moved struct {
 	held job.Holds
 	// left has what the attempts have at gates that are over by the save.
 	left []left
+	// gates are the gates at which attempts stand. known.mu guards it.
+	gates map[standing]string
 	// alerts are the agents that the breaker has paused for these events.
 	alerts []alert
 	// loaded has the fields of the job as it was before the events.
@@ -151,7 +153,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 			s.stats.Add(func(t *Stats) { t.Stopped++ })
 		}
 	}
-	m.job, m.left = change.Job, s.leftBy(m, change.Job, events)
+	m.job, m.left = change.Job, s.leftBy(ctx, m, change.Job, events)
 	if interrupted || s.poked(events) {
 		events = append([]job.Event{job.Interrupted{Incarnation: s.config.Incarnation}}, events...)
 	}

@@ -54,6 +54,7 @@ type Scheduler struct {
 	config      Config
 	stats       tally.Of[Stats]
 	definitions sync.Map     // hash -> *workflowfile.Compiled
+	keys        sync.Map     // string, the key of a limit -> *workflowfile.Key
 	graphs      sync.Map     // *workflowfile.Compiled, one of definitions -> *machine.Graph
 	parts       atomic.Int64 // how many of definitions are of parts of maps
 	answers     sync.Pool    // map[machine.Want]machine.Fact, empty

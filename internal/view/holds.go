@@ -13,7 +13,7 @@ func Hold(h holds.Counted) makegood.Hold {
 		h.Next = time.Time{} // When a gate is looked at.
 	}
 	return makegood.Hold{
-		Kind: h.Kind, Name: h.Name, Since: h.Since.UTC(), By: h.By, Reason: h.Reason, Limit: h.Most, UnderWay: h.UnderWay, Rate: h.RateText(), Burst: h.Burst, Jobs: h.Jobs, AtLeast: h.AtLeast,
+		Kind: h.Kind, Name: h.Name, Since: h.Since.UTC(), By: h.By, Reason: h.Reason, Limit: h.Most, UnderWay: h.UnderWay, Rate: h.RateText(), Burst: h.Burst, Key: h.Key, Jobs: h.Jobs, AtLeast: h.AtLeast,
 		ReleasedAt: moment(h.ReleasedAt), ReleasedBy: h.ReleasedBy, Resumed: h.Resumed, NextAt: moment(h.Next),
 		Tripped: h.Tripped, Probes: h.Probes,
 	}

@@ -118,7 +118,7 @@ var arrows = []arrow{
 	}, nil},
 	// Pausing agents and workflows as a whole: it tells the Scheduler of jobs by messages, as the Supervisor does.
 	{"internal/gate", []string{".", "internal/job", "internal/machine", "internal/store", "internal/queue", "internal/wire"}, nil},
-	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
+	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/workflowfile"}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	// The context of an attempt, which the runners of agents and package agent share.
 	{"internal/agentctx", []string{"."}, nil},

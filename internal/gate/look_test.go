@@ -1,0 +1,61 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
+)
+
+// The gates of more values than a look comes to each have a permit of an attempt that is over, and a ticket of one. In
+// time looks free all of them, and Open does so at once. No lock is kept of a gate.
+func TestALookComesToTheGatesOfAllValues(t *testing.T) {
+	for _, opened := range []bool{false, true} {
+		w := newWorld(1, 1, 1)
+		at := 5 * limits.MaxGatesLook
+		for i := range at {
+			value := fmt.Sprintf("a/%08x", i*((1<<32)/at))
+			over := job.Ticket{Job: "j0", Birth: "another", Step: "s", Attempt: 1, Since: w.now, Rev: int64(i)}
+			w.store.PutPermit(t.Context(), value, job.Permit{}, job.Permit{Ticket: over, At: w.now})
+			if i%2 == 0 {
+				over.Attempt++
+				w.store.Enter(t.Context(), value, over)
+			}
+		}
+		count := func() (underWay, waiting int, more bool) {
+			w.start("count", func(_ *process, k *Keeper) {
+				var err error
+				if underWay, waiting, more, err = k.Count(context.Background(), "a", 10_000); err != nil {
+					t.Error(err)
+				}
+			})
+			w.run()
+			return underWay, waiting, more
+		}
+		if underWay, waiting, more := count(); underWay != limits.MaxGatesLook || waiting == 0 || !more {
+			t.Errorf("%d and %d are counted, more: %t; want %d, and more", underWay, waiting, more, limits.MaxGatesLook)
+		}
+		looks := 0
+		for left := true; left && looks < 200; looks++ {
+			w.now = w.now.Add(limits.GateLook)
+			w.start("look", func(_ *process, k *Keeper) {
+				do := k.Look(context.Background(), "a", job.Limit{Most: 1}, time.Time{})
+				if opened {
+					do = k.Open(context.Background(), "a")
+				}
+				if do != nil || len(k.busy) > 0 {
+					t.Errorf("%v, and %d locks", do, len(k.busy))
+				}
+			})
+			w.run()
+			underWay, waiting, _ := count()
+			left = underWay+waiting > 0
+		}
+		if t.Logf("%d looks", looks); opened && looks != 1 || looks == 200 {
+			t.Errorf("%d looks, opened: %t", looks, opened)
+		}
+	}
+}
