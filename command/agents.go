@@ -59,9 +59,10 @@ func newLimit() *cobra.Command {
 		Long: fmt.Sprintf(`Limit how many attempts of an agent are under way at once, or how many begin in a second or a minute, or both, over all
 its processes and all workflows. Further attempts wait before the gate of the agent: undos first, then in the order in
 which they came. An attempt counts from before its task is sent until it is over, and for the rate when it is admitted.
-The limit is known everywhere %s later; attempts that were opened before then are not counted. Asked again it replaces
+With --key it holds for each value that an expression over the job's input has: --concurrency 1 --key '${ .input.account }'
+is one at a time for an account. The limit is known everywhere %s later; attempts that were opened before then are not counted. Asked again it replaces
 the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
-		Example: "  makegood agents limit payments --concurrency 20 --reason 'the bank takes 20 at once'\n  makegood agents limit payments --rate 300/m --burst 10",
+		Example: "  makegood agents limit payments --concurrency 20 --reason 'the bank takes 20 at once'\n  makegood agents limit payments --rate 300/m --burst 10\n  makegood agents limit payments --concurrency 1 --key '${ .input.account }'",
 		Args:    one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit.Concurrency == 0 && limit.Rate == "" {
@@ -77,6 +78,7 @@ the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitEx
 	cmd.Flags().IntVar(&limit.Concurrency, "concurrency", 0, fmt.Sprintf("how `many` attempts at once, 1 to %d", limits.MaxPermits))
 	cmd.Flags().StringVar(&limit.Rate, "rate", "", fmt.Sprintf("how many attempts are admitted in a second or a minute: `N/s` or N/m, up to %d", limits.MaxRate))
 	cmd.Flags().IntVar(&limit.Burst, "burst", 0, fmt.Sprintf("how `many` of these at one moment, 1 to %d (default: as many as in a second)", limits.MaxPermits))
+	cmd.Flags().StringVar(&limit.Key, "key", "", "a limit for each value of an `expression` over the job's input, as ${ .input.account }")
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`; makegood holds shows it")
 	return cmd
 }

@@ -21,6 +21,7 @@ type LimitAsking struct {
 	Concurrency *int   `json:"concurrency,omitempty"`
 	Rate        string `json:"rate,omitempty"`
 	Burst       int    `json:"burst,omitempty"`
+	Key         string `json:"key,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 }
 
@@ -40,10 +41,10 @@ func holdRoutes() []route {
 		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
 	}, {
 		method: "POST", path: "/api/holds/agent/{id}/limit", name: "limitAgent", door: Operate, body: LimitAsking{}, limit: maxOverhead,
-		summary: fmt.Sprintf("Limit how many attempts of an agent are under way at once, 1 to %d, or are admitted in a second or a minute (rate, as 100/s or 300/m; burst: so many of them at one moment, 1 to %[1]d), or both: further ones wait before its gate. It is stored before this is answered, and known everywhere %[2]s later; attempts opened before then are not counted. concurrency 0 without a rate takes the limit away, and is refused (409) where there is none.", limits.MaxPermits, limits.HoldsFresh),
+		summary: fmt.Sprintf("Limit how many attempts of an agent are under way at once, 1 to %d, or are admitted in a second or a minute (rate, as 100/s or 300/m; burst: so many of them at one moment, 1 to %[1]d), or both: further ones wait before its gate. With a key, an expression over the job's input as ${ .input.account }, there is a gate for each of its values, and the limit is that of each. It is stored before this is answered, and known everywhere %[2]s later; attempts opened before then are not counted. concurrency 0 without a rate takes the limit away, and is refused (409) where there is none.", limits.MaxPermits, limits.HoldsFresh),
 		answers: withBody(map[int]any{http.StatusOK: makegood.Hold{}}, http.StatusInternalServerError, http.StatusConflict),
 		handle: taking(func(a *handlers, r *http.Request, asking LimitAsking) (answer, error) {
-			l := makegood.Limit{Rate: asking.Rate, Burst: asking.Burst}
+			l := makegood.Limit{Rate: asking.Rate, Burst: asking.Burst, Key: asking.Key}
 			if asking.Concurrency != nil {
 				l.Concurrency = *asking.Concurrency
 			} else if asking.Rate == "" {

@@ -50,6 +50,8 @@ func holdConversations() (all []conversation) {
 	all = append(all,
 		limit("pilot", `{"concurrency":0}`, "", 409),
 		limit("pilot", `{"concurrency":20,"reason":"it takes 20"}`, "", 200),
+		limit("pilot", `{"concurrency":1,"key":"${ .input.account }"}`, "", 200),
+		limit("pilot", `{"concurrency":1,"key":"account"}`, "", 400),
 		limit("pilot", `{"concurrency":0}`, "", 200),
 		limit("pilot", `{"concurrency":101}`, "", 400),
 		limit("pilot", `{"reason":"it says no number"}`, "", 400),

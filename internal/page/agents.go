@@ -295,7 +295,7 @@ func (p *Page) askLimit(r *http.Request) (any, error) {
 
 // limit limits an agent; a concurrency of 0 without a rate takes its limit away.
 func (p *Page) limit(r *http.Request) (any, error) {
-	l := makegood.Limit{Rate: r.PostFormValue("rate")}
+	l := makegood.Limit{Rate: r.PostFormValue("rate"), Key: r.PostFormValue("key")}
 	for field, n := range map[string]*int{"concurrency": &l.Concurrency, "burst": &l.Burst} {
 		text := r.PostFormValue(field)
 		if text == "" && (l.Rate != "" || field == "burst") {
