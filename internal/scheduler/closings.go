@@ -84,6 +84,9 @@ func (s *Scheduler) findOut(ctx context.Context, m *moved, j job.Job, asks []mac
 
 // answerAll is apart from findOut, which then makes no copy of a job without questions.
 func (s *Scheduler) answerAll(ctx context.Context, m *moved, j job.Job, asks []machine.Ask) error {
+	if err := s.findGates(ctx, m, j, asks); err != nil {
+		return err
+	}
 	errs := unanswered(len(asks))
 	s.crew.Each(len(asks), maxClosings, func(i int) { errs[i] = s.answer(ctx, m, j, asks[i]) })
 	return errors.Join(errs...)

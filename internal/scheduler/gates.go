@@ -36,20 +36,30 @@ func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask mach
 	return nil
 }
 
+// findGates finds the gates of the permits that are asked for, before these are asked for side by side.
+func (s *Scheduler) findGates(ctx context.Context, m *moved, j job.Job, asks []machine.Ask) error {
+	for _, ask := range asks {
+		if l, _ := m.held.Limit(ask.Agent); ask.Kind == machine.AskPermit {
+			if _, err := s.gateOf(ctx, m, j, standing{l.Key, ask.Agent, ask.Step, ask.Undo}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // standing are the attempts of a step of a job, or of its undo, by the key of the limit of their agent.
 type standing struct {
 	key, agent, step string
 	undo             bool
 }
 
-// gateOf returns the gate at which attempts stand: that of their agent, or, by a limit with a key, that of the value which
-// the input of the step has by it. It is a function of the two, so every process comes to the same.
+// gateOf returns the gate at which attempts stand: that of their agent, or, by a limit with a key, that of the value
+// which the input of the step has by it. It is a function of the two, so every process comes to the same.
 func (s *Scheduler) gateOf(ctx context.Context, m *moved, j job.Job, of standing) (string, error) {
 	if of.key == "" {
 		return of.agent, nil
 	}
-	m.known.mu.Lock()
-	defer m.known.mu.Unlock()
 	if gate := m.gates[of]; gate != "" {
 		return gate, nil
 	}

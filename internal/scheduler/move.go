@@ -37,7 +37,7 @@ type moved struct {
 	held job.Holds
 	// left has what the attempts have at gates that are over by the save.
 	left []left
-	// gates are the gates at which attempts stand. known.mu guards it.
+	// gates are the gates at which attempts stand.
 	gates map[standing]string
 	// alerts are the agents that the breaker has paused for these events.
 	alerts []alert

@@ -10,9 +10,9 @@ import (
 
 // Gates keeps the permits that the gates of agents have given out, and the tickets that wait for one. Each write is of
 // one permit or one ticket, and conditional, so that those of many processes need no order: internal/gate says which
-// to make. A gate without permits and tickets takes no room. An agent has a gate of its own, AGENT, and one for each value
-// of the key of its limit, AGENT/VALUE: a value is lower hexadecimal digits. Where a method takes an agent, it takes any
-// of these.
+// to make. A gate without permits and tickets takes no room. An agent has a gate of its own, AGENT, and one for each
+// value of the key of its limit, AGENT/VALUE: a value is lower hexadecimal digits. Where a method takes an agent, it
+// takes any of these.
 type Gates interface {
 	// Gate reads all permits of the gate of an agent, by their number, and the first tickets that wait, by their Rank, at
 	// most so many: strongly consistent. ErrDamaged.
