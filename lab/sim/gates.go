@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,10 @@ type limiting struct {
 	// under is the limit by which each attempt was given its permit, and given is when, by its name.
 	under map[string]int
 	given map[string]time.Time
+	// at is the gate at which each has it.
+	at map[string]string
+	// keys: limits may have keys.
+	keys bool
 	// taken are the tokens that were taken by each limit of an agent.
 	taken map[rated][]job.Permit
 	// free are the attempts that no limit counts: they were sent by a process that did not know of any, or lost their
@@ -68,6 +73,14 @@ func drawLimit(r *rand.Rand, most int) makegood.Limit {
 	return l
 }
 
+// keyed gives a limit a key, in some worlds and cases.
+func (w *world) keyed(agent string, n int, l makegood.Limit) makegood.Limit {
+	if r := w.chance.of("key", agent, strconv.Itoa(n)); w.limits.keys && l != (makegood.Limit{}) && !oneIn(r, 3) {
+		l.Key = []string{"${ .input.n % 2 }", "${ .input.n }", "${ [.input.none, .input.n % 3] }"}[r.IntN(3)]
+	}
+	return l
+}
+
 // ruledBy are the limits that a process was told of since its batch came: for each agent, whether it was told of none.
 type ruledBy map[string]bool
 
@@ -96,12 +109,14 @@ func (w *world) limiters(someone func(time.Duration, func(*scheduler.Scheduler, 
 		switch {
 		case first:
 			at := between(r, time.Second, time.Minute)
-			someone(at, w.limiter(agent, drawLimit(r, 1+r.IntN(3))))
+			someone(at, w.limiter(agent, w.keyed(agent, 0, drawLimit(r, 1+r.IntN(3)))))
 		case !oneIn(r, 3):
-			w.limitNow(agent, drawLimit(r, 1+r.IntN(3)))
+			w.limitNow(agent, w.keyed(agent, 0, drawLimit(r, 1+r.IntN(3))))
 		}
+		n := 0
 		for at := between(r, time.Second, 4*time.Minute); oneIn(r, 2); at += between(r, time.Second, 3*time.Minute) {
-			someone(at, w.limiter(agent, drawLimit(r, r.IntN(4))))
+			n++
+			someone(at, w.limiter(agent, w.keyed(agent, n, drawLimit(r, r.IntN(4)))))
 		}
 	}
 }
@@ -303,7 +318,7 @@ func (w *world) permitted(l *life, agent string, by job.Limit, is job.Permit) {
 	}
 	m, name := w.limits, nameOf(is.Ticket)
 	delete(m.free, name)
-	m.under[name], m.given[name] = max(m.under[name], by.Most), time.Now()
+	m.under[name], m.given[name], m.at[name] = max(m.under[name], by.Most), time.Now(), agent
 	g, _ := w.store.Gate(context.Background(), agent, 0) // memory never fails
 	n := 0
 	for _, p := range g.Permits {
@@ -381,24 +396,25 @@ func (c change) sends(agent, name string) {
 	if c.limits.free[name] {
 		return
 	}
-	g, _ := c.store.Gate(context.Background(), agent, 0) // memory never fails
+	gate := cmp.Or(c.limits.at[name], agent)
+	g, _ := c.store.Gate(context.Background(), gate, 0) // memory never fails
 	i := slices.IndexFunc(g.Permits, func(p job.Permit) bool { return nameOf(p.Ticket) == name })
 	if i >= 0 && g.Permits[i].Token() && slices.ContainsFunc(c.limits.set[agent], func(l limit) bool { return l.is.Rate > 0 && l.is.Most == 0 }) {
 		c.limits.free[name] = true // It took the token by another limit, and got no permit with it.
 		return
 	}
 	if i < 0 {
-		c.wrong("GATE-1: %s is sent to agent %s without a permit; those are %+v", name, agent, g.Permits)
+		c.wrong("GATE-1: %s is sent to agent %s without a permit; those are %+v", name, gate, g.Permits)
 	}
-	out, highest := c.outAt(agent)
+	out, highest := c.outAt(agent, gate)
 	if len(out) > highest {
-		c.wrong("GATE-1: with agent %s are %v, and the highest limit that a process knew was %d", agent, out, highest)
+		c.wrong("GATE-1: with agent %s are %v, and the highest limit that a process knew was %d", gate, out, highest)
 	}
 }
 
-// outAt returns the attempts that are with an agent and counted, and the highest limit by which one of them was sent.
+// outAt returns the attempts that are with an agent by a gate of it, and counted, and the highest limit by which one of them was sent.
 // The job that is written now counts as it is then.
-func (c change) outAt(agent string) (out []string, highest int) {
+func (c change) outAt(agent, gate string) (out []string, highest int) {
 	for _, j := range c.store.All() {
 		if j.ID == c.after.ID {
 			j = c.after
@@ -407,7 +423,7 @@ func (c change) outAt(agent string) (out []string, highest int) {
 		for _, s := range j.Steps {
 			for undo, a := range directions(s) {
 				name := on(j.ID, s.Name, a.Attempt)
-				if a.State == job.Dispatched && !a.Queued && !c.limits.free[name] && machine.AgentOf(of, s.Name, undo) == agent {
+				if a.State == job.Dispatched && !a.Queued && !c.limits.free[name] && cmp.Or(c.limits.at[name], agent) == gate && machine.AgentOf(of, s.Name, undo) == agent {
 					out, highest = append(out, name), max(highest, c.limits.under[name])
 				}
 			}
@@ -448,12 +464,13 @@ func (w *world) gatesEmpty() {
 	for _, agent := range agents {
 		for n := 0; ; n++ {
 			g, _ := w.store.Gate(context.Background(), agent, 1) // memory never fails
-			if len(g.Permits)+len(g.Waiting) == 0 {
+			of, _ := w.store.NextGate(context.Background(), agent, "")
+			if len(g.Permits)+len(g.Waiting) == 0 && of == "" {
 				break
 			}
 			if n == mayEmptyIn {
 				w.mu.Lock()
-				w.violate("", "GATE-4: all jobs have ended, and at the gate of %s are %+v", agent, g)
+				w.violate("", "GATE-4: all jobs have ended, and at the gate of %s are %+v; there is a gate %q", agent, g, of)
 				w.mu.Unlock()
 				break
 			}

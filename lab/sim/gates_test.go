@@ -12,7 +12,7 @@ import (
 
 // limitsOf is a run in which agents have limits; in some, steps wait for those outside, or jobs of their own do some.
 func limitsOf(seed uint64) Options {
-	return Options{Seed: seed, Limits: true, Waits: seed%3 == 0 && seed%4 != 1, Children: seed%4 == 1, Maps: seed%16 == 5}
+	return Options{Seed: seed, Limits: true, Keys: seed%7 < 2, Waits: seed%3 == 0 && seed%4 != 1, Children: seed%4 == 1, Maps: seed%16 == 5}
 }
 
 // The same with agents that have a limit: no more attempts are with them, and no attempt waits at a gate for ever.
@@ -72,12 +72,13 @@ func TestWhatBrokeARuleAtAGateOnceDoesNotAgain(t *testing.T) {
 
 // bugsOfGates are wrong versions of how a limit is kept.
 func bugsOfGates() []proof.Bug {
-	const keeper, gates = "gate/keeper.go", "scheduler/gates.go"
+	const keeper, look, gates = "gate/keeper.go", "gate/look.go", "scheduler/gates.go"
 	return proof.Bugs([][4]string{
-		{"a look frees the permits of attempts that stand", keeper, "opened := stands(j, t)", "opened := stands(j, job.Ticket{})"},
+		{"a look frees the permits of attempts that stand", look, "opened := stands(j, t)", "opened := stands(j, job.Ticket{})"},
 		{"the task of an attempt before its gate is sent", "machine/facts_commands.go", "\t\tcase a.Queued:\n", "\t\tcase a.Queued && a.Attempt < 0:\n"},
 		{"a limit that was lowered forgets the permits above it", "gate/plan.go", "\t\t\tif n >= below {\n", "\t\t\tif n < 0 {\n"},
 		{"a token is taken before it has cooled", keeper, "return p.N < job.FirstToken+l.Burst && !now", "return p.N < job.FirstToken+l.Burst || !now"},
+		{"a look does not come to the gates of values", look, "\t\terr = errors.Join(err, do(gate))\n", "\t\tif most < 0 {\n\t\t\terr = errors.Join(err, do(gate))\n\t\t}\n"},
 		{"gates are looked at only when a limit is set", "holds/keeper.go", "\tfor _, h := range looks {\n", "\tfor _, h := range looks[:0] {\n"},
 	})
 }

@@ -78,6 +78,8 @@ type Options struct {
 	Changes bool
 	// Limits lets agents have a limit of attempts that are with them at once.
 	Limits bool
+	// Keys lets these be limits for each value of a key.
+	Keys bool
 	// Breakers lets agents have a breaker, and services outages.
 	Breakers bool
 	// Repairs lets people repair; without it they do in some worlds.
@@ -260,7 +262,7 @@ func Run(o Options) Result {
 		w.maps = &mapping{under: map[mapped]int{}, owed: map[mapped][]owedItem{}, spared: map[mapped][]owedItem{}, edits: edits{most: map[mapped]int{}, opened: map[string]int{}}}
 	}
 	if o.Limits {
-		w.limits = &limiting{set: map[string][]limit{}, under: map[string]int{}, given: map[string]time.Time{}, taken: map[rated][]job.Permit{}, free: map[string]bool{}, queued: map[string]bool{}}
+		w.limits = &limiting{keys: o.Keys, set: map[string][]limit{}, under: map[string]int{}, given: map[string]time.Time{}, at: map[string]string{}, taken: map[rated][]job.Permit{}, free: map[string]bool{}, queued: map[string]bool{}}
 	}
 	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
