@@ -412,8 +412,8 @@ func (c change) sends(agent, name string) {
 	}
 }
 
-// outAt returns the attempts that are with an agent by a gate of it, and counted, and the highest limit by which one of them was sent.
-// The job that is written now counts as it is then.
+// outAt returns the attempts that are with an agent by a gate of it, and counted, and the highest limit by which one of
+// them was sent. The job that is written now counts as it is then.
 func (c change) outAt(agent, gate string) (out []string, highest int) {
 	for _, j := range c.store.All() {
 		if j.ID == c.after.ID {
