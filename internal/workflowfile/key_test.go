@@ -44,7 +44,10 @@ func TestAKeyHasOneHashForEachValue(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, alike := range [][]string{
-		{`{"account":"a"}`, `{"b":1,"account":"a"}`}, {`{"account":"b"}`}, {`{"account":1}`}, {`{"account":"1"}`},
+		{`{"account":"a"}`, `{"b":1,"account":"a"}`},
+		{`{"account":"b"}`},
+		{`{"account":1}`},
+		{`{"account":"1"}`},
 		{`{"account":{"x":1,"y":2}}`, `{"account":{"y":2,"x":1}}`},
 		{`{"account":null}`, `{}`, `null`, ``, `7`, `[]`, `"a"`},
 	} {
