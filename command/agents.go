@@ -60,8 +60,8 @@ func newLimit() *cobra.Command {
 its processes and all workflows. Further attempts wait before the gate of the agent: undos first, then in the order in
 which they came. An attempt counts from before its task is sent until it is over, and for the rate when it is admitted.
 With --key it holds for each value that an expression over the job's input has: --concurrency 1 --key '${ .input.account }'
-is one at a time for an account. The limit is known everywhere %s later; attempts that were opened before then are not counted. Asked again it replaces
-the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
+is one at a time for an account. The limit is known everywhere %s later; attempts that were opened before then are not
+counted. Asked again it replaces the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
 		Example: "  makegood agents limit payments --concurrency 20 --reason 'the bank takes 20 at once'\n  makegood agents limit payments --rate 300/m --burst 10\n  makegood agents limit payments --concurrency 1 --key '${ .input.account }'",
 		Args:    one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -145,7 +145,7 @@ func (k *Keeper) Take(ctx context.Context, agent string, l job.Limit, t job.Tick
 	return false, fmt.Errorf("the gate of %s: %w, %d times", agent, store.ErrConflict, maxPasses)
 }
 
-// takes returns the changes that give an attempt what it needs: none, where it has it and that may stay as it is.
+// takes returns the changes that give an attempt its permit and its token: none, where the attempt has both already.
 func (k *Keeper) takes(ctx context.Context, g store.Gate, l job.Limit, t job.Ticket, stored bool) (m move, ok bool, err error) {
 	now := domain.Instant(k.config.Now())
 	permits, tokens := apart(g)

@@ -16,9 +16,9 @@
 //
 // A process that enters a ticket reads the gate after that, and one that frees a permit does, too. So the later of the
 // two sees both. The attempt that gets a permit is told by a hint, and its job looks for itself at doubling intervals.
-// Where the first ticket waits for a token to cool, a hint to its job is delayed until then. It is sent by the process
-// that made the ticket the first, or the token what it waits for, and the job sends the next one when it has passed the
-// gate: so there are no more such hints than changes of a gate, and a look at the gate sends one that was lost.
+// Where the first ticket waits for a token to cool, a hint to its job is delayed until then. The process sends it that
+// made the ticket the first, or that freed the permit for which the ticket waited, too. When the job has passed the
+// gate, it sends the next hint: so there are no more such hints than changes of a gate. A look sends a lost one again.
 package gate
 
 import (
@@ -33,7 +33,7 @@ import (
 // change puts one permit, or token, in the place of another. Two that are the same: there is no change.
 type change struct{ was, is job.Permit }
 
-// move is what is done at once: a permit is freed, given, or handed to the next ticket, or a token is taken.
+// move has the changes of one turn: a permit is freed, given, or handed to the next ticket, or a token is taken.
 type move struct {
 	permit, token change
 	// leaves is the ticket that stops waiting; the zero value: none does.

@@ -69,15 +69,19 @@ func (t *turn) ofItems(i int, to makegood.Step) bool {
 	old := t.w.Steps[i]
 	switch {
 	case old.Map == nil || to.Map == nil:
-		return t.w.Part != nil && old.Map == nil && to.Map == nil && len(undoDiffers(old, to)) == 0
+		return t.w.Part != nil && old.Map == nil && to.Map == nil && sameUndo(old, to)
 	case t.w.Part == nil && t.failedItems(i) == 0:
 		return false
-	case old.Map.Over != to.Map.Over || old.Map.Batch != to.Map.Batch || string(old.Map.Item.With) != string(to.Map.Item.With) || len(undoDiffers(*old.Map.Item, *to.Map.Item)) > 0:
+	case old.Map.Over != to.Map.Over || old.Map.Batch != to.Map.Batch || string(old.Map.Item.With) != string(to.Map.Item.With) || !sameUndo(*old.Map.Item, *to.Map.Item):
 		return false
 	}
 	to.Map = old.Map
 	return len(forwardDiffers(old, to)) == 0
 }
+
+// sameUndo reports whether the undos of two steps do the same work. Their retry and their times may differ: where a file
+// does not give them, they are those of the step.
+func sameUndo(a, b makegood.Step) bool { return len(works(a, b, undoDiffers(a, b))) == 0 }
 
 // strands names the changes to a step with a possible effect that would leave the effect without its undo. An undo
 // that has failed may be corrected, like that of a step that was done.

@@ -63,7 +63,7 @@ func (t *turn) catchUp(i int) {
 	at := t.inDirection(i)
 	a := t.activity(at)
 	if a.State == job.Dispatched && (a.Closing || t.isChild(at)) && t.wanted(at) {
-		// It is wanted again, if no closing has ended it. A child that has not heard what it was asked is asked again.
+		// The attempt is wanted again, if no closing has ended it. A child may not have heard of its redrive, and is asked anew.
 		t.look(at)
 	} else {
 		t.dueStep(i)

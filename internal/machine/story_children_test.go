@@ -175,13 +175,18 @@ func (s *story) batch(a args) *job.BatchAnswers {
 	return &job.BatchAnswers{Output: job.Payload{Inline: json.RawMessage(output), Bytes: len(output)}, Done: s.number(done), Refused: int(refused)}
 }
 
-// mapOf is the map of a step, of so many items: map=N.
+// mapOf is the map of a step, of so many items: map=N. Its items may have an undo: itemUndo=ACTION, itemAttempts=N.
 func (s *story) mapOf(a args) *makegood.Map {
 	n, ok := a.values["map"]
 	if !ok {
 		return nil
 	}
-	return &makegood.Map{Count: s.number(n), Item: &makegood.Step{Name: "item", Agent: "agent"}}
+	item := &makegood.Step{Name: "item", Agent: "agent"}
+	if action, ok := a.values["itemUndo"]; ok {
+		item.Retry.Attempts = s.number(a.or("itemAttempts", "1"))
+		item.Undo = &makegood.Undo{Action: action, Retry: item.Retry}
+	}
+	return &makegood.Map{Count: s.number(n), Item: item}
 }
 
 // within is the claim of an attempt that has it within the job.

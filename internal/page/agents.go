@@ -296,14 +296,17 @@ func (p *Page) askLimit(r *http.Request) (any, error) {
 // limit limits an agent; a concurrency of 0 without a rate takes its limit away.
 func (p *Page) limit(r *http.Request) (any, error) {
 	l := makegood.Limit{Rate: r.PostFormValue("rate"), Key: r.PostFormValue("key")}
-	for field, n := range map[string]*int{"concurrency": &l.Concurrency, "burst": &l.Burst} {
+	for _, field := range []string{"concurrency", "burst"} {
 		text := r.PostFormValue(field)
-		if text == "" && (l.Rate != "" || field == "burst") {
-			continue
-		}
-		var err error
-		if *n, err = strconv.Atoi(text); err != nil {
+		n, err := strconv.Atoi(text)
+		switch {
+		case text == "" && (l.Rate != "" || field == "burst"):
+		case err != nil:
 			return nil, &api.InvalidError{Message: fmt.Sprintf("a %s of %.20q: want a number of attempts", field, text)}
+		case field == "burst":
+			l.Burst = n
+		default:
+			l.Concurrency = n
 		}
 	}
 	_, err := p.Jobs.LimitAgent(r.Context(), r.PathValue("name"), l, r.PostFormValue("reason"))

@@ -18,7 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/testkit/standin"
 )
 
-// topic notes what is published to an SNS topic.
+// topic keeps the messages that were published to an SNS topic.
 type topic struct {
 	mu       sync.Mutex
 	messages []string

@@ -245,7 +245,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// nothingLeft says what is left of the gate in the table.
+// nothingLeft fails the test for each permit and ticket of the gate that stands in the table.
 func (l *limited) nothingLeft() {
 	t := l.w.t
 	db := dynamodb.NewFromConfig(standin.Config(standin.DynamoDB(t).Endpoint))
