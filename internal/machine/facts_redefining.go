@@ -79,8 +79,8 @@ func (t *turn) ofItems(i int, to makegood.Step) bool {
 	return len(forwardDiffers(old, to)) == 0
 }
 
-// sameUndo reports whether the undos of two steps do the same work. Their retry and their times may differ: where a file
-// does not give them, they are those of the step.
+// sameUndo reports whether the undos of two steps do the same work. Their retry and their times may differ: where a
+// file does not give them, they are those of the step.
 func sameUndo(a, b makegood.Step) bool { return len(works(a, b, undoDiffers(a, b))) == 0 }
 
 // strands names the changes to a step with a possible effect that would leave the effect without its undo. An undo

