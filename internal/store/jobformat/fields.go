@@ -155,7 +155,9 @@ func (c *codec) decides(a *job.Activity) {
 	c.text(73, &a.Inline)
 	deferred := int(a.Deferred)
 	c.int(74, &deferred)
-	a.Deferred = uint8(deferred)
+	if !c.writing { // A job that is written may be in use elsewhere.
+		a.Deferred = uint8(deferred)
+	}
 }
 
 func (c *codec) wait(num protowire.Number, at **job.Wait) {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,6 +155,18 @@ func TestEveryFieldOfAJobIsStored(t *testing.T) {
 	must(t, "this release decides about it", jobformat.Newer(got))
 	same(t, "needs", jobformat.Needs(jobformat.Encode(want, jobformat.Apart{})), want.Needs)
 	same(t, "created", jobformat.CreatedAt(jobformat.Encode(want, jobformat.Apart{})), want.CreatedAt)
+}
+
+// A store shares the jobs of its memory with several callers at once, and each may encode what it loaded. The race
+// detector sees a write; the job that was encoded once is as before.
+func TestEncodingLeavesTheJobAlone(t *testing.T) {
+	j := full()
+	var encoding sync.WaitGroup
+	for range 2 {
+		encoding.Go(func() { jobformat.Encode(j, jobformat.Apart{}) })
+	}
+	encoding.Wait()
+	same(t, "a job that was encoded", j, full())
 }
 
 // What is unknown of an activity's details goes where they go; what is not, stays where every decision reads it.
