@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -439,14 +441,25 @@ func play(seed uint64) []string {
 }
 
 // Courses of events from many seeds, with deaths, failures and limits that change, break no limit and lose no attempt.
+// COURSES=1000000 plays so many.
 func TestAGateIsExactInManyCourses(t *testing.T) {
 	seeds := uint64(20_000)
 	if testing.Short() {
 		seeds = 4_000
 	}
+	if text, said := os.LookupEnv("COURSES"); said {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || n == 0 {
+			t.Fatalf("COURSES is %q, want a number of courses", text)
+		}
+		seeds = n
+	}
 	for seed := range seeds {
 		if wrong := play(seed); len(wrong) > 0 {
 			t.Fatalf("seed %d: %v", seed, wrong)
+		}
+		if played := seed + 1; played%100_000 == 0 {
+			t.Logf("%d courses", played)
 		}
 	}
 }
