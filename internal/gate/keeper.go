@@ -150,6 +150,10 @@ func (k *Keeper) takes(ctx context.Context, g store.Gate, l job.Limit, t job.Tic
 	now := domain.Instant(k.config.Now())
 	permits, tokens := apart(g)
 	permit, token := needs(l, permits, tokens, t)
+	opens := t.Rev // The latest Rev over which the attempt can have been opened, or is to be.
+	if stored {
+		opens--
+	}
 	if (permit || token) && len(g.Waiting) > 0 { // Even if it is the first: pass knows the turns.
 		return m, false, nil
 	}
@@ -159,8 +163,8 @@ func (k *Keeper) takes(ctx context.Context, g store.Gate, l job.Limit, t job.Tic
 			return m, false, nil
 		}
 		m.permit = give(job.Permit{N: n}, t, now)
-	} else if i := of(permits, t); i >= 0 && !stored && permits[i].Ticket.Rev < t.Rev {
-		// A look at the gate must not take it for one of a save that has failed. A process with an older state renews none.
+	} else if i := of(permits, t); i >= 0 && permits[i].Ticket.Rev < opens {
+		// A look at the gate, or a process with an older state, must not take it for one of a save that has failed.
 		m.permit = change{permits[i], permits[i]}
 		m.permit.is.Ticket.Rev = t.Rev
 	}

@@ -156,7 +156,7 @@ func mutants() []proof.Bug {
 		{"the answer to a closing of before ends a redrive", "machine/event_sent.go", "e.Found.Finding == job.FoundHeld || t.isChild(at) && a.Repeats > 0", "e.Found.Finding == job.FoundHeld"},
 		{"a look frees the permit of a save that may come", "gate/look.go", "j.Rev > t.Rev && !opened", "!opened"},
 		{"a permit for a save that never came stays for ever", "gate/look.go", "return is, !is && !opened, nil", "return is, false, nil"},
-		{"a permit is not renewed for a later save of the job", "gate/keeper.go", "i >= 0 && !stored && permits", "i >= 0 && t.Rev == 0 && permits"},
+		{"a permit is not renewed for a later save of the job", "gate/keeper.go", "i >= 0 && permits", "i >= 0 && t.Rev == 0 && permits"},
 		{"what stands before a gate is sent", factsCommands, "\t\tcase a.Queued:", "\t\tcase a.Queued && a.Attempt > 9:"},
 		{"a second attempt never leaves the gate", "machine/moves_gates.go", "if t.mustQueue(at) {\n\t\treturn false", "if t.mustQueue(at) || a.Attempt > 1 {\n\t\treturn false"},
 		{"a child is cancelled before what is behind it is over", movesJob, "case t.standsBehind(i):", "case t.standsBehind(i) && a.Attempt > 9:"},
