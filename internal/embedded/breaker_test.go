@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -217,6 +219,45 @@ func TestTheHTTPAgentIsNotPausedForOneService(t *testing.T) {
 		}
 	})
 }
+
+// A service that answers 429 with Retry-After gets one request each time that it names, of whatever job, and no attempt is
+// used up; jobs that call another service do not notice.
+func TestAServiceThatSaysWhenIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, got := time.Now(), map[string]int{}
+		transport := func(r *http.Request) (*http.Response, error) {
+			got[r.URL.Host]++
+			response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
+			if r.URL.Host == "bank.example" && time.Since(began) < 2*time.Minute {
+				response.StatusCode, response.Header = http.StatusTooManyRequests, http.Header{"Retry-After": {"30"}}
+			}
+			return response, nil
+		}
+		w := open(t, embedded.Config{Agents: []agent.Handler{httpagent.NewOver(through(transport))}})
+		c := w.define("name: one\nsteps: [{name: call, agent: http, retry: {attempts: 1}, with: {url: '${ .input }'}}]")
+		for i := range 60 {
+			w.submit(c, fmt.Sprint("bank", i), `"https://bank.example"`)
+			w.submit(c, fmt.Sprint("mail", i), `"https://mail.example"`)
+			time.Sleep(time.Second)
+		}
+		if got["bank.example"] != 2 || got["mail.example"] != 60 {
+			t.Errorf("in a minute these got requests: %v, want 2 and 60", got)
+		}
+		w.patience = 5 * time.Minute
+		for i := range 60 {
+			w.ends(fmt.Sprint("bank", i), makegood.JobProcessed)
+			w.ends(fmt.Sprint("mail", i), makegood.JobProcessed)
+		}
+		if n := got["bank.example"]; n != 64 {
+			t.Errorf("%d requests to the service that was busy for two minutes, want 60 and one each half minute", n)
+		}
+	})
+}
+
+// through is a transport made of one function.
+type through func(*http.Request) (*http.Response, error)
+
+func (f through) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Low traffic: three jobs an hour, each with one attempt. It takes ten failures to trip, so ten jobs are undone; from then on
 // the next one that comes after a pause without a job is the test, and jobs that come during the pause wait for it.

@@ -45,6 +45,7 @@ var _ agent.Handler = (*Agent)(nil)
 type Agent struct {
 	guard     *guard
 	transport http.RoundTripper
+	quiet     quiet
 }
 
 // New makes the http agent. It fails where the policy cannot be understood.
@@ -86,11 +87,14 @@ func (a *Agent) Name() string { return makegood.HTTPAgent }
 // Handle sends the request that the task's input describes, once, and reads the answer. It ends when ctx does. An
 // invalid input, or a forbidden address, is a final error and surely not applied; so is a 4xx, but for 408, 425 and
 // 429. A connection that could not be made is retryable and surely not applied. All other failures may have had their
-// effect.
+// effect. While a service wants no requests, by a 429 or 503 with Retry-After, none is sent to it from this process.
 func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	request, err := newRequest(task, agentctx.CompleteBy(ctx))
 	if err != nil {
 		return nil, agent.Final(agent.NotApplied(err))
+	}
+	if err := a.quiet.refuse(request, time.Now()); err != nil {
+		return nil, err
 	}
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -104,7 +108,11 @@ func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 		return nil, unanswered(request, err, connected.Load())
 	}
 	defer func() { _ = response.Body.Close() }()
-	return answer{task: task, request: request, response: response}.read()
+	output, err := answer{task: task, request: request, response: response}.read()
+	if err != nil {
+		a.quiet.hear(request, agent.Failure(err), time.Now())
+	}
+	return output, err
 }
 
 // unanswered reads the error of a request that got no answer.
