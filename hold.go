@@ -49,6 +49,19 @@ type Hold struct {
 	// the next probe, or all, where the agent has asked for a pause of some length.
 	Resumed int        `json:"resumed"`
 	NextAt  *time.Time `json:"nextAt"`
+	// Permits has the attempts under way of a limit of concurrency, at most 100: those that are so for longest come first.
+	Permits []Permit `json:"permits"`
+}
+
+// Permit is what an attempt has that is under way, where its agent has a limit.
+type Permit struct {
+	Job     string `json:"job"`
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+	// Undo: it is of the step's undo.
+	Undo bool `json:"undo"`
+	// Since is when it was let in.
+	Since time.Time `json:"since"`
 }
 
 // Limit is what LimitAgent sets. The zero value takes a limit away.

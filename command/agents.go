@@ -38,7 +38,7 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 		RunE:    listing(&o, "agents", (*client.Client).ListAgents, func(w io.Writer, all []api.Agent) { printAgents(w, all, time.Now()) }),
 	}
 	o.flags(cmd)
-	cmd.AddCommand(newLimit(), newUnlimit())
+	cmd.AddCommand(newLimit(), newUnlimit(), newPermits())
 	return cmd
 }
 
@@ -101,6 +101,52 @@ func newUnlimit() *cobra.Command {
 	o.flags(cmd)
 	o.askedBy(cmd)
 	return cmd
+}
+
+// newPermits makes the verb that shows which attempts of an agent are under way.
+func newPermits() *cobra.Command {
+	var o remote
+	cmd := &cobra.Command{
+		Use:   "permits NAME",
+		Short: "Show which attempts have the permits of an agent with a limit",
+		Long: fmt.Sprintf(`Show which attempts are under way of an agent whose concurrency is limited: its job, its step, and since when it has a
+permit. The first %d are shown, and those that are under way for longest come first. A permit goes back when its attempt is over, and
+never by a clock: so what has one for long is an attempt to look at (makegood get JOB).
+
+Exit status: 0; 1 bad usage, the agent has no limit, no such stack; 3 the API or AWS cannot be reached.`, limits.MaxPermits),
+		Example: "  makegood agents permits payments\n  makegood agents permits payments --json | jq -r '.permits[0].job'",
+		Args:    one("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			find := func(c *client.Client, ctx context.Context) ([]makegood.Permit, error) {
+				all, err := c.ListHolds(ctx)
+				if err != nil {
+					return nil, err
+				}
+				for _, h := range all {
+					if h.Kind == makegood.HoldLimit && h.Name == args[0] {
+						return h.Permits, nil
+					}
+				}
+				return nil, exit(codeUsage, fmt.Errorf("agent %s has no limit: makegood holds shows those that have", args[0]))
+			}
+			return listing(&o, "permits", find, func(w io.Writer, all []makegood.Permit) { printPermits(w, all, time.Now()) })(cmd, args)
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func printPermits(w io.Writer, all []makegood.Permit, now time.Time) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "JOB\tSTEP\tATTEMPT\tUNDER WAY FOR")
+	for _, p := range all {
+		step := p.Step
+		if p.Undo {
+			step = "undo of " + step
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", plain.Line(p.Job), step, p.Attempt, now.Sub(p.Since).Round(time.Second))
+	}
+	_ = t.Flush() // a closed standard output is no error
 }
 
 func printAgents(w io.Writer, all []api.Agent, now time.Time) {

@@ -64,6 +64,7 @@ func TestTextOfOthersDrawsNothingOnATerminal(t *testing.T) {
 	printJob(&get, job)
 	printAgents(&agents, []api.Agent{poisoned[api.Agent]()}, time.Now())
 	printHolds(&holds, []makegood.Hold{poisoned[makegood.Hold]()})
+	printPermits(&holds, []makegood.Permit{poisoned[makegood.Permit]()}, time.Now())
 	if err := printJSON(&asJSON, job); err != nil {
 		t.Fatal(err)
 	}

