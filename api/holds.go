@@ -18,10 +18,11 @@ type Holds interface {
 	// says that there is no such pause.
 	ResumeAll(ctx context.Context, kind makegood.HoldKind, name string) (makegood.Hold, error)
 	// LimitAgent sets how many attempts of an agent may be under way at once, or be admitted in a time, in the place of
-	// any limit that it has; the zero value takes the limit away, and a *RefusedError says that there is none. An attempt
-	// counts from before its task is sent until it is over, and for the rate when it is admitted; one that finds no room
-	// stands before the agent's gate (StepQueued). With a key there is a gate for each of its values. The limit holds
-	// everywhere five seconds after the answer, and is exact for the attempts opened since: earlier ones are not counted.
+	// any limit that it has; the zero value takes the limit away, and a *RefusedError says that there is none. The same
+	// limit again, with the same reason or none, keeps the one that stands. An attempt counts from before its task is sent
+	// until it is over, and for the rate when it is admitted; one that finds no room stands before the agent's gate
+	// (StepQueued). With a key there is a gate for each of its values. The limit holds everywhere five seconds after the
+	// answer, and is exact for the attempts opened since: earlier ones are not counted.
 	LimitAgent(ctx context.Context, agent string, limit makegood.Limit, reason string) (makegood.Hold, error)
 	// ListHolds returns the pauses, the releases that have not yet reached all their jobs, and the limits of agents.
 	ListHolds(ctx context.Context) ([]makegood.Hold, error)

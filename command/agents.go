@@ -38,7 +38,7 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 		RunE:    listing(&o, "agents", (*client.Client).ListAgents, func(w io.Writer, all []api.Agent) { printAgents(w, all, time.Now()) }),
 	}
 	o.flags(cmd)
-	cmd.AddCommand(newLimit(), newUnlimit(), newPermits())
+	cmd.AddCommand(newLimit(), newUnlimit(), newPermits(), newApplyLimits())
 	return cmd
 }
 
@@ -61,7 +61,7 @@ its processes and all workflows. Further attempts wait before the gate of the ag
 which they came. An attempt counts from before its task is sent until it is over, and for the rate when it is admitted.
 With --key it holds for each value that an expression over the job's input has: --concurrency 1 --key '${ .input.account }'
 is one at a time for an account. The limit is known everywhere %s later; attempts that were opened before then are not
-counted. Asked again it replaces the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
+counted. Another one replaces the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
 		Example: "  makegood agents limit payments --concurrency 20 --reason 'the bank takes 20 at once'\n  makegood agents limit payments --rate 300/m --burst 10\n  makegood agents limit payments --concurrency 1 --key '${ .input.account }'",
 		Args:    one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -153,16 +153,23 @@ func printAgents(w io.Writer, all []api.Agent, now time.Time) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "AGENT\tWAITING\tOLDEST\tIN FLIGHT\tENDED\tFAILED\tASK\tSTATE\tWORKFLOWS")
 	for _, a := range all {
-		ended, bad := "-", "-"
+		ended, bad, state := "-", "-", stateOf(a, now)
 		if a.Lately != nil {
 			failures := a.Lately.Failed + a.Lately.Late
 			ended, bad = strconv.Itoa(a.Lately.Succeeded+a.Lately.Waiting+failures), strconv.Itoa(failures)
+		}
+		var asking *int
+		if a.Polls != nil {
+			asking = &a.Polls.Instances
+		}
+		if a.Limit != nil {
+			state += "; " + protocol.LimitText(*a.Limit)
 		}
 		oldest := "-"
 		if a.OldestAt != nil {
 			oldest = now.Sub(*a.OldestAt).Round(time.Second).String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, pollsOf(a), limitedState(a, now), orDash(strings.Join(a.Workflows, " ")))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, known(asking), state, orDash(strings.Join(a.Workflows, " ")))
 	}
 	_ = t.Flush() // a closed standard output is no error
 }
@@ -173,22 +180,6 @@ func known(n *int) string {
 		return "-"
 	}
 	return strconv.Itoa(*n)
-}
-
-// pollsOf is how many processes come for the tasks of an agent outside.
-func pollsOf(a api.Agent) string {
-	if a.Polls == nil {
-		return "-"
-	}
-	return strconv.Itoa(a.Polls.Instances)
-}
-
-// limitedState is how an agent stands, with its limit.
-func limitedState(a api.Agent, now time.Time) string {
-	if a.Limit == nil {
-		return stateOf(a, now)
-	}
-	return stateOf(a, now) + "; " + protocol.LimitText(*a.Limit)
 }
 
 func stateOf(a api.Agent, now time.Time) string {

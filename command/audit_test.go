@@ -20,9 +20,9 @@ import (
 )
 
 // idle returns an engine on a folder that does not run, so that nobody but the test puts anything back.
-func idle(t *testing.T, dir string) *embedded.Engine {
+func idle(t *testing.T, dir string, outside ...embedded.Outside) *embedded.Engine {
 	t.Helper()
-	engine, err := embedded.Open(t.Context(), embedded.Config{Dir: dir, Agents: []agent.Handler{deaf{}}})
+	engine, err := embedded.Open(t.Context(), embedded.Config{Dir: dir, Agents: []agent.Handler{deaf{}}, Outside: outside})
 	if err != nil {
 		t.Fatal(err)
 	}

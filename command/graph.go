@@ -118,12 +118,9 @@ func toDraw(cmd *cobra.Command, o remote, name string) (drawn, error) {
 }
 
 func fileToDraw(cmd *cobra.Command, name string) (drawn, error) {
-	source, err := readUpTo(workflowfile.MaxSourceBytes, cmd.InOrStdin(), name)
+	name, source, err := readSource(cmd.InOrStdin(), name)
 	if err != nil {
 		return drawn{}, exit(codeUsage, err)
-	}
-	if name == "-" {
-		name = "stdin"
 	}
 	compiled, err := workflowfile.Parse(name, source)
 	if err != nil {

@@ -39,7 +39,7 @@ func wholeFlag(kind makegood.HoldKind) string { return "whole-" + string(kind) }
 
 // orAsAWhole lets a verb be asked of an agent or a workflow as a whole.
 func orAsAWhole(verb makegood.Verb) *cobra.Command {
-	cmd := newVerb(verb)
+	cmd, o := newVerb(verb)
 	for _, kind := range domain.HoldKinds() {
 		cmd.Flags().String(wholeFlag(kind), "", fmt.Sprintf("the `%s` itself, and no jobs one by one", kind))
 	}
@@ -64,7 +64,7 @@ func orAsAWhole(verb makegood.Verb) *cobra.Command {
 		if kind == "" {
 			return run(cmd, args)
 		}
-		return askWhole(cmd, verb, kind, name)
+		return o.askWhole(cmd, verb, kind, name)
 	}
 	return cmd
 }
@@ -99,11 +99,7 @@ func whole(cmd *cobra.Command, args []string) (kind makegood.HoldKind, name stri
 	return kind, name, nil
 }
 
-func askWhole(cmd *cobra.Command, verb makegood.Verb, kind makegood.HoldKind, name string) error {
-	o, err := remoteOf(cmd)
-	if err != nil {
-		return err
-	}
+func (o *remote) askWhole(cmd *cobra.Command, verb makegood.Verb, kind makegood.HoldKind, name string) error {
 	reason, _ := cmd.Flags().GetString("reason") // there is one
 	return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
 		if verb == makegood.VerbResume {
@@ -124,16 +120,6 @@ func (o *remote) hold(cmd *cobra.Command, ask func(context.Context, *client.Clie
 		return failed(cmd, err)
 	}
 	return o.printLine(cmd, h, holdLine(h, time.Now()))
-}
-
-// remoteOf reads where the API is from the flags of a verb that has them.
-func remoteOf(cmd *cobra.Command) (o remote, err error) {
-	flags := cmd.Flags()
-	if o.stack, err = flags.GetString("stack"); err != nil {
-		return o, err
-	}
-	o.json, err = flags.GetBool("json")
-	return o, err
 }
 
 // newHolds makes the verb that shows the pauses of agents and workflows as a whole, and the limits of agents.
@@ -201,22 +187,28 @@ func holdLine(h makegood.Hold, now time.Time) string {
 	case h.Kind == makegood.HoldLimit && h.Limit == 0 && h.Rate == "":
 		return line + "  has no limit any more: the attempts that waited go on"
 	case h.Kind == makegood.HoldLimit:
-		line += fmt.Sprintf("  limited since %s", moment(&h.Since))
+		line += "  limited "
 		rest = protocol.LimitText(h)
 	default:
-		line += fmt.Sprintf("  paused since %s", moment(&h.Since))
+		line += "  paused "
 	}
-	if h.By != "" {
-		line += " by " + h.By
-	}
-	if h.Reason != "" {
-		line += ": " + plain.Line(h.Reason)
-	}
-	line += "; " + rest
+	line += sinceText(h) + "; " + rest
 	if now.Sub(h.Since) < limits.HoldsFresh {
 		line += fmt.Sprintf("; known everywhere %s later", limits.HoldsFresh)
 	}
 	return line
+}
+
+// sinceText says since when there is a hold, by what author and why.
+func sinceText(h makegood.Hold) string {
+	text := "since " + moment(&h.Since)
+	if h.By != "" {
+		text += " by " + h.By
+	}
+	if h.Reason != "" {
+		text += ": " + plain.Line(h.Reason)
+	}
+	return text
 }
 
 // heldBy says what keeps a job still that is paused, since when and why.

@@ -3,19 +3,23 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
 // paused is the API of an engine that does not run: what is sent stays where it is.
-func paused(t *testing.T) (url string, submit func(id string)) {
+func paused(t *testing.T, outside ...embedded.Outside) (url string, submit func(id string)) {
 	t.Helper()
-	engine := idle(t, t.TempDir())
+	engine := idle(t, t.TempDir(), outside...)
 	return serves(t, engine, "name: order\nsteps: [{name: charge, agent: deaf}]\n"), func(id string) {
 		t.Helper()
 		if _, _, err := engine.SubmitCurrent(t.Context(), "order", scheduler.Submission{ID: id, Input: json.RawMessage(`{}`)}); err != nil {
@@ -34,14 +38,34 @@ func TestAnOutageAsTheDocsTellIt(t *testing.T) {
 
 // The commands of docs/limit-an-agent.md about a limit over all processes print the output that the page shows.
 func TestALimitAsTheDocsTellIt(t *testing.T) {
-	url, submit := paused(t)
-	ran := saysAsTyped(t, "../docs/limit-an-agent.md", url, func() {
+	url, submit := paused(t, embedded.Outside{Name: "mail"})
+	page, err := filepath.Abs("../docs/limit-an-agent.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, file, _ := strings.Cut(string(text), "```yaml\n# agents.yaml")
+	file, _, _ = strings.Cut(file, "```")
+	inFolder(t, "agents.yaml", strings.ReplaceAll(file, "payments", "deaf"))
+	ran := saysAsTyped(t, page, url, func() {
 		for i := range 23 {
 			submit(fmt.Sprint("order-", i))
 		}
 	})
-	if ran < 3 {
+	if ran < 8 {
 		t.Errorf("ran %d commands", ran)
+	}
+}
+
+// inFolder makes a folder with one file the current one.
+func inFolder(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -173,5 +197,20 @@ func TestALimitOfAnAgent(t *testing.T) {
 		if code != step.code || !strings.Contains(stdout+stderr, step.says) {
 			t.Errorf("makegood %s: got %d, %q, %q, want %d and %q", step.line, code, stdout, stderr, step.code, step.says)
 		}
+	}
+}
+
+// A pause of an agent as a whole shows the token of --token-file, as every request does.
+func TestAPauseAsAWholeShowsItsToken(t *testing.T) {
+	shown := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown = r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	inFolder(t, "token", "a-token-of-a-person-that-is-long-enough")
+	ask(t, "pause", "--whole-agent", "deaf", "--token-file", "token", "--addr", server.URL)
+	if shown != "Bearer a-token-of-a-person-that-is-long-enough" {
+		t.Errorf("got %q, want the token of the file", shown)
 	}
 }

@@ -40,7 +40,7 @@ func publish(cmd *cobra.Command, o remote, file string, agents []agent.Handler) 
 	if o.stackName(cmd) == "" {
 		return exit(codeUsage, errors.New("publish needs --stack"))
 	}
-	source, err := readUpTo(workflowfile.MaxSourceBytes, cmd.InOrStdin(), file)
+	file, source, err := readSource(cmd.InOrStdin(), file)
 	if err != nil {
 		return exit(codeUsage, err)
 	}

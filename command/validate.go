@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ Of the agents that are linked into this command, and http, it knows the names an
 of those that run elsewhere, and --outside names, only the names. With --addr, or MAKEGOOD_ADDR, the agents of the engine
 there are known, too, by their names.
 It does not say whether the workflow of a child job is missing: makegood dev does, which reads all files.
+A file of the name ` + workflowfile.LimitsFile + ` has the limits of agents, as makegood agents apply sets them.
 A file of the name - is standard input.
 
 Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API at --addr cannot be reached.`,
@@ -57,7 +59,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API a
 				report.Files = append(report.Files, result)
 			}
 			if asJSON {
-				return report.printJSON(cmd.OutOrStdout())
+				return cmp.Or(printJSON(cmd.OutOrStdout(), report), report.ok())
 			}
 			return report.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -85,6 +87,7 @@ type validated struct {
 	Errors   []problem `json:"errors"`
 	// Warnings are no errors, but probable mistakes.
 	Warnings []problem `json:"warnings"`
+	content  string
 }
 
 // problem is an error in a file; Line is 0 for one that could not be read.
@@ -118,8 +121,8 @@ func (v *validator) ask(cmd *cobra.Command) error {
 }
 
 func (v validator) file(name string) validated {
-	result := validated{File: name, Errors: []problem{}, Warnings: []problem{}}
-	source, err := readUpTo(workflowfile.MaxSourceBytes, v.stdin, name)
+	shown, source, err := readSource(v.stdin, name)
+	result := validated{File: shown, Errors: []problem{}, Warnings: []problem{}}
 	if errors.Is(err, syscall.EISDIR) {
 		err = fmt.Errorf("%s is a folder: name its files, as %s", name, filepath.Join(name, "*.yaml"))
 	}
@@ -127,38 +130,48 @@ func (v validator) file(name string) validated {
 		result.Errors = append(result.Errors, problem{Message: err.Error(), text: err.Error()})
 		return result
 	}
-	if name == "-" {
-		result.File = "stdin"
-	}
-	compiled, err := workflowfile.Parse(result.File, source, workflowfile.WithAgents(v.agents...))
 	var wrong workflowfile.Errors
-	if errors.As(err, &wrong) {
-		for _, e := range wrong {
-			result.Errors = append(result.Errors, problem{e.Line, e.Message, e.Error()})
-		}
-		return result
+	result.OK = !errors.As(v.parse(&result, source), &wrong)
+	for _, e := range wrong {
+		result.Errors = append(result.Errors, problem{e.Line, e.Message, e.Error()})
+	}
+	return result
+}
+
+// parse adds to a result the content of its file, if that is right.
+func (v validator) parse(result *validated, source []byte) error {
+	agents := workflowfile.WithAgents(v.agents...)
+	if filepath.Base(result.File) == workflowfile.LimitsFile {
+		all, err := workflowfile.ParseLimits(result.File, source, agents)
+		result.content = "limits of " + count(len(all), "agent")
+		return err
+	}
+	compiled, err := workflowfile.Parse(result.File, source, agents)
+	if err != nil {
+		return err
 	}
 	for _, w := range compiled.Warnings {
 		result.Warnings = append(result.Warnings, problem{w.Line, w.Message, warning(w)})
 	}
-	result.OK, result.Workflow, result.Hash = true, compiled.Workflow.Name, compiled.Hash
-	result.Steps = len(compiled.Workflow.Steps)
-	return result
+	result.Workflow, result.Hash, result.Steps = compiled.Workflow.Name, compiled.Hash, len(compiled.Workflow.Steps)
+	result.content = fmt.Sprintf("workflow %s, %s", result.Workflow, count(result.Steps, "step"))
+	return nil
 }
 
-// readUpTo reads a file, or standard input under the name -, up to the limit of its kind and a byte more: so the
-// caller can see that it is too long.
-func readUpTo(most int64, stdin io.Reader, name string) ([]byte, error) {
-	from := stdin
+// readSource reads a file, or standard input under the name -, as far as a workflow file may go and a byte more: so the
+// reader of its text sees that it is too long. shown is its name in messages.
+func readSource(stdin io.Reader, name string) (shown string, source []byte, err error) {
+	shown = stdinName
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return name, nil, err
 		}
 		defer file.Close()
-		from = file
+		shown, stdin = name, file
 	}
-	return io.ReadAll(io.LimitReader(from, most+1))
+	source, err = io.ReadAll(io.LimitReader(stdin, workflowfile.MaxSourceBytes+1))
+	return shown, source, err
 }
 
 // ok returns the error to end with.
@@ -180,7 +193,7 @@ func (r validation) print(stdout, stderr io.Writer) error {
 			fmt.Fprintln(stderr, w.text)
 		}
 		if f.OK {
-			fmt.Fprintf(stdout, "%s: ok, workflow %s, %s\n", f.File, f.Workflow, count(f.Steps, "step"))
+			fmt.Fprintf(stdout, "%s: ok, %s\n", f.File, f.content)
 		}
 	}
 	return r.ok()
@@ -208,13 +221,6 @@ func warnAbsent(w io.Writer, files []workflowfile.File) {
 	for _, absent := range workflowfile.Absent(all...) {
 		fmt.Fprintf(w, "warning: %v, among these files\n", absent)
 	}
-}
-
-func (r validation) printJSON(stdout io.Writer) error {
-	if err := writeJSON(stdout, r); err != nil {
-		return exit(codeUsage, fmt.Errorf("write the result: %w", err))
-	}
-	return r.ok()
 }
 
 func count(n int, what string) string {

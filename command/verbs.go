@@ -209,8 +209,8 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// newVerb makes the verb that asks for a verb of the table.
-func newVerb(verb makegood.Verb) *cobra.Command {
+// newVerb makes the verb that asks for a verb of the table, and returns where it finds its API.
+func newVerb(verb makegood.Verb) (*cobra.Command, *remote) {
 	short := domain.VerbOf(string(verb)).Says
 	var o manyOptions
 	var reason string
@@ -237,7 +237,7 @@ func newVerb(verb makegood.Verb) *cobra.Command {
 	o.flags(cmd)
 	o.askedBy(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(verb))
-	return cmd
+	return cmd, &o.remote
 }
 
 // reasonKept says what becomes of a verb's reason: the history keeps it, and the job itself why it is undone.
@@ -253,7 +253,8 @@ func newVerbs() []*cobra.Command {
 	all := []*cobra.Command{newResubmit(), newRedrive(), newReschedule(), newEdit(), orAsAWhole(makegood.VerbPause), orAsAWhole(makegood.VerbResume)}
 	for _, verb := range domain.Verbs() {
 		if !slices.ContainsFunc(all, func(cmd *cobra.Command) bool { return cmd.Name() == string(verb) }) {
-			all = append(all, newVerb(verb))
+			cmd, _ := newVerb(verb)
+			all = append(all, cmd)
 		}
 	}
 	return all

@@ -69,6 +69,9 @@ type Options struct {
 	Agents []agent.Handler
 	// Concurrency is how many attempts of Agents run at once. The zero value: 64 of each.
 	Concurrency Concurrency
+	// Limits are those of LimitAgent. Open sets each that differs from the one in Dir, so a limit that a person sets
+	// instead lasts until then. The zero value takes a limit away; an agent that is not here keeps the one that it has.
+	Limits map[string]makegood.Limit
 	// Breakers are agents that are paused by themselves when their service is down (docs/holds.md); "*": all.
 	Breakers []string
 	// Secrets returns the values of ${ secret("name") } in workflows, just before an agent of Agents works: never stored,
@@ -199,6 +202,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		}
 	}
 	parts := e.answer()
+	for _, name := range slices.Sorted(maps.Keys(o.Limits)) {
+		// An agent without a limit has none to take away.
+		if _, err := e.LimitAgent(ctx, name, o.Limits[name], ""); err != nil && !errors.As(err, new(*api.RefusedError)) {
+			return nil, errors.Join(fmt.Errorf("Options.Limits: agent %s: %w", name, err), e.Close())
+		}
+	}
 	parts.By, parts.Logger = httpapi.Local, o.logger()
 	served := httpapi.Config{
 		Jobs: control.New(parts), Changes: e.inner.Hub(), Names: o.hosts(), Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door(),

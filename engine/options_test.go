@@ -4,10 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/engine"
 )
 
@@ -45,6 +48,8 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		"a breaker of none":    {engine.Options{Agents: []agent.Handler{desk}, Breakers: []string{"dock"}}, `a breaker of agent "dock": want one of ["desk"], or * for all`},
 		"a breaker of http":    {engine.Options{Agents: []agent.Handler{desk}, Breakers: []string{"http"}}, `a breaker of agent "http": want one of ["desk"], or * for all`},
 		"of a nil agent":       {engine.Options{Agents: []agent.Handler{(*agent.Agent)(nil)}, Concurrency: engine.Concurrency{All: -1, Agents: map[string]int{"dock": 3}}}, "Options.Concurrency: -1 attempts"},
+		"too high a limit":     {engine.Options{Limits: map[string]makegood.Limit{"http": {Concurrency: 101}}}, "Options.Limits: agent http: "},
+		"a limit of no agent":  {engine.Options{Limits: map[string]makegood.Limit{"dock": {Rate: "1/s"}}}, `there is no agent "dock"`},
 		"short retention":      {engine.Options{Dir: t.TempDir(), Retention: 1}, "etention"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,6 +61,58 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 				_ = eng.Close()
 			}
 		})
+	}
+}
+
+// Open sets the limits that differ from those in the folder: one that stands keeps its time, one that a person has set
+// in its place is replaced, and an agent without an entry keeps its limit.
+func TestLimitsOfTheOptionsAreSetWhereTheyDiffer(t *testing.T) {
+	ctx := api.As(t.Context(), "anna")
+	o := engine.Options{Dir: t.TempDir(), Outside: []engine.Outside{{Name: "desk"}}, Limits: map[string]makegood.Limit{
+		"desk": {Rate: "90/m"}, "http": {Concurrency: 3},
+	}}
+	opened := func() (eng *engine.Engine, limits map[string]makegood.Hold) {
+		t.Helper()
+		eng, err := engine.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := eng.ListHolds(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits = map[string]makegood.Hold{}
+		for _, h := range all {
+			limits[h.Name] = h
+		}
+		return eng, limits
+	}
+	eng, first := opened()
+	if desk, http := first["desk"], first["http"]; desk.Rate != "90/m" || desk.Burst != 2 || desk.By != "engine" || http.Limit != 3 {
+		t.Errorf("got %+v, want both limits", first)
+	}
+	if _, err := eng.LimitAgent(ctx, "http", makegood.Limit{Concurrency: 1}, "INC-4711"); err != nil {
+		t.Fatal(err)
+	}
+	if err := eng.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eng, second := opened()
+	if !reflect.DeepEqual(second["desk"], first["desk"]) || second["http"].Limit != 3 || second["http"].By != "engine" {
+		t.Errorf("got %+v after %+v, want that of desk as it was and that of http set again", second, first)
+	}
+	if err := eng.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Limits = map[string]makegood.Limit{"desk": {}}
+	for range 2 { // The second time there is none to take away.
+		eng, third := opened()
+		if len(third) != 1 || !reflect.DeepEqual(third["http"], second["http"]) {
+			t.Errorf("got %+v after %+v, want that of http alone, as it was", third, second)
+		}
+		if err := eng.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -21,6 +21,11 @@ func CheckLimit(agent string) error {
 	return limits.AgentName.Check(agent)
 }
 
+// LimitOf returns the limit that an agent has by a hold.
+func LimitOf(h makegood.Hold) makegood.Limit {
+	return makegood.Limit{Concurrency: h.Limit, Rate: h.Rate, Burst: h.Burst, Key: h.Key}
+}
+
 // Priorities returns all priorities, the first one first.
 func Priorities() []makegood.Priority {
 	return []makegood.Priority{makegood.PriorityUrgent, makegood.PriorityNormal, makegood.PriorityIdle}

@@ -129,16 +129,17 @@ func (k *Keeper) resume(h *job.Hold, by string) {
 	h.ReleasedAt, h.ReleasedBy, h.Next = now, clip(by, limits.MaxHoldByBytes), now
 }
 
-// Limit sets the limit of an agent, and returns after that is stored; the zero value takes it away. It holds for
-// attempts that are opened limits.HoldsFresh later; those with the agent already are not counted. ErrInvalid;
+// Limit sets the limit of an agent, and returns after that is stored; the zero value takes it away, from an agent that
+// is not known any more, too. The same limit again, with the same reason or none, keeps the one that stands. It holds
+// for attempts that are opened limits.HoldsFresh later; those with the agent already are not counted. ErrInvalid;
 // ErrNoLimit, where there is none to take away; after any other error the outcome is unknown.
 func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, reason, by string) (job.Hold, error) {
-	err := k.check(ctx, makegood.HoldAgent, agent, reason)
+	none, err := limit == makegood.Limit{}, k.check(ctx, makegood.HoldAgent, agent, reason)
 	switch {
-	case err != nil:
-		return job.Hold{}, err
 	case k.config.Gates == nil:
 		return job.Hold{}, fmt.Errorf("%w: agents cannot have limits here", ErrInvalid)
+	case err != nil && !none:
+		return job.Hold{}, err
 	}
 	l, err := job.LimitOf(limit)
 	if err == nil && l.Key != "" {
@@ -147,7 +148,6 @@ func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, 
 	if err = cmp.Or(domain.CheckLimit(agent), err); err != nil {
 		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	none := l == job.Limit{}
 	was := job.Hold{}
 	h, err := k.change(ctx, makegood.HoldLimit, agent, func(h *job.Hold, all int) error {
 		was = *h
@@ -156,6 +156,8 @@ func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, 
 			return fmt.Errorf("agent %s has %w", agent, ErrNoLimit)
 		case none:
 			*h = job.Hold{}
+			return nil
+		case h.Limit == l && (reason == "" || reason == h.Reason):
 			return nil
 		}
 		next := domain.Instant(k.config.Now()).Add(limits.GateLook)

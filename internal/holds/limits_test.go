@@ -98,3 +98,46 @@ func TestAKeyIsCheckedAndItsGatesAreOpened(t *testing.T) {
 		}
 	}
 }
+
+// The same limit again, with the same reason or none, keeps the one that stands, its time and its author.
+func TestTheSameLimitAgainKeepsTheOneThatStands(t *testing.T) {
+	k := newWorld(t).limiter(&gates{})
+	set := func(most int, reason, by string) job.Hold {
+		t.Helper()
+		h, err := k.Limit(t.Context(), "payments", makegood.Limit{Concurrency: most, Rate: "90/m"}, reason, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	first := set(1, "INC-4711", "anna")
+	for _, reason := range []string{"", "INC-4711"} {
+		if got := set(1, reason, "ben"); got != first {
+			t.Errorf("with the reason %q: got %+v, want %+v", reason, got, first)
+		}
+	}
+	if got := set(1, "INC-4712", "ben"); got.By != "ben" || got.Reason != "INC-4712" {
+		t.Errorf("got %+v, want the other reason, by ben", got)
+	}
+	if got := set(2, "", "cleo"); got.By != "cleo" || got.Most != 2 || got.Reason != "" {
+		t.Errorf("got %+v, want the other limit, by cleo", got)
+	}
+}
+
+// An agent that is not there any more can have no limit set, and its limit can be taken away.
+func TestTheLimitOfAnAgentThatIsGoneIsTakenAway(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.limiter(&gates{}).Limit(t.Context(), "payments", makegood.Limit{Concurrency: 1}, "", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	k := holds.New(holds.Config{Store: w.store, Queue: w, Events: "events", Gates: &gates{}, Agents: []string{"mail"}})
+	if _, err := k.Limit(t.Context(), "payments", makegood.Limit{Concurrency: 2}, "", "anna"); !errors.Is(err, holds.ErrInvalid) {
+		t.Errorf("got %v, want %v", err, holds.ErrInvalid)
+	}
+	if h, err := k.Limit(t.Context(), "payments", makegood.Limit{}, "", "anna"); err != nil || h.Limit != (job.Limit{}) {
+		t.Errorf("got %+v, %v, want that it is taken away", h, err)
+	}
+	if _, err := k.Limit(t.Context(), "payments", makegood.Limit{}, "", "anna"); !errors.Is(err, holds.ErrNoLimit) {
+		t.Errorf("got %v, want %v", err, holds.ErrNoLimit)
+	}
+}

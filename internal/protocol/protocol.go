@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -117,23 +118,26 @@ func LimitText(h makegood.Hold) string {
 	if h.Kind != makegood.HoldLimit {
 		return ""
 	}
-	text, more := "limit", ""
-	if h.AtLeast {
-		more = " or more"
-	}
-	if h.Rate != "" {
-		text += fmt.Sprintf(" %s, %d at one moment", h.Rate, h.Burst)
-	}
-	if h.Limit > 0 {
-		text += strings.Repeat(" and", min(len(h.Rate), 1)) + fmt.Sprintf(" %d", h.Limit)
-	}
-	if h.Key != "" {
-		text += " for each " + h.Key
-	}
+	text, more := FiguresText(domain.LimitOf(h)), map[bool]string{true: " or more"}[h.AtLeast]
 	if h.Limit > 0 {
 		text += fmt.Sprintf(": %d under way", h.UnderWay)
 	}
 	return fmt.Sprintf("%s, %d%s wait", text, h.Jobs, more)
+}
+
+// FiguresText describes a limit that is complete, and no attempts.
+func FiguresText(l makegood.Limit) string {
+	text := "limit"
+	if l.Rate != "" {
+		text += fmt.Sprintf(" %s, %d at one moment", l.Rate, l.Burst)
+	}
+	if l.Concurrency > 0 {
+		text += strings.Repeat(" and", min(len(l.Rate), 1)) + fmt.Sprintf(" %d", l.Concurrency)
+	}
+	if l.Key != "" {
+		text += " for each " + l.Key
+	}
+	return text
 }
 
 // PauseText describes a pause that was not lifted, and when it ends or is tried by itself.

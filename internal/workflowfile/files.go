@@ -23,7 +23,7 @@ func IsFile(name string) bool {
 
 // ReadAll reads every workflow file of a file system, also in folders below, in the order of their paths; at is the
 // path of its root, or empty. The error has all errors of all files, in a line each: FILE:LINE: MESSAGE; two files with
-// one workflow are an error, too. The valid files are returned all the same.
+// one workflow are an error, too. The valid files are returned all the same. A LimitsFile is only checked.
 func ReadAll(files fs.FS, at string, options ...Option) (all []File, err error) {
 	if files == nil {
 		return nil, nil
@@ -39,6 +39,11 @@ func ReadAll(files fs.FS, at string, options ...Option) (all []File, err error) 
 			return err
 		}
 		name = path.Join(at, name)
+		if path.Base(name) == LimitsFile {
+			_, err := ParseLimits(name, source)
+			wrong = append(wrong, err)
+			return nil
+		}
 		compiled, err := Parse(name, source, options...)
 		if err != nil {
 			wrong = append(wrong, err)

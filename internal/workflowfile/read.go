@@ -22,20 +22,17 @@ type reader struct{ *check }
 // readYAML reads a workflow file as far as possible, and adds its errors to c. ok is false where the file has no
 // workflow at all.
 func readYAML(c *check, source []byte) (w makegood.Workflow, ok bool) {
-	c.lines = map[string]int{"": 1}
 	r := reader{c}
-	root := r.document(source)
+	root := r.document(source, "workflow")
 	if root == nil {
-		return w, false
-	}
-	if root = r.expand(root); root == nil {
 		return w, false
 	}
 	return r.workflow(root), root.Kind == yaml.MappingNode
 }
 
-// document returns the one document of a file, or nil, and adds the reason.
-func (r reader) document(source []byte) *yaml.Node {
+// document returns the one document of a file without its aliases, or nil, and adds the reason. what names it.
+func (r reader) document(source []byte, what string) *yaml.Node {
+	r.lines = map[string]int{"": 1}
 	if len(source) > MaxSourceBytes {
 		r.add("", "the file has %d bytes, the limit is %d", len(source), MaxSourceBytes)
 		return nil
@@ -48,7 +45,7 @@ func (r reader) document(source []byte) *yaml.Node {
 	d := yaml.NewDecoder(bytes.NewReader(source))
 	root, err := next(d)
 	if errors.Is(err, io.EOF) {
-		r.add("", "the file is empty: want a workflow")
+		r.add("", "the file is empty: want a %s", what)
 		return nil
 	}
 	if err != nil {
@@ -58,13 +55,13 @@ func (r reader) document(source []byte) *yaml.Node {
 	switch second, err := next(d); {
 	case err == nil:
 		r.lines[""] = second.Line
-		r.add("", "a second document begins here: want one workflow a file")
+		r.add("", "a second document begins here: want one %s a file", what)
 		return nil
 	case !errors.Is(err, io.EOF):
 		r.notYAML(err, source)
 		return nil
 	}
-	return root.Content[0]
+	return r.expand(root.Content[0])
 }
 
 func firstInvalid(source []byte) int {

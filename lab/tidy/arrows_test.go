@@ -101,7 +101,7 @@ var arrows = []arrow{
 	// Of the http agent it needs the rules of its with, and nothing that sends.
 	// The JSON Schema of an input, and the only one who knows the library for it.
 	{"internal/inputschema", []string{".", "internal/plain"}, []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-	{"internal/workflowfile", []string{".", "internal/canonical", "internal/inputschema", "internal/httpagent/httprules", "internal/plain", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
+	{"internal/workflowfile", []string{".", "internal/job", "internal/canonical", "internal/inputschema", "internal/httpagent/httprules", "internal/plain", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
 	{"internal/workflowfile/schema", []string{"internal/workflowfile"}, nil}, // the table of fields, from which it draws
 	{"internal/workflowfile/*", []string{".", "internal/canonical", "internal/plain"}, []string{"github.com/itchyny/gojq"}},
 
