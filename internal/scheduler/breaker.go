@@ -44,7 +44,7 @@ func (s *Scheduler) judge(ctx context.Context, m *moved, events []job.Event) {
 		case job.StepFailed:
 			s.ended(ctx, m, said.Said(), &e.Error)
 		case job.StepSucceeded, job.StepWaiting:
-			s.ended(ctx, m, said.Said(), nil)
+			s.ended(ctx, m, said.Said(), m.failedItems(said.Said()))
 		}
 	}
 	for _, e := range m.entries {
@@ -53,6 +53,16 @@ func (s *Scheduler) judge(ctx context.Context, m *moved, events []job.Event) {
 			s.ended(ctx, m, job.Reply{Step: e.Step, Attempt: e.Attempt}, e.Error)
 		}
 	}
+}
+
+// failedItems is the failure of a batch that was answered, by the history of the save; nil: all of it is done.
+func (m *moved) failedItems(of job.Reply) *job.StepError {
+	for _, e := range m.entries {
+		if e.Kind == makegood.EntryFailed && e.Step == of.Step && e.Attempt == of.Attempt {
+			return e.Error
+		}
+	}
+	return nil
 }
 
 // ended takes the end of an attempt. An error that is final, or that its step has a route for, is no sickness of the
