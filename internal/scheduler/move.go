@@ -145,7 +145,8 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		} else if err != nil {
 			return nil, err
 		}
-		s.happened(ctx, m, events)
+		s.judge(ctx, m, events)
+		s.config.Watch.Happened(ctx, m.happened)
 		if len(m.entries) > 0 {
 			s.shorten(ctx, change.Job)
 		}
