@@ -113,6 +113,8 @@ type AnswerError struct {
 	StepError
 	// RetryAfterMs is the pause that the remote service asked for, in milliseconds. The longest of a batch counts.
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+	// SlowDown: the pause holds for all attempts of the agent, and that of the batch is not counted.
+	SlowDown bool `json:"slowDown,omitempty"`
 }
 
 // Items returns the task of each item of a batch, in the order of Batch; a task for no batch is returned alone. The Key

@@ -140,7 +140,7 @@ func answers(task makegood.Task, outcomes []outcome) (json.RawMessage, error) {
 		}
 		if of.err != nil {
 			failure := Failure(of.err)
-			all[i] = makegood.Answer{Item: task.Batch[i], Error: &makegood.AnswerError{StepError: failure, RetryAfterMs: failure.RetryAfter.Std().Milliseconds()}}
+			all[i] = makegood.Answer{Item: task.Batch[i], Error: &makegood.AnswerError{StepError: failure, RetryAfterMs: failure.RetryAfter.Std().Milliseconds(), SlowDown: failure.SlowDown}}
 		}
 	}
 	output, err := encodeOutput(all)

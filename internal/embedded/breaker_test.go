@@ -191,6 +191,52 @@ func TestAServiceAsksAllForAPause(t *testing.T) {
 	})
 }
 
+// An item of a batch asks for a pause: it holds for the agent, and the attempt of the batch is not counted.
+func TestAnItemOfABatchAsksAllForAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []time.Time
+		bank := agent.New("bank", agent.Do("charge", func(_ context.Context, item int) (int, error) {
+			if calls = append(calls, time.Now()); len(calls) == 2 {
+				return 0, agent.SlowDown(40*time.Second, errors.New("429 Too Many Requests"))
+			}
+			return item, nil
+		}))
+		w := open(t, embedded.Config{Agents: []agent.Handler{bank}})
+		w.patience = 2 * time.Minute
+		c := w.define(`name: many
+steps: [{name: charge, agent: bank, map: {over: "${ [range(3)] }", batch: 3}, with: "${ .item }", retry: {attempts: 1}, undo: none}]`)
+		w.submit(c, "j", `{}`)
+		time.Sleep(10 * time.Second)
+		if n := w.standing(makegood.HoldAgent, "bank"); n != 0 || len(calls) != 3 {
+			t.Errorf("%d jobs stand still after %d calls, want none after 3: the batch waits for its next attempt", n, len(calls))
+		}
+		if paused, err := w.engine.Parts().Holds.List(t.Context()); err != nil || len(paused) != 1 {
+			t.Errorf("got %v, %v, want that the agent is paused", paused, err)
+		}
+		w.ends("j", makegood.JobProcessed)
+		if len(calls) != 4 || calls[3].Sub(calls[1]) < 40*time.Second {
+			t.Errorf("calls at %v, want one more, after 40 s", calls)
+		}
+	})
+}
+
+// Batches whose items fail say that their agent is ill, as single tasks do.
+func TestFailedItemsOfBatchesPauseAnAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bank := agent.New("bank", agent.Do("charge", func(context.Context, int) (int, error) { return 0, errors.New("down") }))
+		w := open(t, embedded.Config{Agents: []agent.Handler{bank}, Breakers: []string{"*"}})
+		c := w.define(`name: many
+steps: [{name: charge, agent: bank, map: {over: "${ [range(3)] }", batch: 3}, with: "${ .item }", undo: none}]`)
+		for _, id := range ids(10) {
+			w.submit(c, id, `{}`)
+			time.Sleep(time.Second)
+		}
+		if paused, err := w.engine.Parts().Holds.List(t.Context()); err != nil || len(paused) != 1 || !paused[0].Tripped {
+			t.Errorf("got %v, %v, want that the breaker has paused the agent", paused, err)
+		}
+	})
+}
+
 // The http agent calls many services: one that asks for a pause delays the attempts that it has answered alone. Nor is it
 // tripped.
 func TestTheHTTPAgentIsNotPausedForOneService(t *testing.T) {

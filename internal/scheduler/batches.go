@@ -189,7 +189,9 @@ func (b *itemAnswers) failure() job.StepError {
 			all.Kind = e.Kind
 		}
 		reasons = append(reasons, fmt.Sprintf("item %d: %s", a.Item, e.Message))
-		all.Retryable = all.Retryable || b.refused&(1<<a.Item) == 0
+		if b.refused&(1<<a.Item) == 0 {
+			all.Retryable, all.SlowDown = true, all.SlowDown || e.SlowDown
+		}
 		all.RetryAfter = max(all.RetryAfter, makegood.Duration(e.RetryAfterMs)*makegood.Millisecond)
 	}
 	all.Message = limits.Clip(fmt.Sprintf("%d of %d items of the batch failed: %s", len(reasons), len(b.answers), strings.Join(reasons, "; ")))

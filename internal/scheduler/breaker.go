@@ -22,12 +22,6 @@ type Breaker interface {
 // alert is an agent to tell an operator of: its tasks are not claimed or, with a reason, the breaker has paused it.
 type alert struct{ agent, paused string }
 
-// happened tells of the events that a save has taken.
-func (s *Scheduler) happened(ctx context.Context, m *moved, events []job.Event) {
-	s.judge(ctx, m, events)
-	s.config.Watch.Happened(ctx, m.happened)
-}
-
 // judge judges agents by the replies, and by the silences, that a save has taken: the tokens of these were valid.
 func (s *Scheduler) judge(ctx context.Context, m *moved, events []job.Event) {
 	if s.config.Breaker == nil {
@@ -44,7 +38,13 @@ func (s *Scheduler) judge(ctx context.Context, m *moved, events []job.Event) {
 		case job.StepFailed:
 			s.ended(ctx, m, said.Said(), &e.Error)
 		case job.StepSucceeded, job.StepWaiting:
-			s.ended(ctx, m, said.Said(), nil)
+			var failure *job.StepError
+			for _, h := range m.entries { // Items of a batch may have failed.
+				if h.Kind == makegood.EntryFailed && h.Step == said.Said().Step && h.Attempt == said.Said().Attempt {
+					failure = h.Error
+				}
+			}
+			s.ended(ctx, m, said.Said(), failure)
 		}
 	}
 	for _, e := range m.entries {

@@ -115,8 +115,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
 		return nil, err
 	}
-	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
-	// ended: no order of events at start has to be relied on.
+	// The first event in this run of the engine finds the attempts of an earlier run ended, whichever event it is.
 	telling := slices.ContainsFunc(events, machine.IsTelling) // Those begin no work.
 	interrupted := loaded.Incarnation < s.config.Incarnation && !telling
 	s.publishFirst(ctx, loaded)
@@ -145,7 +144,8 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		} else if err != nil {
 			return nil, err
 		}
-		s.happened(ctx, m, events)
+		s.judge(ctx, m, events)
+		s.config.Watch.Happened(ctx, m.happened)
 		if len(m.entries) > 0 {
 			s.shorten(ctx, change.Job)
 		}

@@ -116,7 +116,7 @@ func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{
-		"MiniStack 1.5.33: +lab/e2e/lambdaTestTheBusBringsEveryChangeOfAJob,TestALimitHoldsOverProcessesThatAreKilled,TestAnOutagePausesAnAgentOfAStack +lab/e2e/functions +lab/testkit/lambdahost+internal/queue/sqsqueue",
+		"MiniStack 1.5.33: +lab/e2e/lambdaTestTheBusBringsEveryChangeOfAJob,TestALimitHoldsOverProcessesThatAreKilled,TestALimitForEachAccountHoldsOverProcessesThatAreKilled,TestAnOutagePausesAnAgentOfAStack +lab/e2e/functions +lab/testkit/lambdahost+internal/queue/sqsqueue",
 		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1 and moto 5.2.5: +lab/e2e/lambda +lab/e2e/functions +lab/testkit/lambdahost+internal/queue/sqsqueue",
 	}
 	if !slices.Equal(got, want) {

@@ -53,7 +53,10 @@ func together(suites []suite) (groups [][]suite) {
 
 // miniStackTests are the tests of lab/e2e/lambda that MiniStack runs, too: the one that needs a bus of EventBridge, and
 // those of limits and breakers.
-var miniStackTests = []string{"TestTheBusBringsEveryChangeOfAJob", "TestALimitHoldsOverProcessesThatAreKilled", "TestAnOutagePausesAnAgentOfAStack"}
+var miniStackTests = []string{
+	"TestTheBusBringsEveryChangeOfAJob", "TestALimitHoldsOverProcessesThatAreKilled", "TestALimitForEachAccountHoldsOverProcessesThatAreKilled",
+	"TestAnOutagePausesAnAgentOfAStack",
+}
 
 // unasked returns the suites that a stack runs when none is named: all but, on MiniStack, the functions under kills. It
 // is too slow for the 2,000 orders and breaks no loop, so that in two minutes it shows a part of what the other stack

@@ -226,7 +226,7 @@ func (w *world) spent(ctx context.Context, id string) (kept job.Spent, err error
 // submit submits the job of a shape, by the Scheduler or as its submitter.
 func (w *world) submit(ctx context.Context, s shape, compiled *workflowfile.Compiled, id string) error {
 	if s.transacted == 0 {
-		_, _, err := w.scheduler.Submit(ctx, scheduler.Submission{ID: id, Definition: compiled.Hash, Input: w.load.input()})
+		_, _, err := w.scheduler.Submit(ctx, scheduler.Submission{ID: id, Definition: compiled.Hash, Input: w.load.input(0)})
 		return err
 	}
 	submitter, err := dynamotx.New(dynamotx.Config{Client: w.db, Table: w.table, Shards: w.load.shards(), Retention: dynamotx.Forever})

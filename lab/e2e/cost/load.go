@@ -151,9 +151,9 @@ func (l load) workflow() []byte {
 	return []byte(text.String())
 }
 
-// input is a JSON value of the load's size.
-func (l load) input() []byte {
-	return []byte(`{"text":"` + strings.Repeat("x", max(limits.MaxInlineBytes, l.given)-11) + `"}`)
+// input is a JSON value of the load's size, another one for each of ten jobs.
+func (l load) input(i int) []byte {
+	return fmt.Appendf(nil, `{"text":"%d%s"}`, i%10, strings.Repeat("x", max(limits.MaxInlineBytes, l.given)-12))
 }
 
 // answer is what every step gives: a JSON text of the load's size.

@@ -38,7 +38,7 @@ func (w *world) runWaiting(ctx context.Context, id string, wait bool) (costmeter
 	}
 	w.meter.Take()
 	w.counted = nil
-	if _, _, err := w.scheduler.Submit(ctx, scheduler.Submission{ID: id, Definition: compiled.Hash, Input: w.load.input()}); err != nil {
+	if _, _, err := w.scheduler.Submit(ctx, scheduler.Submission{ID: id, Definition: compiled.Hash, Input: w.load.input(0)}); err != nil {
 		return costmeter.Totals{}, err
 	}
 	step := func() error {

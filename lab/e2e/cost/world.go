@@ -266,7 +266,7 @@ func (w *world) submitAll(ctx context.Context, prefix string, n int) error {
 		return w.submitByMessage(ctx, prefix, n)
 	}
 	for i := range n {
-		s := scheduler.Submission{ID: jobID(prefix, i), Definition: w.compiled.Hash, Input: w.load.input()}
+		s := scheduler.Submission{ID: jobID(prefix, i), Definition: w.compiled.Hash, Input: w.load.input(i)}
 		if w.load.listened {
 			s.ReplyTo = listener
 		}
@@ -280,7 +280,7 @@ func (w *world) submitAll(ctx context.Context, prefix string, n int) error {
 func (w *world) submitByMessage(ctx context.Context, prefix string, n int) error {
 	messages := make([]queue.Message, n)
 	for i := range messages {
-		body, err := wire.EncodeSubmit(wire.Submit{ID: jobID(prefix, i), Workflow: w.compiled.Workflow.Name, Input: w.load.input()})
+		body, err := wire.EncodeSubmit(wire.Submit{ID: jobID(prefix, i), Workflow: w.compiled.Workflow.Name, Input: w.load.input(i)})
 		if err != nil {
 			return err
 		}

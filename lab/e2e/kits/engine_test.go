@@ -352,6 +352,15 @@ func failed(t *testing.T, reply message, retryable bool, applied string, retryAf
 	}
 }
 
+// slowedDown fails unless a reply asks for 2.5 s without calls.
+func slowedDown(t *testing.T, reply message) {
+	t.Helper()
+	failed(t, reply, true, "unknown", 2500, "429")
+	failure, _ := reply["error"].(message)
+	wants(t, failure["slowDown"], true)
+	wants(t, failure["kind"], "busy")
+}
+
 // answerFor is the i-th answer of the reply to a batch; one that tells a failure has the type of a reply that does.
 func answerFor(t *testing.T, e *engine, job string, i int) message {
 	t.Helper()

@@ -28,9 +28,11 @@ steps:
   - {name: large, agent: probe, timeout: 1m, with: {bytes: 300000}}
   - {name: echo, agent: probe, timeout: 1m, with: "${ .steps.large.output }"}
   - {name: wide, agent: probe, action: large, timeout: 1m, with: {bytes: 131071, of: "é"}}
+  - {name: slowed, agent: probe, action: slowDown, timeout: 1m, retry: {attempts: 1}, with: {message: "429", ms: 100, times: 2}}
 `
 
-// An engine as it is, with its files, its routes and its token, carries the payloads of each kit.
+// An engine as it is, with its files, its routes and its token, carries the payloads of each kit, and does not count the
+// attempts that ask for a time without calls.
 func TestARealEngineCarriesThePayloadsOfEachKit(t *testing.T) {
 	for _, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
@@ -74,6 +76,9 @@ func TestARealEngineCarriesThePayloadsOfEachKit(t *testing.T) {
 			}
 			if got := len(job.Steps[4].Output); got != makegood.MaxPayloadBytes {
 				t.Errorf("got %d bytes, want what fits as it is: %.100s", got, job.Steps[4].Output)
+			}
+			if s := job.Steps[5]; s.Attempt != 3 || string(s.Output) != `"taken"` {
+				t.Errorf("got attempt %d with %s, want the third of a step that was granted one", s.Attempt, s.Output)
 			}
 		})
 	}

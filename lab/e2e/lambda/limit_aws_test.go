@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,101 +36,142 @@ const known = limits.HoldsFresh + timeout
 // service that the agent calls never sees more at once, every job is done, and no permit is left.
 func TestALimitHoldsOverProcessesThatAreKilled(t *testing.T) {
 	t.Parallel()
-	s := startService(t, 300*time.Millisecond)
-	w := open(t, options{environment: []string{"MAKEGOOD_SHOP=" + s.url}, ticks: everyOther})
-	c := w.knock()
-	submit := w.publish(c, "limited", "name: reserve, agent: inventory, timeout: 4s, startBy: 6s, retry: {attempts: 20, backoff: 200ms, max: 1s}")
-	l := &limited{w: w, client: c, given: map[string]time.Time{}, submitted: map[string]time.Time{}}
-	l.set(3)
-	stop := l.watch()
-	defer stop()
-	began := time.Now()
-
-	var ids []string
-	// reach submits jobs until the service has seen so many calls at once, and then kills processes in the middle of them.
-	more := func(word string, jobs int) {
-		before := time.Now()
-		for _, id := range submit(word, jobs) {
-			ids = append(ids, id)
-			l.submitted[id] = before
-		}
-	}
-	reach := func(word string, atOnce, schedulers, agents int) {
-		s.gather.Store(int64(atOnce))
-		more(word, wave)
-		seen, waves := 0, 0
-		w.waitFor(fmt.Sprint(atOnce, " calls at once"), func() bool {
-			seen = max(seen, s.underWay())
-			if seen < atOnce && len(s.those(func(c visit) bool { return c.status == 200 }))+10 > len(ids) {
-				waves++
-				more(fmt.Sprint(word, "-more", waves), 10)
-			}
-			return seen >= atOnce
-		})
-		s.gather.Store(0)
-		for range agents {
-			w.waitFor("a call", func() bool { return s.underWay() > 0 })
-			w.kill("inventory")
-		}
-		for range schedulers {
-			w.kill("scheduler")
-		}
-	}
-	reach("three", 3, 3, 3)
-	l.set(6)
-	reach("six", 4, 2, 3) // As many as there are processes of the agent.
-	l.set(2)              // It looks at each permit, too: those that the killed Schedulers have left.
+	l := startLimited(t, makegood.Limit{Concurrency: 3})
+	l.reach("three", 3, 3, 3)
+	l.set(makegood.Limit{Concurrency: 6})
+	l.reach("six", 4, 2, 3)               // As many as there are processes of the agent.
+	l.set(makegood.Limit{Concurrency: 2}) // It looks at each permit, too: those that the killed Schedulers have left.
 	lowered := time.Now()
-	w.waitFor("the old limit to be forgotten", func() bool { return time.Since(lowered) > known })
-	reach("two", 2, 0, 2)
-
-	ended := w.ends(ids)
-	t.Logf("%d jobs, done after %v\n%s", len(ids), time.Since(began).Round(time.Second), w.said())
-	for id, j := range ended {
-		if j.ProcessState != makegood.JobProcessed {
-			t.Errorf("%s is %s (%s), want Processed", id, j.ProcessState, j.Reason)
-		}
-	}
-	w.waitFor("the last permit to be given back", func() bool {
-		h := w.hold(c, "inventory")
-		return h.UnderWay+h.Jobs == 0
-	})
-	stop()
-	l.nothingLeft()
-	l.judge(s)
-	for _, f := range []string{"scheduler", "inventory"} {
-		if n := w.functions[f].Counts.Deaths.Load(); n == 0 {
-			t.Errorf("no %s died at work", f)
-		}
+	l.w.waitFor("the old limit to be forgotten", func() bool { return time.Since(lowered) > known })
+	l.reach("two", 2, 0, 2)
+	if under := l.end(); under[2] < wave {
+		t.Errorf("%d calls began under the limit of 2 alone, want %d", under[2], wave)
 	}
 }
 
-// limited is the limit of the agent inventory.
+// A limit of one for each account: while agents and Schedulers are killed, the service never sees two calls of an account
+// at once, but those of several accounts, every job is done, and no permit is left at any gate.
+func TestALimitForEachAccountHoldsOverProcessesThatAreKilled(t *testing.T) {
+	t.Parallel()
+	l := startLimited(t, makegood.Limit{Concurrency: 1, Key: "${ .input.account }"})
+	l.reach("three", 3, 3, 3)
+	l.reach("four", 4, 2, 3)
+	if n := len(l.gates); n != len(accounts) {
+		t.Errorf("attempts had permits of %d gates, want one for each of %d accounts: %v", n, len(accounts), l.gates)
+	}
+	l.end()
+}
+
+// limited is the limit of the agent inventory, and the jobs that come to it.
 type limited struct {
 	w      *world
+	s      *service
 	client *client.Client
+	submit func(word string, jobs int) (ids []string)
+	stop   func()
+	began  time.Time
+	ids    []string
+	// account is that of each job. By a limit without a key all have the same.
+	account map[string]string
 
 	mu      sync.Mutex
 	periods []period
 	// given is when each attempt got its permit, by the name of the attempt, and submitted when each job was about to be
 	// submitted.
 	given, submitted map[string]time.Time
+	// gates are those at which permits were seen.
+	gates map[string]bool
+}
+
+// startLimited starts a stack whose agent has a limit.
+func startLimited(t *testing.T, limit makegood.Limit) *limited {
+	s := startService(t, 300*time.Millisecond)
+	w := open(t, options{environment: []string{"MAKEGOOD_SHOP=" + s.url}, ticks: everyOther})
+	c := w.knock()
+	l := &limited{
+		w: w, s: s, client: c, began: time.Now(),
+		submit:  w.publish(c, "limited", "name: reserve, agent: inventory, timeout: 4s, startBy: 6s, retry: {attempts: 20, backoff: 200ms, max: 1s}"),
+		account: map[string]string{}, given: map[string]time.Time{}, submitted: map[string]time.Time{}, gates: map[string]bool{},
+	}
+	l.set(limit)
+	l.stop = l.watch()
+	t.Cleanup(l.stop)
+	return l
+}
+
+// more submits jobs.
+func (l *limited) more(word string, jobs int) {
+	before := time.Now()
+	for i, id := range l.submit(word, jobs) {
+		l.ids = append(l.ids, id)
+		l.submitted[id] = before
+		if l.periods[0].limit.Key != "" {
+			l.account[id] = account(i)
+		}
+	}
+}
+
+// reach submits jobs until the service has seen so many calls at once, and then kills processes in the middle of them.
+func (l *limited) reach(word string, atOnce, schedulers, agents int) {
+	l.s.gather.Store(int64(atOnce))
+	l.more(word, wave)
+	seen, waves := 0, 0
+	l.w.waitFor(fmt.Sprint(atOnce, " calls at once"), func() bool {
+		seen = max(seen, l.s.underWay())
+		if seen < atOnce && len(l.s.those(func(c visit) bool { return c.status == 200 }))+10 > len(l.ids) {
+			waves++
+			l.more(fmt.Sprint(word, "-more", waves), 10)
+		}
+		return seen >= atOnce
+	})
+	l.s.gather.Store(0)
+	for range agents {
+		l.w.waitFor("a call", func() bool { return l.s.underWay() > 0 })
+		l.w.kill("inventory")
+	}
+	for range schedulers {
+		l.w.kill("scheduler")
+	}
+}
+
+// end waits for the ends of the jobs, and judges what was seen. It returns how many calls began under each limit.
+func (l *limited) end() (under map[int]int) {
+	t := l.w.t
+	ended := l.w.ends(l.ids)
+	t.Logf("%d jobs, done after %v\n%s", len(l.ids), time.Since(l.began).Round(time.Second), l.w.said())
+	for id, j := range ended {
+		if j.ProcessState != makegood.JobProcessed {
+			t.Errorf("%s is %s (%s), want Processed", id, j.ProcessState, j.Reason)
+		}
+	}
+	l.w.waitFor("the last permit to be given back", func() bool {
+		h := l.w.hold(l.client, "inventory")
+		return h.UnderWay+h.Jobs == 0
+	})
+	l.stop()
+	l.nothingLeft()
+	for _, f := range []string{"scheduler", "inventory"} {
+		if n := l.w.functions[f].Counts.Deaths.Load(); n == 0 {
+			t.Errorf("no %s died at work", f)
+		}
+	}
+	return l.judge()
 }
 
 // period is the time of a limit. A process that decides at a time within knows it, or the one before or after it.
 type period struct {
-	most        int
+	limit       makegood.Limit
 	from, until time.Time
 }
 
 // set sets the limit.
-func (l *limited) set(most int) {
+func (l *limited) set(limit makegood.Limit) {
 	l.w.t.Helper()
 	l.mu.Lock()
 	n := len(l.periods)
-	l.periods = append(l.periods, period{most: most, from: time.Now(), until: time.Now().Add(time.Hour)})
+	l.periods = append(l.periods, period{limit: limit, from: time.Now(), until: time.Now().Add(time.Hour)})
 	l.mu.Unlock()
-	if _, err := l.client.LimitAgent(l.w.t.Context(), "inventory", makegood.Limit{Concurrency: most}, "a test"); err != nil {
+	if _, err := l.client.LimitAgent(l.w.t.Context(), "inventory", limit, "a test"); err != nil {
 		l.w.t.Fatal(err)
 	}
 	l.mu.Lock()
@@ -143,7 +185,7 @@ func (l *limited) set(most int) {
 func (l *limited) most(from, to time.Time) (most int) {
 	for _, p := range l.periods {
 		if !p.from.After(to) && p.until.Add(known).After(from) {
-			most = max(most, p.most)
+			most = max(most, p.limit.Concurrency)
 		}
 	}
 	return most
@@ -159,13 +201,19 @@ func (l *limited) watch() (stop func()) {
 	watching.Go(func() {
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
-		for ctx.Err() == nil {
-			g, err := l.w.store.Gate(ctx, "inventory", 0)
+		for gate := "inventory"; ctx.Err() == nil; <-tick.C {
+			g, err := l.w.store.Gate(ctx, gate, 0)
+			l.saw(gate, g.Permits)
+			_, value, _ := strings.Cut(gate, "/")
+			if err == nil {
+				gate, err = l.w.store.NextGate(ctx, "inventory", value)
+			}
 			if err != nil && ctx.Err() == nil {
 				l.w.t.Errorf("read the permits: %v", err)
 			}
-			l.saw(g.Permits)
-			<-tick.C
+			if gate == "" {
+				gate = "inventory"
+			}
 		}
 	})
 	return func() {
@@ -174,25 +222,26 @@ func (l *limited) watch() (stop func()) {
 	}
 }
 
-// saw notes when permits were given, and compares their number with the limit at the last of these times.
-func (l *limited) saw(permits []job.Permit) {
+// saw notes when permits of a gate were given, and compares their number with the limit at the last of these times.
+func (l *limited) saw(gate string, permits []job.Permit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var last time.Time
 	for _, p := range permits {
 		l.given[attempt(p.Ticket.Job, p.Ticket.Attempt)] = p.At
 		last = later(last, p.At)
+		l.gates[gate] = true
 	}
 	if most := l.most(last, last); len(permits) > most {
-		l.w.t.Errorf("%d attempts have a permit, the last since %v, when the limit was %d", len(permits), last, most)
+		l.w.t.Errorf("%d attempts have a permit of %s, the last since %v, when the limit was %d", len(permits), gate, last, most)
 	}
 }
 
-// judge compares the calls that the service has seen at once with the limit by which the last of them was let in. A
-// call that was cut off counts until its job knew that the attempt was over: until then it has its permit.
-func (l *limited) judge(s *service) {
+// judge compares the calls for an account that the service has seen at once with the limit by which the last of them was
+// let in. A call that was cut off counts until its job knew that the attempt was over: until then it has its permit.
+func (l *limited) judge() (under map[int]int) {
 	t := l.w.t
-	calls := s.those(func(visit) bool { return true })
+	calls := l.s.those(func(visit) bool { return true })
 	cut := 0
 	for i, c := range calls {
 		if c.status != 0 {
@@ -209,12 +258,13 @@ func (l *limited) judge(s *service) {
 		}
 		calls[i].ended = j.History[n].At
 	}
-	under, most := map[int]int{}, map[int]int{} // calls that began under a limit, and the most at once
+	under = map[int]int{}
+	most := map[int]int{} // at once
 	for _, c := range calls {
 		atOnce := 0
 		var from, to time.Time // The last of them was let in between these.
 		for _, other := range calls {
-			if other.began.After(c.began) || !other.ended.After(c.began) {
+			if other.began.After(c.began) || !other.ended.After(c.began) || l.account[other.job] != l.account[c.job] {
 				continue
 			}
 			atOnce++
@@ -233,9 +283,10 @@ func (l *limited) judge(s *service) {
 		}
 	}
 	t.Logf("%d calls, %d of them cut off; calls that began under each limit: %v, the most at once: %v", len(calls), cut, under, most)
-	if cut == 0 || under[2] < wave {
-		t.Errorf("too little was seen: want a call that was cut off, and %d under the limit of 2 alone", wave)
+	if cut == 0 {
+		t.Error("too little was seen: want a call that was cut off")
 	}
+	return under
 }
 
 func later(a, b time.Time) time.Time {
@@ -245,7 +296,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// nothingLeft fails the test for each permit and ticket of the gate that stands in the table.
+// nothingLeft fails the test for each permit and ticket of the agent's gates that stands in the table.
 func (l *limited) nothingLeft() {
 	t := l.w.t
 	db := dynamodb.NewFromConfig(standin.Config(standin.DynamoDB(t).Endpoint))
@@ -257,6 +308,6 @@ func (l *limited) nothingLeft() {
 		t.Fatal(err)
 	}
 	if out.Count > 0 {
-		t.Errorf("%d items are left at the gate: %v", out.Count, out.Items)
+		t.Errorf("%d items are left at the gates: %v", out.Count, out.Items)
 	}
 }

@@ -147,6 +147,12 @@ func (w *world) knock() *client.Client {
 	return c
 }
 
+// accounts are those of the jobs, one after the other. A job without an account is one of null.
+var accounts = []string{`"a"`, `"b"`, `"c"`, `"d"`, `"e"`, "null"}
+
+// account is that of the i-th job of those that are submitted together.
+func account(i int) string { return accounts[i%len(accounts)] }
+
 // publish publishes a workflow of one step, and returns what submits so many jobs of it and returns their ids, which
 // begin with a word.
 func (w *world) publish(c *client.Client, name, step string) (submit func(word string, jobs int) []string) {
@@ -158,7 +164,7 @@ func (w *world) publish(c *client.Client, name, step string) (submit func(word s
 		w.t.Helper()
 		for i := range jobs {
 			ids = append(ids, fmt.Sprintf("%s-%03d", word, i))
-			if _, err := c.Submit(w.t.Context(), makegood.Submission{Workflow: name, ID: ids[i], Input: []byte("{}")}); err != nil {
+			if _, err := c.Submit(w.t.Context(), makegood.Submission{Workflow: name, ID: ids[i], Input: fmt.Appendf(nil, `{"account":%s}`, account(i))}); err != nil {
 				w.t.Fatal(err)
 			}
 		}

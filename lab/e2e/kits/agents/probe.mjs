@@ -7,7 +7,7 @@ import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
 
-import {Agent, Failure, Final, HeartbeatError, Wait, Withdrawn, run} from "makegood-agent";
+import {Agent, Failure, Final, HeartbeatError, SlowDown, Wait, Withdrawn, run} from "makegood-agent";
 
 const line = Buffer.from("0123456789abcde\n");
 
@@ -44,6 +44,10 @@ const probe = new Agent("probe")
   }))
   .do("fail", ({message, final, notApplied, retryAfterMs, kind}) => {
     throw new Failure(message, {final, notApplied, retryAfterMs, kind});
+  })
+  .do("slowDown", ({message, ms, times}, {task}) => {
+    if (task.attempt <= times) throw new SlowDown(message, ms, {kind: "busy"});
+    return "taken";
   })
   .do("crash", () => {
     throw new Error("it broke");

@@ -8,7 +8,7 @@ import time
 import urllib.request
 from datetime import datetime
 
-from makegood_agent import Agent, Final, Failure, HeartbeatError, Wait, Withdrawn, run
+from makegood_agent import Agent, Final, Failure, HeartbeatError, SlowDown, Wait, Withdrawn, run
 
 probe = Agent("probe")
 
@@ -30,6 +30,13 @@ def fail(given, attempt):
     after = given.get("retryAfterMs")
     raise Failure(given["message"], final=given.get("final", False), not_applied=given.get("notApplied", False),
                   retry_after=after / 1000 if after else None, kind=given.get("kind", ""))
+
+
+@probe.do("slowDown")
+def slow_down(given, attempt):
+    if attempt.task.attempt <= given["times"]:
+        raise SlowDown(given["message"], given["ms"] / 1000, kind="busy")
+    return "taken"
 
 
 @probe.do("crash")

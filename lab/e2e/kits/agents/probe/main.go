@@ -59,6 +59,7 @@ func main() {
 		agent.Do("info", info),
 		agent.Do("parsed", func(_ context.Context, in parsed) (int, error) { return *in.Must, nil }),
 		agent.Do("fail", fail),
+		agent.Do("slowDown", slowDown),
 		agent.Do("crash", func(context.Context, any) (any, error) { panic("it broke") }),
 		agent.Do("err", err),
 		agent.Do("deaf", func(_ context.Context, in given) (string, error) {
@@ -219,6 +220,14 @@ func fail(_ context.Context, in given) (any, error) {
 	}
 	err = agent.RetryAfter(time.Duration(in.RetryAfterMs)*time.Millisecond, err)
 	return nil, agent.Kind(in.Kind, err)
+}
+
+// slowDown wants no calls for a while, in the first so many attempts.
+func slowDown(ctx context.Context, in given) (string, error) {
+	if agent.TaskOf(ctx).Attempt > in.Times {
+		return "taken", nil
+	}
+	return "", agent.Kind("busy", agent.SlowDown(in.duration(), errors.New(in.Message)))
 }
 
 // report reports with a heartbeat of its own, since one that comes so soon after the claim is written with the next.
