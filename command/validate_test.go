@@ -81,7 +81,7 @@ func TestWarningsArePrintedAndNothingIsRefused(t *testing.T) {
 		t.Errorf("--strict --json: got %d, %s; want a file that is not right", code, stdout)
 	}
 	_, _, stderr = command(t, yaml, "publish", "--json", "--stack", "no/stack", "-")
-	if !strings.HasPrefix(stderr, "-:3: warning: "+says) {
+	if !strings.HasPrefix(stderr, "stdin:3: warning: "+says) {
 		t.Errorf("publish: got %s, want the warning first", stderr)
 	}
 }

