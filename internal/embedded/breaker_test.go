@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
@@ -353,6 +354,35 @@ func (o *ill) allEnd() {
 	for i := range o.n {
 		o.ends(fmt.Sprint("j", i), makegood.JobProcessed)
 	}
+}
+
+// The bank is well again, and the next probe is minutes away. One by hand finds that at once; what is not paused by the
+// breaker has no probes.
+func TestAnOutageEndsEarlierByAProbeByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newIll(t)
+		keeper := o.engine.Parts().Holds
+		h := o.trips(5)
+		o.down.Store(false)
+		time.Sleep(time.Second)
+		if left := time.Until(h.Next); left < 4*time.Minute {
+			t.Errorf("the next probe comes in %v: no test", left)
+		}
+		if h, err := keeper.Probe(t.Context(), "bank"); err != nil || h.Next.After(time.Now()) {
+			t.Errorf("got %+v, %v, want a probe now", h, err)
+		}
+		time.Sleep(2 * time.Second)
+		if h := o.bank(); h.On() || h.ReleasedBy != "breaker" || h.Probes != 6 {
+			t.Errorf("got %+v, want it resumed after the sixth probe", h)
+		}
+		o.allEnd()
+		o.pause(makegood.HoldAgent, "hotels")
+		for _, name := range []string{"bank", "hotels"} {
+			if _, err := keeper.Probe(t.Context(), name); !errors.Is(err, holds.ErrNotHeld) {
+				t.Errorf("agent %s: got %v, want to hear that the breaker has not paused it", name, err)
+			}
+		}
+	})
 }
 
 // A bank that was well for a while, and is down again, is probed as soon and as often as the first time.
