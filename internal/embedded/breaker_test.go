@@ -356,8 +356,8 @@ func (o *ill) allEnd() {
 	}
 }
 
-// The bank is well again, and the next probe is minutes away. One by hand finds that at once; what is not paused by the
-// breaker has no probes.
+// The bank is well again, and the next probe is minutes away. One by hand finds that at once; what is not paused by
+// the breaker has no probes.
 func TestAnOutageEndsEarlierByAProbeByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newIll(t)
@@ -407,8 +407,8 @@ func TestAnOutageAfterAnotherTripsTheBreakerAnew(t *testing.T) {
 	})
 }
 
-// A person opens the breaker, and new work flows at once. While the bank is down it trips again, and is probed as rarely as
-// before; when the bank is well, opening it is the end of the outage.
+// A person opens the breaker, and new work flows at once. While the bank is down it trips again, and is probed as
+// rarely as before; when the bank is well, opening it is the end of the outage.
 func TestAPersonOpensTheBreakerInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newIll(t)

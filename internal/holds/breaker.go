@@ -105,9 +105,9 @@ func (k *Keeper) comeDue(ctx context.Context, h *job.Hold) (probe []string, err 
 	return nil, nil
 }
 
-// Probe brings the next probe of an agent that the breaker has paused forward to now; in the first limits.FirstProbe to
-// the end of that, since the success of an earlier one would prove nothing. ErrNotHeld, ErrInvalid; after any other error
-// the outcome is unknown.
+// Probe brings the next probe of an agent that the breaker has paused forward to now; in the first limits.FirstProbe
+// to the end of that, since the success of an earlier one would prove nothing. ErrNotHeld, ErrInvalid; after any
+// other error the outcome is unknown.
 func (k *Keeper) Probe(ctx context.Context, agent string) (job.Hold, error) {
 	if err := domain.CheckHold(makegood.HoldAgent, agent); err != nil {
 		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)

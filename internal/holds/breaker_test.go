@@ -189,8 +189,8 @@ func TestAProbeIsNotHeld(t *testing.T) {
 	})
 }
 
-// A probe by hand comes now, but no sooner than the first: the success of an attempt that was opened before all knew of the
-// pause proves nothing. It counts as one of the probes; what the breaker has not paused has none.
+// A probe by hand comes now, but no sooner than the first: the success of an attempt that was opened before all knew
+// of the pause proves nothing. It counts as one of the probes; what the breaker has not paused has none.
 func TestAProbeByHandComesNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -42,8 +42,8 @@ func TestALateHintGivesUpWhatWasTakenBeforeItsJobWasSaved(t *testing.T) {
 	}
 }
 
-// A submitter that was stopped for minutes after its job was stored sends none of its first tasks when a newer release has
-// moved the job meanwhile.
+// A submitter that was stopped for minutes after its job was stored sends none of its first tasks when a newer
+// release has moved the job meanwhile.
 func TestAJobAtAGateThatANewerReleaseHasMovedIsSentNoTasks(t *testing.T) {
 	for _, newer := range []bool{false, true} {
 		w, gate := newWorld(t), &gated{}

@@ -35,8 +35,8 @@ func TestTheSameAttemptAgainIsNoAttemptMore(t *testing.T) {
 	}
 }
 
-// A chain whose last step is answered that it waits is saved once, as is the step before it. The attempt counts; that of a
-// step ahead of its turn does not.
+// A chain whose last step is answered that it waits is saved once, as is the step before it. The attempt counts; that
+// of a step ahead of its turn does not.
 func TestAnAttemptOfAChainThatWaitsCounts(t *testing.T) {
 	w := makegood.Workflow{Name: "w", OnFailure: makegood.OnFailure{Action: makegood.FailureStop}, Steps: []makegood.Step{
 		{Name: "a", Agent: "x", Shared: true, Inline: true, Retry: makegood.Retry{Attempts: 1}},
