@@ -17,6 +17,10 @@ type Holds interface {
 	// ResumeAll ends the pause: new work flows at once, and the jobs that stood still resume gradually. A *RefusedError
 	// says that there is no such pause.
 	ResumeAll(ctx context.Context, kind makegood.HoldKind, name string) (makegood.Hold, error)
+	// ProbeAgent brings the next probe of an agent that the breaker has paused forward to now: a job that stands
+	// still is let through, and if its attempt succeeds, the agent is resumed. It is resumed, too, if no job stands
+	// still. A *RefusedError says that the breaker has not paused it.
+	ProbeAgent(ctx context.Context, agent string) (makegood.Hold, error)
 	// LimitAgent sets how many attempts of an agent may be under way at once, or be admitted in a time, in the place of
 	// any limit that it has; the zero value takes the limit away, and a *RefusedError says that there is none. The same
 	// limit again, with the same reason or none, keeps the one that stands. An attempt counts from before its task is sent

@@ -22,6 +22,11 @@ func (c *remote) ResumeAll(ctx context.Context, kind makegood.HoldKind, name str
 	return c.hold(ctx, "resume", kind, name, map[string]string{})
 }
 
+// ProbeAgent implements api.Holds.
+func (c *remote) ProbeAgent(ctx context.Context, agent string) (makegood.Hold, error) {
+	return c.hold(ctx, "probe", makegood.HoldAgent, agent, map[string]string{})
+}
+
 // LimitAgent implements api.Holds.
 func (c *remote) LimitAgent(ctx context.Context, agent string, limit makegood.Limit, reason string) (makegood.Hold, error) {
 	body := struct {

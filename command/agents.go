@@ -38,11 +38,11 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 		RunE:    listing(&o, "agents", (*client.Client).ListAgents, func(w io.Writer, all []api.Agent) { printAgents(w, all, time.Now()) }),
 	}
 	o.flags(cmd)
-	cmd.AddCommand(newLimit(), newUnlimit(), newPermits(), newApplyLimits())
+	cmd.AddCommand(newLimit(), newUnlimit(), newPermits(), newApplyLimits(), newProbe())
 	return cmd
 }
 
-// limitExit says what the exit codes of the verbs for limits mean.
+// limitExit says what the exit codes of the verbs for one agent mean.
 const limitExit = `
 
 Exit status: 0; 1 bad usage, refused, or no such agent or stack; 3 the API or AWS cannot be reached, and it is not known what
@@ -85,18 +85,38 @@ counted. Another one replaces the limit; makegood agents unlimit takes it away.`
 
 // newUnlimit makes the verb that takes the limit of an agent away.
 func newUnlimit() *cobra.Command {
-	var o remote
 	cmd := &cobra.Command{
 		Use:     "unlimit NAME",
 		Short:   "Take the limit of an agent away",
 		Long:    "Take the limit of an agent away. The attempts that waited before its gate go on." + limitExit,
 		Example: "  makegood agents unlimit payments",
-		Args:    one("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
-				return c.LimitAgent(ctx, args[0], makegood.Limit{}, "")
-			})
-		},
+	}
+	return ofAgent(cmd, func(ctx context.Context, c *client.Client, name string) (makegood.Hold, error) {
+		return c.LimitAgent(ctx, name, makegood.Limit{}, "")
+	})
+}
+
+// newProbe makes the verb that lets a job through to an agent that the breaker has paused.
+func newProbe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "probe NAME",
+		Short: "Try now whether an agent that the breaker has paused is well",
+		Long: fmt.Sprintf(`Try now whether an agent that the breaker has paused is well: its next probe, a job that stands still and is let through,
+comes now, or %s after the pause began. If its attempt succeeds, the agent is resumed; if not, the time to
+the next doubles, as after each probe. With no job that stands still it is resumed, and the next job is the test.`, limits.FirstProbe) + limitExit,
+		Example: "  makegood agents probe payments",
+	}
+	return ofAgent(cmd, func(ctx context.Context, c *client.Client, name string) (makegood.Hold, error) {
+		return c.ProbeAgent(ctx, name)
+	})
+}
+
+// ofAgent lets a verb ask for something of one agent, and say how its hold stands then.
+func ofAgent(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client, name string) (makegood.Hold, error)) *cobra.Command {
+	var o remote
+	cmd.Args = one("NAME")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) { return ask(ctx, c, args[0]) })
 	}
 	o.flags(cmd)
 	o.askedBy(cmd)

@@ -193,6 +193,9 @@ func holdLine(h makegood.Hold, now time.Time) string {
 		line += "  paused "
 	}
 	line += sinceText(h) + "; " + rest
+	if h.Tripped {
+		line += "; " + protocol.PauseText(h)
+	}
 	if now.Sub(h.Since) < limits.HoldsFresh {
 		line += fmt.Sprintf("; known everywhere %s later", limits.HoldsFresh)
 	}

@@ -127,6 +127,9 @@ func TestPauseOfAnAgentOrAWorkflowAsAWhole(t *testing.T) {
 		{"pause order-1 --agent deaf", codeUsage, "ids or a filter, not both"},
 		{"resume --agent deaf", codeUsage, "refused: agent deaf is not paused"},
 		{"resume --whole-agent deaf", codeUsage, "refused: agent deaf is not paused"},
+		{"agents probe", codeUsage, "NAME"},
+		{"agents probe deaf", codeUsage, "refused: agent deaf is not paused by the breaker"},
+		{"agents probe No_Such!", codeUsage, "No_Such!"},
 		{"pause --whole-workflow order --json", 0, `"kind":"workflow","name":"order"`},
 		{"pause --workflow order --reason again", 0, "workflow order  paused since"},
 		{"holds --json", 0, `"jobs":0`},
@@ -212,5 +215,18 @@ func TestAPauseAsAWholeShowsItsToken(t *testing.T) {
 	ask(t, "pause", "--whole-agent", "deaf", "--token-file", "token", "--addr", server.URL)
 	if shown != "Bearer a-token-of-a-person-that-is-long-enough" {
 		t.Errorf("got %q, want the token of the file", shown)
+	}
+}
+
+// What agents probe says of an agent that the breaker has paused.
+func TestAnAgentIsProbedByHand(t *testing.T) {
+	engine := idle(t, t.TempDir())
+	url := serves(t, engine, "name: order\nsteps: [{name: charge, agent: deaf}]\n")
+	if _, err := engine.Parts().Holds.Trip(t.Context(), "deaf", "its last 10 attempts failed"); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := ask(t, "agents", "probe", "deaf", "--addr", url)
+	if code != 0 || !strings.Contains(stdout, "by breaker: its last 10 attempts failed; jobs that stand still: 0; paused, 0 probes so far, the next at 2") {
+		t.Errorf("got %d, %q, %q, want how its pause stands", code, stdout, stderr)
 	}
 }

@@ -23,6 +23,11 @@ func (s *Service) ResumeAll(ctx context.Context, kind makegood.HoldKind, name st
 	return s.hold(ctx, "resume", func() (job.Hold, error) { return s.parts.Holds.Resume(ctx, kind, name, s.by(ctx)) })
 }
 
+// ProbeAgent implements api.Holds.
+func (s *Service) ProbeAgent(ctx context.Context, agent string) (makegood.Hold, error) {
+	return s.hold(ctx, "probe", func() (job.Hold, error) { return s.parts.Holds.Probe(ctx, agent) })
+}
+
 // LimitAgent implements api.Holds.
 func (s *Service) LimitAgent(ctx context.Context, agent string, limit makegood.Limit, reason string) (makegood.Hold, error) {
 	return s.hold(ctx, "limit", func() (job.Hold, error) { return s.parts.Holds.Limit(ctx, agent, limit, reason, s.by(ctx)) })

@@ -330,6 +330,9 @@ func otherCalls() (all []call) {
 		one("ResumeAll what is not paused: "+name, func(ctx context.Context, j everything) (any, error) {
 			return j.ResumeAll(ctx, makegood.HoldAgent, name)
 		})
+		one("ProbeAgent what is not paused: "+name, func(ctx context.Context, j everything) (any, error) {
+			return j.ProbeAgent(ctx, name)
+		})
 		one("PauseAll "+name, func(ctx context.Context, j everything) (any, error) {
 			return j.PauseAll(ctx, makegood.HoldAgent, name, "slow")
 		})

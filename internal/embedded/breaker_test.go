@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,11 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 const outageYAML = `
@@ -322,5 +326,153 @@ func TestLowTrafficTripsAfterTenFailures(t *testing.T) {
 		if list, err := w.engine.Parts().Holds.List(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("got %v, %v, want it resumed: no job waits", list, err)
 		}
+	})
+}
+
+// ill is an engine of jobs that need the bank, which is down while it is told to be.
+type ill struct {
+	*world
+	*troupe
+	down atomic.Bool
+	trip *workflowfile.Compiled
+	n    int
+}
+
+// newIll returns it with a bank that is down.
+func newIll(t *testing.T) *ill {
+	o := &ill{}
+	o.down.Store(true)
+	o.troupe = &troupe{script: map[string]work{"charge": func(context.Context, makegood.Task) (json.RawMessage, error) {
+		if o.down.Load() {
+			return nil, agent.NotApplied(errors.New("connection refused"))
+		}
+		return nil, nil
+	}}}
+	o.world = open(t, embedded.Config{Agents: o.agents("hotels", "bank"), Breakers: []string{"bank"}, Tick: 5 * time.Second})
+	o.patience = 20 * time.Minute
+	o.trip = o.define(outageYAML)
+	return o
+}
+
+// more submits jobs, one each second.
+func (o *ill) more(n int) {
+	for range n {
+		o.submit(o.trip, fmt.Sprint("j", o.n), `{}`)
+		o.n++
+		time.Sleep(time.Second)
+	}
+}
+
+// bank returns the pause of the bank; the zero value: it has none.
+func (o *ill) bank() job.Hold {
+	o.t.Helper()
+	list, err := o.engine.Parts().Holds.List(o.t.Context())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if len(list) == 0 {
+		return job.Hold{}
+	}
+	return list[0].Hold
+}
+
+// trips submits jobs until the breaker has paused the bank, waits for so many probes, and returns the pause.
+func (o *ill) trips(probes int) (h job.Hold) {
+	o.t.Helper()
+	for range 60 {
+		if o.more(1); o.bank().Tripped && o.bank().On() {
+			break
+		}
+	}
+	first := o.bank()
+	for h = first; h.Probes < first.Probes+probes && time.Since(h.Since) < time.Hour; h = o.bank() {
+		time.Sleep(time.Second)
+	}
+	if !h.Tripped || !h.On() || h.Probes != first.Probes+probes {
+		o.t.Fatalf("got %+v, want it paused by the breaker, and %d probes later", h, probes)
+	}
+	return h
+}
+
+// allEnd wants that all jobs are done.
+func (o *ill) allEnd() {
+	o.t.Helper()
+	for i := range o.n {
+		o.ends(fmt.Sprint("j", i), makegood.JobProcessed)
+	}
+}
+
+// The bank is well again, and the next probe is minutes away. One by hand finds that at once; what is not paused by
+// the breaker has no probes.
+func TestAnOutageEndsEarlierByAProbeByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newIll(t)
+		keeper := o.engine.Parts().Holds
+		h := o.trips(5)
+		o.down.Store(false)
+		time.Sleep(time.Second)
+		if left := time.Until(h.Next); left < 4*time.Minute {
+			t.Errorf("the next probe comes in %v: no test", left)
+		}
+		if h, err := keeper.Probe(t.Context(), "bank"); err != nil || h.Next.After(time.Now()) {
+			t.Errorf("got %+v, %v, want a probe now", h, err)
+		}
+		time.Sleep(2 * time.Second)
+		if h := o.bank(); h.On() || h.ReleasedBy != "breaker" || h.Probes != 6 {
+			t.Errorf("got %+v, want it resumed after the sixth probe", h)
+		}
+		o.allEnd()
+		o.pause(makegood.HoldAgent, "hotels")
+		for _, name := range []string{"bank", "hotels"} {
+			if _, err := keeper.Probe(t.Context(), name); !errors.Is(err, holds.ErrNotHeld) {
+				t.Errorf("agent %s: got %v, want to hear that the breaker has not paused it", name, err)
+			}
+		}
+	})
+}
+
+// A bank that was well for a while, and is down again, is probed as soon and as often as the first time.
+func TestAnOutageAfterAnotherTripsTheBreakerAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newIll(t)
+		for range 2 {
+			o.down.Store(true)
+			if h := o.trips(0); h.Probes != 0 || h.Next.Sub(h.Since) != limits.FirstProbe {
+				t.Errorf("got %+v, want its first probe after %v", h, limits.FirstProbe)
+			}
+			if h := o.trips(3); h.Next.Sub(h.Since) < 140*time.Second {
+				t.Errorf("got %+v, want its fourth probe after 150 s", h)
+			}
+			o.down.Store(false)
+			o.allEnd()
+			time.Sleep(5 * time.Minute)
+			if h := o.bank(); h.Name != "" {
+				t.Errorf("got %+v, want no pause", h)
+			}
+		}
+	})
+}
+
+// A person opens the breaker, and new work flows at once. While the bank is down it trips again, and is probed as
+// rarely as before; when the bank is well, opening it is the end of the outage.
+func TestAPersonOpensTheBreakerInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newIll(t)
+		was, calls := o.trips(4), len(o.seen("charge"))
+		o.resume(makegood.HoldAgent, "bank")
+		if o.more(1); len(o.seen("charge")) == calls {
+			t.Error("nothing was sent to the bank in the second after it was resumed")
+		}
+		h := o.trips(0)
+		if !h.Since.After(was.Since) || h.Probes != was.Probes || h.Next.Sub(h.Since) != 160*time.Second {
+			t.Errorf("got %+v, want a second pause, and its next probe after 160 s", h)
+		}
+		o.down.Store(false)
+		o.resume(makegood.HoldAgent, "bank")
+		o.more(1)
+		if j := o.ends(fmt.Sprint("j", o.n-1), makegood.JobProcessed); j.FinishedAt.Sub(j.CreatedAt) > time.Second {
+			t.Errorf("a new job took %v, want it done at once", j.FinishedAt.Sub(j.CreatedAt))
+		}
+		o.allEnd()
 	})
 }

@@ -2,6 +2,7 @@ package holds
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -102,6 +103,28 @@ func (k *Keeper) comeDue(ctx context.Context, h *job.Hold) (probe []string, err 
 	}
 	k.resume(h, h.By)
 	return nil, nil
+}
+
+// Probe brings the next probe of an agent that the breaker has paused forward to now; in the first limits.FirstProbe
+// to the end of that, since the success of an earlier one would prove nothing. ErrNotHeld, ErrInvalid; after any
+// other error the outcome is unknown.
+func (k *Keeper) Probe(ctx context.Context, agent string) (job.Hold, error) {
+	if err := domain.CheckHold(makegood.HoldAgent, agent); err != nil {
+		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return k.change(ctx, makegood.HoldAgent, agent, func(h *job.Hold, _ int) error {
+		if !h.Tripped || !h.On() {
+			return fmt.Errorf("agent %s is %w by the breaker", agent, ErrNotHeld)
+		}
+		next := domain.Instant(k.config.Now())
+		if first := h.Since.Add(limits.FirstProbe); next.Before(first) {
+			next = first
+		}
+		if next.Before(h.Next) {
+			h.Next = next
+		}
+		return nil
+	})
 }
 
 // probeIn returns the time until the next probe, after so many.

@@ -1,6 +1,7 @@
 package holds_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,6 +185,37 @@ func TestAProbeIsNotHeld(t *testing.T) {
 			if got, err := r.Holds(t.Context(), makegood.Task{Job: id, Agent: "payments"}); got != want || err != nil {
 				t.Errorf("%s is held: got %v, %v, want %v", id, got, err, want)
 			}
+		}
+	})
+}
+
+// A probe by hand comes now, but no sooner than the first: the success of an attempt that was opened before all knew
+// of the pause proves nothing. It counts as one of the probes; what the breaker has not paused has none.
+func TestAProbeByHandComesNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.lost = func(string) bool { return true }
+		k := w.keeper()
+		if _, err := k.Probe(t.Context(), "payments"); !errors.Is(err, holds.ErrNotHeld) {
+			t.Errorf("not paused: got %v, want %v", err, holds.ErrNotHeld)
+		}
+		w.held(50, "agent payments")
+		w.trip(k, true)
+		began := time.Now()
+		for _, at := range []time.Duration{0, 100 * time.Second} {
+			w.due(k, began, at)
+			if h, err := k.Probe(t.Context(), "payments"); err != nil || h.Next.Sub(began) != max(at, limits.FirstProbe) {
+				t.Errorf("asked after %v: got %+v, %v", at, h, err)
+			}
+		}
+		w.ok(k.Release(t.Context()))
+		if h := w.the("payments"); h.Probes != 4 || time.Until(h.Next) != 160*time.Second {
+			t.Errorf("got %+v, want the next probe after 160s", h)
+		}
+		_, err := k.Pause(t.Context(), makegood.HoldAgent, "payments", "", "anna")
+		w.ok(err)
+		if _, err := k.Probe(t.Context(), "payments"); !errors.Is(err, holds.ErrNotHeld) {
+			t.Errorf("paused by a person: got %v, want %v", err, holds.ErrNotHeld)
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 var (
 	// ErrInvalid: the request can never be granted. Its text says why.
 	ErrInvalid = errors.New("invalid")
-	// ErrNotHeld: it is not paused.
+	// ErrNotHeld: it is not paused, or not by the breaker.
 	ErrNotHeld = errors.New("not paused")
 	// ErrNoLimit: it has no limit.
 	ErrNoLimit = errors.New("no limit")

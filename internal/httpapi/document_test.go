@@ -354,6 +354,10 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 		return r
 	}
 	for _, c := range conversations() {
+		if strings.Contains(c.path, "tripped") {
+			_, err := w.engine.Parts().Holds.Trip(t.Context(), "tripped", "it is down")
+			check(t, err)
+		}
 		talk(w.url, c)
 		if c.path == "/api/jobs" && c.status == 201 {
 			w.until("done", in(makegood.JobProcessed))

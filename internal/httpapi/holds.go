@@ -25,7 +25,7 @@ type LimitAsking struct {
 	Reason      string `json:"reason,omitempty"`
 }
 
-// ReleaseAsking is the body that resumes an agent or a workflow: an empty object.
+// ReleaseAsking is the body that resumes an agent or a workflow, or probes an agent: an empty object.
 type ReleaseAsking struct{}
 
 // HoldList is the list of all pauses of whole agents and workflows, and of the limits of agents.
@@ -51,6 +51,13 @@ func holdRoutes() []route {
 				return answer{}, &api.InvalidError{Message: "want concurrency, a number, or a rate; concurrency 0 takes the limit away"}
 			}
 			return orError(a.Jobs.LimitAgent(r.Context(), r.PathValue("id"), l, asking.Reason))
+		}),
+	}, {
+		method: "POST", path: "/api/holds/agent/{id}/probe", name: "probeAgent", door: Operate, body: ReleaseAsking{},
+		summary: fmt.Sprintf("Bring the next probe of an agent that the breaker has paused forward to now, or to %s after the pause began: a job that stands still is let through, and its success resumes the agent. With no such job it is resumed. One that the breaker has not paused is refused (409).", limits.FirstProbe),
+		answers: withBody(map[int]any{http.StatusOK: makegood.Hold{}}, http.StatusInternalServerError, http.StatusConflict),
+		handle: taking(func(a *handlers, r *http.Request, _ ReleaseAsking) (answer, error) {
+			return orError(a.Jobs.ProbeAgent(r.Context(), r.PathValue("id")))
 		}),
 	}}
 	for _, kind := range domain.HoldKinds() {

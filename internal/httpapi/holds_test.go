@@ -44,9 +44,12 @@ func (queueless) Depth(context.Context, string) (queue.Depth, error) { panic("de
 func holdConversations() (all []conversation) {
 	large := `{"reason":"` + strings.Repeat("x", 64<<10) + `"}`
 	all = append(all, conversation{"GET", "/api/holds", "/api/holds", "", "", 200})
-	limit := func(name, body, header string, status int) conversation {
-		return conversation{"POST", "/api/holds/agent/{id}/limit", "/api/holds/agent/" + name + "/limit", body, header, status}
+	of := func(word string) func(name, body, header string, status int) conversation {
+		return func(name, body, header string, status int) conversation {
+			return conversation{"POST", "/api/holds/agent/{id}/" + word, "/api/holds/agent/" + name + "/" + word, body, header, status}
+		}
 	}
+	limit, probe := of("limit"), of("probe")
 	all = append(all,
 		limit("pilot", `{"concurrency":0}`, "", 409),
 		limit("pilot", `{"concurrency":20,"reason":"it takes 20"}`, "", 200),
@@ -59,6 +62,12 @@ func holdConversations() (all []conversation) {
 		limit("pilot", `{}`, "Content-Type: text/plain", 415),
 		limit("pilot", `{}`, "Sec-Fetch-Site: cross-site", 403),
 		limit("pilot", large, "", 413),
+		probe("tripped", `{}`, "", 200),
+		probe("pilot", `{}`, "", 409),
+		probe("no_Such!", `{}`, "", 400),
+		probe("pilot", `{}`, "Content-Type: text/plain", 415),
+		probe("pilot", `{}`, "Sec-Fetch-Site: cross-site", 403),
+		probe("pilot", large, "", 413),
 	)
 	for kind, name := range map[string]string{"agent": "pilot", "workflow": "voyage"} {
 		base := "/api/holds/" + kind + "/{id}/"

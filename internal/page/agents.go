@@ -31,6 +31,7 @@ func agentsViews() []view {
 		{pattern: "GET /holds/{kind}/{name}/pause", nav: "Agents", title: "Pause", template: "pause.html", load: (*Page).askPause},
 		{pattern: "POST /holds/{kind}/{name}/pause", load: (*Page).pauseAll},
 		{pattern: "POST /holds/{kind}/{name}/resume", load: (*Page).resumeAll},
+		{pattern: "POST /holds/agent/{name}/probe", load: (*Page).probe},
 		{pattern: "GET /holds/agent/{name}/limit", nav: "Agents", title: "Limit", template: "limit.html", load: (*Page).askLimit},
 		{pattern: "POST /holds/agent/{name}/limit", load: (*Page).limit},
 	}
@@ -322,5 +323,11 @@ func (p *Page) pauseAll(r *http.Request) (any, error) {
 // resumeAll resumes it.
 func (p *Page) resumeAll(r *http.Request) (any, error) {
 	_, err := p.Jobs.ResumeAll(r.Context(), makegood.HoldKind(r.PathValue("kind")), r.PathValue("name"))
+	return goTo("agents"), err
+}
+
+// probe lets a job through to an agent that the breaker has paused.
+func (p *Page) probe(r *http.Request) (any, error) {
+	_, err := p.Jobs.ProbeAgent(r.Context(), r.PathValue("name"))
 	return goTo("agents"), err
 }

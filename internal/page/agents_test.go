@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
@@ -30,6 +31,20 @@ func TestAnAgentIsPausedAndResumedOnThePage(t *testing.T) {
 		if got := w.get(path); got.status != http.StatusBadRequest {
 			t.Errorf("%s: got %d, want 400", path, got.status)
 		}
+	}
+}
+
+// An agent that the breaker has paused can be probed now, one that a person has paused cannot.
+func TestAnAgentIsProbedFromThePage(t *testing.T) {
+	w := newWorld(t)
+	for i := range 10 {
+		w.submit(fmt.Sprint("j", i), `{"down":true}`, false)
+	}
+	w.eventually("agents", "Probe now")
+	w.post("holds/agent/shop/probe", url.Values{}).wants(t, "its last 10 attempts failed", "Probe now")
+	w.post("holds/agent/shop/pause", url.Values{}).lacks(t, "Probe now")
+	if got := w.post("holds/agent/shop/probe", url.Values{}); got.status != http.StatusConflict {
+		t.Errorf("probed what the breaker has not paused: got %d, want 409", got.status)
 	}
 }
 

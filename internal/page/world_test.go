@@ -55,7 +55,7 @@ func newWorldOf(t *testing.T, workflows fstest.MapFS) *world {
 	t.Helper()
 	w := &world{t: t, hold: make(chan struct{})}
 	eng, err := engine.Open(t.Context(), engine.Options{
-		Workflows: workflows, Agents: []agent.Handler{shop(w.hold)},
+		Workflows: workflows, Agents: []agent.Handler{shop(w.hold)}, Breakers: []string{"shop"},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -86,6 +86,8 @@ func shop(hold chan struct{}) agent.Handler {
 			switch {
 			case o.Fail == step:
 				return "", agent.Final(errors.New("the card was declined"))
+			case o.Down:
+				return "", errors.New("connection refused")
 			case o.Hold:
 				if o.Report != "" {
 					if err := errors.Join(agent.Progress(ctx, o.Report), agent.Heartbeat(ctx)); err != nil {
@@ -108,6 +110,7 @@ func shop(hold chan struct{}) agent.Handler {
 type order struct {
 	Fail string `json:"fail"`
 	Hold bool   `json:"hold"`
+	Down bool   `json:"down"`
 	// Report is what who is held reports first.
 	Report string `json:"report"`
 }

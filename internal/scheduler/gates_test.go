@@ -41,3 +41,23 @@ func TestALateHintGivesUpWhatWasTakenBeforeItsJobWasSaved(t *testing.T) {
 		t.Errorf("got the tickets %+v, want one of attempt 2 at revision %d", gate.ended, rev)
 	}
 }
+
+// A submitter that was stopped for minutes after its job was stored sends none of its first tasks when a newer
+// release has moved the job meanwhile.
+func TestAJobAtAGateThatANewerReleaseHasMovedIsSentNoTasks(t *testing.T) {
+	for _, newer := range []bool{false, true} {
+		w, gate := newWorld(t), &gated{}
+		w.use(func(c *scheduler.Config) { c.Held, c.Gate = gate, gate })
+		if newer {
+			w.newer()
+		}
+		w.submit(w.define("name: sides\nsteps:\n  - {name: gated, agent: a, needs: []}\n  - {name: free, agent: b, needs: []}\n"), "j")
+		want := 1
+		if newer {
+			want = 0
+		}
+		if depth, err := w.local.Depth(t.Context(), "tasks-b"); err != nil || depth.Waiting != want {
+			t.Errorf("a newer release has moved it: %t: %d tasks of agent b, which has no gate, %v, want %d", newer, depth.Waiting, err, want)
+		}
+	}
+}

@@ -373,8 +373,9 @@ func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error
 func (s *Scheduler) firstWork(m *moved) *work {
 	w := workOn(m.job.ID)
 	w.moved, w.events = m, append(w.events, job.Submitted{})
-	if machine.AtGate(m.job) {
+	if machine.AtGate(m.job) { // It is moved first, and the commands are those of the job as it is then.
 		w.next = append(w.next, job.Submitted{})
+		return w
 	}
 	m.commands = pending(m.compiled.Workflow, m.job, w.events, s.now())
 	return w

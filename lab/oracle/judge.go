@@ -183,10 +183,12 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 }
 
 // missed: an attempt of a chain that is over before the step before it is done does not count, whether it ran or not.
+// One that now waits has answered, and counts: the step before it was done in the same save, which the job before
+// does not say.
 func (r *Referee) missed(before job.Job, m move) {
 	def := r.def(m.step)
 	over := m.was.State == job.Dispatched && m.was.Inline != "" && (m.is.State != job.Dispatched || m.is.Attempt != m.was.Attempt)
-	if m.undo || !def.Shared || !over || m.is.State == job.Done || m.is.FailureCount != m.was.FailureCount || len(def.Needs) != 1 {
+	if m.undo || !def.Shared || !over || m.is.State == job.Done || m.is.State == job.Waiting || m.is.FailureCount != m.was.FailureCount || len(def.Needs) != 1 {
 		return
 	}
 	if need, _ := before.Step(def.Needs[0]); need.Forward.State == job.Done || need.Forward.State == job.Skipped {

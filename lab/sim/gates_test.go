@@ -59,11 +59,12 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 
 // Seeds that broke a rule once. 496: what notes that a listener was told, in a new run of the engine, took an attempt
 // for sent that a gate had let in, and sent no task. 4182 and 4752 broke the rules of the ledger alone: a person
-// outside said that a step is done which another had settled as not done, and an approval was settled as done.
-// In 5788, 8447 and 8721 a write was judged by what its process knew of limits at its next batch. In 7989 a redrive was
+// outside said that a step is done which another had settled as not done, and an approval was settled as done. In
+// 5788, 8447 and 8721 a write was judged by what its process knew of limits at its next batch. In 7989 a redrive was
 // lost, and the timeout of its job always came before the next look at the child, however often it was resubmitted.
+// In 3503 a submitter that had slept sent the first tasks of a job at a gate, which a newer release had finished.
 func TestWhatBrokeARuleAtAGateOnceDoesNotAgain(t *testing.T) {
-	for _, seed := range []uint64{34, 496, 4182, 4752, 5788, 7989, 8447, 8721} {
+	for _, seed := range []uint64{34, 496, 3503, 4182, 4752, 5788, 7989, 8447, 8721} {
 		if r := run(t, limitsOf(seed)); len(r.Violations) > 0 {
 			t.Errorf("seed %d: %s", seed, r.Violations[0])
 		}
