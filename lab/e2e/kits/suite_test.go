@@ -156,14 +156,14 @@ var behaviours = []behaviour{
 	}},
 	{"a service that wants no calls for a while has all of the agent wait", func(t *testing.T, e *engine) {
 		slowed := message{"message": "429", "ms": 2500, "times": 9}
-		e.give(task("s1", "slowDown", slowed), task("s2", "slowDown", []any{slowed, slowed}, message{"batch": []any{0, 1}}))
-		e.give(task("s3", "fail", message{"message": "m", "retryAfterMs": 2500}), task("s4", "slowDown", message{"times": 0}))
-		for _, reply := range []message{e.answer("s1"), answerFor(t, e, "s2", 0), answerFor(t, e, "s2", 1)} {
+		e.give(task("slow1", "slowDown", slowed), task("slow2", "slowDown", []any{slowed, slowed}, message{"batch": []any{0, 1}}))
+		e.give(task("slow3", "fail", message{"message": "m", "retryAfterMs": 2500}), task("slow4", "slowDown", message{"times": 0}))
+		for _, reply := range []message{e.answer("slow1"), answerFor(t, e, "slow2", 0), answerFor(t, e, "slow2", 1)} {
 			slowedDown(t, reply)
 		}
-		failed(t, e.answer("s3"), true, "unknown", 2500, "m")
-		wants(t, e.answer("s3")["error"].(message)["slowDown"], nil) // That attempt waits alone.
-		wants(t, e.answer("s4")["output"], "taken")
+		failed(t, e.answer("slow3"), true, "unknown", 2500, "m")
+		wants(t, e.answer("slow3")["error"].(message)["slowDown"], nil) // That attempt waits alone.
+		wants(t, e.answer("slow4")["output"], "taken")
 	}},
 	{"a mistake of the program is a panic with its line", func(t *testing.T, e *engine) {
 		for i, how := range []string{"none", "name", "deep", "library", "long"} {
