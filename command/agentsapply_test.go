@@ -11,7 +11,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 )
 
-// What agents apply takes, what it says, and what it refuses; the file is another one before some of the lines.
+// The command agents apply is typed with good and bad files, and its output and exit status are compared. Before some
+// lines a new file is written.
 func TestLimitsOfAFileAreApplied(t *testing.T) {
 	url, _ := paused(t, embedded.Outside{Name: "mail"})
 	inFolder(t, "agents.yaml", "deaf: {concurrency: 101}")
@@ -86,7 +87,7 @@ func TestLimitsWithoutAnAPIAreNotApplied(t *testing.T) {
 	}
 }
 
-// A file of limits is validated as what it is.
+// The command validate checks a file named agents.yaml by the rules for limits, and not by those for workflows.
 func TestAFileOfLimitsIsValidated(t *testing.T) {
 	inFolder(t, "agents.yaml", "http: {concurrency: 2}")
 	if code, stdout, stderr := ask(t, "validate", "agents.yaml"); code != 0 || stdout != "agents.yaml: ok, limits of 1 agent\n" {

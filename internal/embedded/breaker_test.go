@@ -407,8 +407,8 @@ func (o *ill) allEnd() {
 	}
 }
 
-// The bank is well again, and the next probe is minutes away. One by hand finds that at once; what is not paused by
-// the breaker has no probes.
+// The bank has recovered, and the next scheduled probe is minutes away: a probe by hand finds that at once. An agent
+// that the breaker has not paused cannot be probed.
 func TestAnOutageEndsEarlierByAProbeByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newIll(t)

@@ -22,7 +22,7 @@ func Hold(h holds.Counted) makegood.Hold {
 	}
 }
 
-// permits returns the attempts of these permits, of which the longest under way come first.
+// permits converts the permits of a gate: the oldest permit comes first, and at most limits.MaxPermits are returned.
 func permits(all []job.Permit) []makegood.Permit {
 	slices.SortStableFunc(all, func(a, b job.Permit) int { return a.At.Compare(b.At) })
 	list := make([]makegood.Permit, min(len(all), limits.MaxPermits))

@@ -63,7 +63,7 @@ func (r reader) agentLimit(m member) AgentLimit {
 	limitKind(&l).read(r, m.value, m.path)
 	if len(r.found) == before {
 		limitKind(&l).check(rules{check: r.check}, m.path)
-		complete, _ := job.LimitOf(l.Limit) // The rules say what is wrong.
+		complete, _ := job.LimitOf(l.Limit) // The check above has reported any error.
 		l.Limit.Rate, l.Limit.Burst = complete.RateText(), complete.Burst
 	}
 	return l

@@ -157,8 +157,8 @@ func TestEveryFieldOfAJobIsStored(t *testing.T) {
 	same(t, "created", jobformat.CreatedAt(jobformat.Encode(want, jobformat.Apart{})), want.CreatedAt)
 }
 
-// A store shares the jobs of its memory with several callers at once, and each may encode what it loaded. The race
-// detector sees a write; the job that was encoded once is as before.
+// The cache of a store gives one job to several callers at once, and each caller may encode that job. The race detector
+// reports any write to it, and after the encoding the job is unchanged.
 func TestEncodingLeavesTheJobAlone(t *testing.T) {
 	j := full()
 	var encoding sync.WaitGroup

@@ -134,7 +134,8 @@ func (l *limited) reach(word string, atOnce, schedulers, agents int) {
 	}
 }
 
-// end waits for the ends of the jobs, and judges what was seen. It returns how many calls began under each limit.
+// end waits until all jobs have ended, and checks the calls that the service has seen. It returns how many calls began
+// under each limit.
 func (l *limited) end() (under map[int]int) {
 	t := l.w.t
 	ended := l.w.ends(l.ids)
