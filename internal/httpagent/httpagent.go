@@ -87,13 +87,14 @@ func (a *Agent) Name() string { return makegood.HTTPAgent }
 // Handle sends the request that the task's input describes, once, and reads the answer. It ends when ctx does. An
 // invalid input, or a forbidden address, is a final error and surely not applied; so is a 4xx, but for 408, 425 and
 // 429. A connection that could not be made is retryable and surely not applied. All other failures may have had their
-// effect. While a service wants no requests, by a 429 or 503 with Retry-After, none is sent to it from this process.
+// effect. While a service wants no requests, by a 429 or 503 with Retry-After, none is sent to it from this process, and
+// then one goes first.
 func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	request, err := newRequest(task, agentctx.CompleteBy(ctx))
 	if err != nil {
 		return nil, agent.Final(agent.NotApplied(err))
 	}
-	if err := a.quiet.refuse(request, time.Now()); err != nil {
+	if err := a.quiet.refuse(ctx, request); err != nil {
 		return nil, err
 	}
 	var connected atomic.Bool
@@ -105,13 +106,13 @@ func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	// its query into its errors.
 	response, err := a.transport.RoundTrip(request)
 	if err != nil {
-		return nil, unanswered(request, err, connected.Load())
+		err = unanswered(request, err, connected.Load())
+		a.quiet.hear(request, err, time.Now())
+		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	output, err := answer{task: task, request: request, response: response}.read()
-	if err != nil {
-		a.quiet.hear(request, agent.Failure(err), time.Now())
-	}
+	a.quiet.hear(request, err, time.Now())
 	return output, err
 }
 

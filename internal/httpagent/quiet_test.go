@@ -1,10 +1,13 @@
 package httpagent
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,11 +56,54 @@ func TestAServiceThatWantsNoRequestsGetsNone(t *testing.T) {
 	})
 }
 
+// Fifty attempts come when a service's time is over: one request goes first. Where it is answered by another pause, no
+// other is sent; where it has no answer for a second, or another one, all are.
+func TestOneRequestGoesFirstWhenATimeIsOver(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		takes  time.Duration
+		want   int
+	}{
+		{"it wants another pause", 429, 900 * time.Millisecond, 1},
+		{"it answers", 200, 900 * time.Millisecond, 50},
+		{"it fails otherwise", 500, 900 * time.Millisecond, 50},
+		{"it says nothing for long", 429, 3 * time.Second, 50},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sent atomic.Int32
+				status, takes := 429, time.Duration(0)
+				a := NewOver(through(func(*http.Request) (*http.Response, error) {
+					sent.Add(1)
+					time.Sleep(takes)
+					return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"40"}}, Body: http.NoBody}, nil
+				}))
+				task := taskOf(t, fields{"url": "https://bank.example/charge"})
+				if _, err := call(t, a, task); err == nil {
+					t.Fatal("the first request passed, want the pause")
+				}
+				time.Sleep(40 * time.Second)
+				sent.Store(0)
+				status, takes = c.status, c.takes
+				var all sync.WaitGroup
+				for range 50 {
+					all.Go(func() { _, _ = call(t, a, task) })
+				}
+				all.Wait()
+				if int(sent.Load()) != c.want {
+					t.Errorf("%d requests were sent, want %d", sent.Load(), c.want)
+				}
+			})
+		})
+	}
+}
+
 // No more services are known than maxQuiet: what wants no requests any more makes room.
 func TestServicesThatWantNoRequestsAreForgotten(t *testing.T) {
 	var q quiet
 	now := time.Now()
-	said := makegood.StepError{SlowDown: true, RetryAfter: makegood.Minute, Kind: "http_429"}
+	said := agent.SlowDown(time.Minute, errors.New("429"))
 	of := func(i int) *http.Request {
 		r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("https://s%d.example", i), nil)
 		if err != nil {
@@ -68,7 +114,7 @@ func TestServicesThatWantNoRequestsAreForgotten(t *testing.T) {
 	for i := range maxQuiet + 1 {
 		q.hear(of(i), said, now)
 	}
-	if len(q.wants) != maxQuiet || q.refuse(of(0), now) == nil || q.refuse(of(maxQuiet), now) != nil {
+	if len(q.wants) != maxQuiet || q.refuse(t.Context(), of(0)) == nil || q.refuse(t.Context(), of(maxQuiet)) != nil {
 		t.Errorf("%d services are known, want %d, and none that came later", len(q.wants), maxQuiet)
 	}
 	if q.hear(of(maxQuiet), said, now.Add(time.Minute)); len(q.wants) != 1 {
