@@ -182,11 +182,11 @@ func TestEveryOrderOfCalls(t *testing.T) {
 func TestALateProcessDoesNotAgeAPermit(t *testing.T) {
 	w := newWorld(1, 2, 1)
 	j := w.jobs["j0"]
-	early := j.ticket(1, w.now)
+	early := j.ticket(1, w.now, j.rev)
 	j.rev++ // A further save, which opens no attempt.
 	w.start("both", func(p *process, k *Keeper) {
-		for _, ticket := range []job.Ticket{j.ticket(1, w.now), early} {
-			if ok, err := k.Take(context.Background(), "a", w.limit(), ticket, false); !ok || err != nil {
+		for _, ticket := range []job.Ticket{j.ticket(1, w.now, j.rev), early} {
+			if ok, err := k.Take(context.Background(), "a", w.limit(), ticket); !ok || err != nil {
 				t.Errorf("the permit is not given: %v", err)
 			}
 		}

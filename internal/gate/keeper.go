@@ -96,10 +96,10 @@ func (k *Keeper) lock(ctx context.Context, agent string) (unlock func(), err err
 }
 
 // Take reports whether the attempt of a ticket may go: it has the permit and the token that the limit asks for. It gets
-// them if they are free and no other waits for them, and else waits. It keeps the permit until it is over. stored: the
-// job that has the attempt is stored; if not, they are for the save that follows the Rev of the ticket. After an error
-// the attempt may have them.
-func (k *Keeper) Take(ctx context.Context, agent string, l job.Limit, t job.Ticket, stored bool) (bool, error) {
+// them if they are free and no other waits for them, and else waits. It keeps the permit until it is over. The Rev of the
+// ticket is that of the job over which the attempt was opened, or is to be by the save that follows. After an error the
+// attempt may have them.
+func (k *Keeper) Take(ctx context.Context, agent string, l job.Limit, t job.Ticket) (bool, error) {
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {
 		return false, err
@@ -111,7 +111,7 @@ func (k *Keeper) Take(ctx context.Context, agent string, l job.Limit, t job.Tick
 		if err != nil {
 			return false, fmt.Errorf("read the gate of %s: %w", agent, err)
 		}
-		m, ok, err := k.takes(ctx, g, l, t, stored)
+		m, ok, err := k.takes(ctx, g, l, t)
 		switch {
 		case err != nil:
 			return false, fmt.Errorf("the gate of %s: %w", agent, err)
@@ -146,14 +146,10 @@ func (k *Keeper) Take(ctx context.Context, agent string, l job.Limit, t job.Tick
 }
 
 // takes returns the changes that give an attempt its permit and its token: none, where the attempt has both already.
-func (k *Keeper) takes(ctx context.Context, g store.Gate, l job.Limit, t job.Ticket, stored bool) (m move, ok bool, err error) {
+func (k *Keeper) takes(ctx context.Context, g store.Gate, l job.Limit, t job.Ticket) (m move, ok bool, err error) {
 	now := domain.Instant(k.config.Now())
 	permits, tokens := apart(g)
 	permit, token := needs(l, permits, tokens, t)
-	opens := t.Rev // The latest Rev over which the attempt can have been opened, or is to be.
-	if stored {
-		opens--
-	}
 	if (permit || token) && len(g.Waiting) > 0 { // Even if it is the first: pass knows the turns.
 		return m, false, nil
 	}
@@ -163,7 +159,7 @@ func (k *Keeper) takes(ctx context.Context, g store.Gate, l job.Limit, t job.Tic
 			return m, false, nil
 		}
 		m.permit = give(job.Permit{N: n}, t, now)
-	} else if i := of(permits, t); i >= 0 && permits[i].Ticket.Rev < opens {
+	} else if i := of(permits, t); i >= 0 && permits[i].Ticket.Rev < t.Rev {
 		// A look at the gate, or a process with an older state, must not take it for one of a save that has failed.
 		m.permit = change{permits[i], permits[i]}
 		m.permit.is.Ticket.Rev = t.Rev

@@ -34,7 +34,7 @@ func newLine(t *testing.T, most int) *line {
 func (l *line) come(t job.Ticket) {
 	l.Helper()
 	t = l.ticket(t)
-	if _, err := l.Take(l.Context(), "a", job.Limit{Most: l.most}, t, true); err != nil {
+	if _, err := l.Take(l.Context(), "a", job.Limit{Most: l.most}, t); err != nil {
 		l.Fatal(err)
 	}
 	l.see()

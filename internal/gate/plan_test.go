@@ -95,12 +95,12 @@ func TestAGateIsNotWaitedForWhenTheTimeIsOver(t *testing.T) {
 		world := &process{}
 		k := New(Config{Store: s, Jobs: world, Queue: world, Events: "events"})
 		long, stop := context.WithCancel(t.Context())
-		go func() { _, _ = k.Take(long, "a", job.Limit{Most: 1}, job.Ticket{Job: "j0"}, true) }()
+		go func() { _, _ = k.Take(long, "a", job.Limit{Most: 1}, job.Ticket{Job: "j0"}) }()
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		_, err := k.Take(short, "a", job.Limit{Most: 1}, job.Ticket{Job: "j1"}, true)
+		_, err := k.Take(short, "a", job.Limit{Most: 1}, job.Ticket{Job: "j1"})
 		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > time.Second {
 			t.Errorf("got %v after %s, want the end of its time after a second", err, took)
 		}

@@ -16,7 +16,6 @@ func bugs() []proof.Bug {
 		{"a look frees a permit that was renewed meanwhile", look, "return slices.Contains(ended, t) }", "return slices.ContainsFunc(ended, t.Same) }"},
 		{"a permit for a save to come is free", look, "j.Rev > t.Rev && !opened", "!opened"},
 		{"a permit is not renewed for a later save", keeper, "i >= 0 && permits", "i >= 0 && t.Rev == 0 && permits"},
-		{"an attempt that is stored goes with the permit of a save that failed", keeper, "i >= 0 && permits", "i >= 0 && !stored && permits"},
 		{"permits above a lowered limit do not count", plan, "\t\t\tif n >= below {\n", "\t\t\tif n >= below && n < most {\n"},
 		{"a process that enters a ticket does not look again", keeper, "\t\t\tentered = true\n\t\t\tif err := k.pass(ctx, agent, l, over(nil), t.Same); err != nil {\n\t\t\t\treturn false, err\n\t\t\t}\n\t\t\tcontinue\n", "\t\t\treturn false, nil\n"},
 		{"a process that frees a permit does not look again", keeper, "\tmoved := false\n\tfor range maxPasses {\n", "\tmoved := false\n\tfor range 1 {\n"},

@@ -67,6 +67,8 @@ type model struct {
 	out     bool
 	queued  bool
 	since   time.Time
+	// over is the rev over which the attempt was opened.
+	over int64
 	// left is how many attempts are to be made yet.
 	left int
 }
@@ -80,16 +82,12 @@ func (m *model) job() job.Job {
 	return j
 }
 
-func (m *model) ticket(attempt int, since time.Time) job.Ticket {
-	return job.Ticket{Job: m.id, Birth: "b", Step: "s", Attempt: attempt, Since: since, Rev: m.rev}
+func (m *model) ticket(attempt int, since time.Time, rev int64) job.Ticket {
+	return job.Ticket{Job: m.id, Birth: "b", Step: "s", Attempt: attempt, Since: since, Rev: rev}
 }
 
-// over returns the ticket of the latest attempt, which the save over this state has ended.
-func (m *model) over() job.Ticket {
-	t := m.ticket(m.attempt, m.since)
-	t.Rev++
-	return t
-}
+// ended returns the ticket of the latest attempt, which the save over this state has ended.
+func (m *model) ended() job.Ticket { return m.ticket(m.attempt, m.since, m.rev+1) }
 
 // errDead ends a process.
 var errDead = errors.New("dead")
@@ -254,7 +252,7 @@ func (p *process) save(m *model, rev int64, change func()) bool {
 				sent++
 			}
 		}
-		if m.out && !m.queued && p.rate.Rate > 0 && !slices.ContainsFunc(p.taken, func(t job.Permit) bool { return t.Ticket.Same(m.ticket(m.attempt, m.since)) }) {
+		if m.out && !m.queued && p.rate.Rate > 0 && !slices.ContainsFunc(p.taken, func(t job.Permit) bool { return t.Ticket.Same(m.ticket(m.attempt, m.since, m.rev)) }) {
 			p.wrong = append(p.wrong, fmt.Sprintf("attempt %d of %s is sent without a token, by %s", m.attempt, m.id, p.name))
 		}
 		if p.most > 0 && sent > p.former {
@@ -277,26 +275,26 @@ func (w *world) move(m *model, withdraws bool) {
 		}
 		switch {
 		case !was.out && was.left > 0:
-			t := was.ticket(was.attempt+1, p.now)
-			ok, err := k.Take(ctx, "a", limit, t, false)
+			t := was.ticket(was.attempt+1, p.now, was.rev)
+			ok, err := k.Take(ctx, "a", limit, t)
 			if err != nil {
 				return
 			}
-			if !p.save(m, was.rev, func() { m.attempt, m.out, m.queued, m.since = was.attempt+1, true, !ok, t.Since; m.left-- }) && ok {
+			if !p.save(m, was.rev, func() { m.attempt, m.out, m.queued, m.since, m.over = t.Attempt, true, !ok, t.Since, t.Rev; m.left-- }) && ok {
 				_ = k.Left(ctx, "a", limit, nil, nil)
 			}
 		case was.out && was.queued && withdraws:
 			if p.save(m, was.rev, func() { m.out, m.queued = false, false }) {
-				t := was.over()
+				t := was.ended()
 				_ = k.Left(ctx, "a", limit, []job.Ticket{t}, []job.Ticket{t}) // The next look makes up for it.
 			}
 		case was.out && was.queued:
-			if ok, err := k.Take(ctx, "a", limit, was.ticket(was.attempt, was.since), true); ok && err == nil {
+			if ok, err := k.Take(ctx, "a", limit, was.ticket(was.attempt, was.since, was.over)); ok && err == nil {
 				p.save(m, was.rev, func() { m.queued = false })
 			}
 		case was.out:
 			if p.save(m, was.rev, func() { m.out = false }) {
-				_ = k.Left(ctx, "a", limit, []job.Ticket{was.over()}, nil) // The next look makes up for it.
+				_ = k.Left(ctx, "a", limit, []job.Ticket{was.ended()}, nil) // The next look makes up for it.
 			}
 		}
 	})
@@ -310,7 +308,7 @@ func (w *world) hint(m *model) {
 		if p.call(func() error { was = *m; return nil }) != nil || was.out {
 			return
 		}
-		_ = k.Left(context.Background(), "a", limit, []job.Ticket{was.ticket(was.attempt+1, p.now)}, nil) // A look makes up for it.
+		_ = k.Left(context.Background(), "a", limit, []job.Ticket{was.ticket(was.attempt+1, p.now, was.rev)}, nil) // A look makes up for it.
 	})
 }
 

@@ -277,6 +277,8 @@ type Activity struct {
 	Inline string `json:"inline,omitempty"`
 	// Queued: the latest attempt stands before the gate of its agent, so no task of it was sent (Dispatched).
 	Queued bool `json:"queued,omitempty"`
+	// QueuedOver is the Rev of the job over which the latest attempt was opened, while it stands there.
+	QueuedOver int64 `json:"queuedOver,omitempty"`
 	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
 	Closing bool `json:"closing,omitempty"`
 	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".

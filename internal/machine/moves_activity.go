@@ -13,7 +13,7 @@ import (
 // rest leaves an activity in a state without an open attempt.
 func (t *turn) rest(a *job.Activity, state job.ActivityState) {
 	a.State = state
-	a.OpenedAt, a.LookAt, a.Closing, a.Queued = time.Time{}, time.Time{}, false, false
+	a.OpenedAt, a.LookAt, a.Closing, a.Queued, a.QueuedOver = time.Time{}, time.Time{}, false, false, 0
 	a.Inline, a.Wait, a.Redriven = "", nil, ""
 }
 

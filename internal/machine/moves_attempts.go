@@ -35,7 +35,9 @@ func (t *turn) dispatch(at side) {
 	leaveOut(a, t.now)
 	a.State = job.Dispatched
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
-	a.Queued = t.mustQueue(at)
+	if a.Queued = t.mustQueue(at); a.Queued {
+		a.QueuedOver = t.job.Rev
+	}
 	a.Inline = t.lane(at)
 	a.LookAt = t.nextLook(at)
 	t.opened = append(t.opened, at)

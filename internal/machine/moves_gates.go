@@ -41,7 +41,7 @@ func (t *turn) admit(at side) bool {
 		return false
 	}
 	leaveOut(a, t.now)
-	a.Queued, a.OpenedAt, a.LookAt = false, time.Time{}, time.Time{}
+	a.Queued, a.QueuedOver, a.OpenedAt, a.LookAt = false, 0, time.Time{}, time.Time{}
 	a.At, a.Cause = t.now, t.cause
 	a.LookAt = t.nextLook(at)
 	return true

@@ -99,7 +99,7 @@ type Config struct {
 
 // Gate is what a Scheduler asks for permits; see gate.Keeper.
 type Gate interface {
-	Take(ctx context.Context, agent string, l job.Limit, t job.Ticket, stored bool) (bool, error)
+	Take(ctx context.Context, agent string, l job.Limit, t job.Ticket) (bool, error)
 	Left(ctx context.Context, agent string, l job.Limit, ended, waited []job.Ticket) error
 }
 

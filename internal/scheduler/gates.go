@@ -16,13 +16,12 @@ import (
 func (s *Scheduler) askPermit(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	found := job.Found{Finding: job.FoundQueued}
 	if l, limited := m.held.Limit(ask.Agent); limited && s.config.Gate != nil {
-		t, stored := m.ticket(j, ask.Step, ask.Attempt, ask.Undo)
-		t.Rev = m.loaded.rev
+		t := m.ticket(j, ask.Step, ask.Attempt, ask.Undo)
 		gate, err := s.gateOf(ctx, m, j, standing{l.Key, ask.Agent, ask.Step, ask.Undo})
 		if err != nil {
 			return err
 		}
-		admitted, err := s.config.Gate.Take(ctx, gate, l, t, stored)
+		admitted, err := s.config.Gate.Take(ctx, gate, l, t)
 		if err != nil {
 			return err
 		}
@@ -101,18 +100,22 @@ func (s *Scheduler) valueOf(ctx context.Context, m *moved, j job.Job, of standin
 	return key.(*workflowfile.Key).Of(ctx, input)
 }
 
-// ticket returns the ticket of an attempt of a job, and whether the job had the attempt out when it was loaded.
-func (m *moved) ticket(j job.Job, step string, attempt int, undo bool) (t job.Ticket, stored bool) {
-	t = job.Ticket{Job: j.ID, Birth: j.Birth, Step: step, Attempt: attempt, Undo: undo, Priority: j.Priority, Tenant: j.Tenant, Since: m.now, Rev: j.Rev}
-	was := job.Job{Birth: j.Birth, Steps: m.loaded.steps}
-	if stored = machine.Stands(was, t); stored {
-		s, _ := was.Step(step)
-		t.Since = s.Forward.Opened()
-		if undo {
-			t.Since = s.Undo.Opened()
-		}
+// ticket returns the ticket of an attempt of a job, by which it asks for a permit.
+func (m *moved) ticket(j job.Job, step string, attempt int, undo bool) job.Ticket {
+	t := job.Ticket{
+		Job: j.ID, Birth: j.Birth, Step: step, Attempt: attempt, Undo: undo, Priority: j.Priority, Tenant: j.Tenant,
+		Since: m.now, Rev: m.loaded.rev,
 	}
-	return t, stored
+	was := job.Job{Birth: j.Birth, Steps: m.loaded.steps}
+	if machine.Stands(was, t) {
+		s, _ := was.Step(step)
+		a := &s.Forward
+		if undo {
+			a = &s.Undo
+		}
+		t.Since, t.Rev = a.Opened(), a.QueuedOver
+	}
+	return t
 }
 
 // awaits reports whether a hint tells of a permit for an attempt that a save was to open and has not. Its process may
@@ -140,7 +143,8 @@ func (s *Scheduler) leftBy(ctx context.Context, m *moved, j job.Job, events []jo
 		return nil
 	}
 	add := func(agent, step string, attempt int, undo, waited bool) {
-		t, _ := m.ticket(j, step, attempt, undo)
+		t := m.ticket(j, step, attempt, undo)
+		t.Rev = j.Rev
 		l, limited := m.held.Limit(agent)
 		took := l.Most == 0 && !waited // It has no permit, but a token at most, which cools.
 		if !limited || took || machine.Stands(j, t) {

@@ -12,6 +12,7 @@ import (
 // gated is agent a with a limit, and its gate, which lets all in or none and notes what it is told.
 type gated struct {
 	admits bool
+	asked  []job.Ticket
 	ended  []job.Ticket
 }
 
@@ -21,13 +22,30 @@ func (l *gated) Now(context.Context) (job.Holds, error) {
 
 func (l *gated) Surely(ctx context.Context) (job.Holds, error) { return l.Now(ctx) }
 
-func (l *gated) Take(context.Context, string, job.Limit, job.Ticket, bool) (bool, error) {
+func (l *gated) Take(_ context.Context, _ string, _ job.Limit, t job.Ticket) (bool, error) {
+	l.asked = append(l.asked, t)
 	return l.admits, nil
 }
 
 func (l *gated) Left(_ context.Context, _ string, _ job.Limit, ended, _ []job.Ticket) error {
 	l.ended = append(l.ended, ended...)
 	return nil
+}
+
+// An attempt before the gate asks as it did before the save that opened it, however often its job is saved meanwhile: so
+// its permit need not be written anew.
+func TestAnAttemptAsksByTheRevisionOverWhichItWasOpened(t *testing.T) {
+	w, gate := newWorld(t), &gated{}
+	w.use(func(c *scheduler.Config) { c.Held, c.Gate = gate, gate })
+	w.submit(w.define("name: sides\nsteps:\n  - {name: first, agent: b}\n  - {name: gated, agent: a}\n  - {name: free, agent: b, needs: [first]}\n"), "j")
+	w.handle(w.done("j", "first"))
+	opened := w.job("j").Rev - 1
+	w.handle(w.done("j", "free"))
+	gate.admits, gate.asked = true, nil
+	w.handle(w.record("j", job.Admitted{Step: "gated", Attempt: 1}))
+	if j := w.job("j"); len(gate.asked) != 1 || gate.asked[0].Rev != opened || j.Steps[1].Forward.Queued || j.Rev < opened+3 {
+		t.Errorf("it asked with %+v for job %+v, want revision %d and that it goes", gate.asked, j, opened)
+	}
 }
 
 // A hint that comes late must not cost another process the permit of the attempt that it is about to open, over the same

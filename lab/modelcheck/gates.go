@@ -163,11 +163,12 @@ func (jobsAtGate) Depth(context.Context, string) (queue.Depth, error) { panic("m
 // askGate answers a question about a permit.
 func (m *model) askGate(s *state, x *actor, a ask) fact {
 	f := fact{ask: a, finding: foundQueued}
-	out, _ := x.job.steps[a.step].out()
-	stored := out != nil && out.attempt == a.attempt
 	t := ticket{step: a.step, n: a.attempt, undo: a.undo, saves: x.saves}
+	if out, _ := x.job.steps[a.step].out(); out != nil && out.attempt == a.attempt {
+		t.saves = min(t.saves+out.over, maxSaves)
+	}
 	m.gated(s, func(ctx context.Context, k *gate.Keeper) error {
-		admitted, err := k.Take(ctx, "a", job.Limit{Most: 1}, t.full(), stored)
+		admitted, err := k.Take(ctx, "a", job.Limit{Most: 1}, t.full())
 		if admitted {
 			f.finding = foundAdmitted
 		}
@@ -287,6 +288,11 @@ func (m *model) later(s *state) {
 	older := func(t *ticket) {
 		if t.n != 0 && !t.other {
 			t.saves = min(t.saves+1, maxSaves)
+		}
+	}
+	for i := range s.job.steps {
+		if out, _ := s.job.steps[i].out(); out != nil && out.queued {
+			out.over = min(out.over+1, maxSaves)
 		}
 	}
 	older(&s.gate.permit)

@@ -56,8 +56,9 @@ type activity struct {
 	due, look when
 	unknown   bool
 	closing   bool
-	// queued: it stands before the gate of its agent.
+	// queued: it stands before the gate of its agent, since over saves.
 	queued bool
+	over   uint8
 	// inline: the process that opened the attempt runs it. alone: its next attempts are not inline, and run alone.
 	inline, alone bool
 	cause         event
@@ -475,7 +476,7 @@ func (x *actor) bytes() []byte {
 		for _, a := range []activity{s.forward, s.undo} {
 			b = append(
 				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, flag(a.nameless),
-				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), flag(a.queued), flag(a.inline), flag(a.alone), a.word, a.how, a.settled, a.repeats, flag(a.owed),
+				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), flag(a.queued), a.over, flag(a.inline), flag(a.alone), a.word, a.how, a.settled, a.repeats, flag(a.owed),
 			)
 			b = a.cause.bytes(b)
 		}

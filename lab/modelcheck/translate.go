@@ -330,7 +330,7 @@ func (m *model) event(e, asked event, q question) job.Event {
 // full writes a job out as the core knows it.
 func (m *model) full(c record) job.Job {
 	j := job.Job{
-		ID: "j", Workflow: m.w.Name, Round: int(c.round), Rev: 1, Birth: "birth", Secret: secret, Incarnation: int(c.incarnation),
+		ID: "j", Workflow: m.w.Name, Round: int(c.round), Rev: fullRev, Birth: "birth", Secret: secret, Incarnation: int(c.incarnation),
 		ProcessState: states[c.state], Desired: states[c.desired], Seq: int(c.seq),
 		CompleteBy: timeOf(c.key), Deadline: timeOf(c.deadline), RemindAt: timeOf(c.remind),
 		RoundsAgain: int(c.again), AnotherRound: c.another, NextRoundAt: timeOf(c.next), ExpectBy: timeOf(c.expect), WarnAt: timeOf(c.warn),
@@ -361,6 +361,9 @@ func (m *model) full(c record) job.Job {
 	return j
 }
 
+// fullRev is the Rev of each job that the core is given: of two saves it knows which was over the other by actors.
+const fullRev = 1
+
 func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 	a := job.Activity{
 		State: activities[c.state], Attempt: int(c.attempt), Tries: int(c.tries), FailureCount: int(c.failures),
@@ -369,6 +372,9 @@ func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 	}
 	if c.inline {
 		a.Inline = lockedBy(c.attempt)
+	}
+	if c.queued {
+		a.QueuedOver = fullRev - int64(c.over)
 	}
 	if c.silent > 0 {
 		a.Silent = &job.Claim{Attempt: int(c.silent)}
@@ -455,6 +461,9 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 		repeats: small(a.Repeats), owed: a.RepeatTries > 0,
 	}
 	c.nameless = c.silent > 0 && byOf(a.Silence().LockedBy) != byAgent
+	if c.queued {
+		c.over = small(int(fullRev - a.QueuedOver))
+	}
 	c.word, c.how = m.compactWord(a.Completion)
 	switch a.State {
 	case job.Waiting:

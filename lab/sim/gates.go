@@ -223,13 +223,13 @@ func gatesOf(l *life) gates {
 }
 
 // Take is what gate.Keeper says. Several attempts of a process come at one moment, and in an order that no seed knows.
-func (g gates) Take(ctx context.Context, agent string, by job.Limit, t job.Ticket, stored bool) (bool, error) {
+func (g gates) Take(ctx context.Context, agent string, by job.Limit, t job.Ticket) (bool, error) {
 	came := g.l.calling("take", on(t.Job, t.Step, t.Attempt))
 	if err := wait(ctx, between(g.l.w.chance.of("call", came), 0, time.Millisecond)); err != nil {
 		g.l.alive()
 		return false, err
 	}
-	return g.Keeper.Take(context.WithValue(ctx, ruling{}, by), agent, by, t, stored)
+	return g.Keeper.Take(context.WithValue(ctx, ruling{}, by), agent, by, t)
 }
 
 // Left is what gate.Keeper says.

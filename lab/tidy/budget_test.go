@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 111_299
+	maxProductLines = 111_345
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -32,14 +32,14 @@ var packageLines = map[string]excess{
 	"command":                    {10018, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {6130, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3215, "routes with what each says of itself in the document"},
-	"internal/machine":           {7146, "the core: one state machine, in three layers of files"},
+	"internal/machine":           {7148, "the core: one state machine, in three layers of files"},
 	"internal/page":              {6896, "every view of the page is a file"},
-	"internal/scheduler":         {5838, "the worklist, submissions and readers of jobs"},
+	"internal/scheduler":         {5842, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3657, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3796, "an adapter of the whole port, with schemas of earlier releases"},
 	"internal/store/storetest":   {5231, "a test for every rule of the port"},
 	"internal/workflowfile":      {5742, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
-	"lab/modelcheck":             {5031, "small models of everything that a job can do"},
+	"lab/modelcheck":             {5047, "small models of everything that a job can do"},
 	"lab/oracle":                 {2817, "the docs told a second time, which shares nothing with the core"},
 	"lab/sim":                    {8468, "a world with every fault"},
 }
@@ -173,12 +173,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 7147 lines, the limit is 7146", tree{"internal/machine/a.go": lines(7147)}},
+				{"internal/machine: 7149 lines, the limit is 7148", tree{"internal/machine/a.go": lines(7149)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(7146)},
+				{"internal/machine/a.go": lines(7148)},
 			},
 		},
 		{

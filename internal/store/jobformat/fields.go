@@ -128,6 +128,7 @@ func (c *codec) details(a *job.Activity, output *job.Payload, own *string) {
 	c.int(29, &a.Refused)
 	c.text(30, (*string)(&a.Redriven))
 	c.flag(31, &a.Queued)
+	c.int64(32, &a.QueuedOver)
 }
 
 // silent has the fields of a claim, which are the activity's own.

@@ -117,7 +117,8 @@ func DecodeDetails(data []byte) (held map[Place]job.Activity, before [][]byte, e
 func Complete(a *job.Activity, details job.Activity) {
 	a.At, a.StartedAt, a.FinishedAt = details.At, details.StartedAt, details.FinishedAt
 	a.Cause, a.Error, a.Silent = details.Cause, details.Error, details.Silent
-	a.OpenedAt, a.LookAt, a.Closing, a.Queued = details.OpenedAt, details.LookAt, details.Closing, details.Queued
+	a.OpenedAt, a.LookAt, a.Closing = details.OpenedAt, details.LookAt, details.Closing
+	a.Queued, a.QueuedOver = details.Queued, details.QueuedOver
 	a.By, a.WentTo = details.By, details.WentTo
 	a.Repeats, a.RepeatTries, a.RepeatSince = details.Repeats, details.RepeatTries, details.RepeatSince
 	a.Redriven, a.Answered, a.Refused = details.Redriven, details.Answered, details.Refused
