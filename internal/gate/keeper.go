@@ -96,9 +96,9 @@ func (k *Keeper) lock(ctx context.Context, agent string) (unlock func(), err err
 }
 
 // Take reports whether the attempt of a ticket may go: it has the permit and the token that the limit asks for. It gets
-// them if they are free and no other waits for them, and else waits. It keeps the permit until it is over. The Rev of the
-// ticket is that of the job over which the attempt was opened, or is to be by the save that follows. After an error the
-// attempt may have them.
+// them if they are free and no other waits for them, and else waits. It keeps the permit until it is over. The Rev of
+// the ticket is that of the job over which the attempt was opened, or is to be by the save that follows. After an error
+// the attempt may have them.
 func (k *Keeper) Take(ctx context.Context, agent string, l job.Limit, t job.Ticket) (bool, error) {
 	unlock, err := k.lock(ctx, agent)
 	if err != nil {

@@ -87,8 +87,8 @@ func (a *Agent) Name() string { return makegood.HTTPAgent }
 // Handle sends the request that the task's input describes, once, and reads the answer. It ends when ctx does. An
 // invalid input, or a forbidden address, is a final error and surely not applied; so is a 4xx, but for 408, 425 and
 // 429. A connection that could not be made is retryable and surely not applied. All other failures may have had their
-// effect. While a service wants no requests, by a 429 or 503 with Retry-After, none is sent to it from this process, and
-// then one goes first.
+// effect. While a service wants no requests, by a 429 or 503 with Retry-After, none is sent to it from this process,
+// and then one goes first.
 func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	request, err := newRequest(task, agentctx.CompleteBy(ctx))
 	if err != nil {

@@ -40,8 +40,8 @@ func service(r *http.Request) [sha256.Size]byte {
 	return sha256.Sum256([]byte(r.URL.Scheme + "://" + r.URL.Host + "\n" + r.Header.Get("Authorization")))
 }
 
-// refuse returns an error, surely not applied, for a request to a service that wants none yet. When the time is over one
-// request goes first, and the others wait for its answer, for at most trialTime.
+// refuse returns an error, surely not applied, for a request to a service that wants none yet. When the time is over
+// one request goes first, and the others wait for its answer, for at most trialTime.
 func (q *quiet) refuse(ctx context.Context, r *http.Request) error {
 	first, err := q.ask(r, time.Now())
 	if first == nil {

@@ -294,8 +294,7 @@ type Activity struct {
 	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
 	By string `json:"by,omitempty"`
 	// Generation is the highest attempt that its step had when it came to be another in this round: described by another
-	// definition, or to be asked with another input. The completion tokens of those attempts are of the former step. Zero:
-	// it never did.
+	// definition, or to be asked with another input. The completion tokens of those attempts are of the former step.
 	Generation int `json:"generation,omitempty"`
 	// Former is the number, from 1, of the one of Job.Former that its attempts saw; zero: the input that the job has. Only
 	// a step that may have to be undone has one.
@@ -318,8 +317,7 @@ type Activity struct {
 	Error      *StepError `json:"error,omitempty"`
 	StartedAt  time.Time  `json:"startedAt,omitzero"`
 	FinishedAt time.Time  `json:"finishedAt,omitzero"`
-	// LastStartedAt is when the last attempt with a known claim was claimed, if it is not the first; StartedAt is that of
-	// the first. No decision rests on it.
+	// LastStartedAt is when the last attempt with a known claim was claimed, if not the first. No decision rests on it.
 	LastStartedAt time.Time `json:"lastStartedAt,omitzero"`
 	// Wait is the state of its waiting, while it waits. It is never changed in place.
 	Wait *Wait `json:"wait,omitempty"`
