@@ -43,6 +43,9 @@ var (
 
 func (w *world) addQueue(name string, visibility time.Duration, f *function) {
 	q := &simQueue{w: w, name: name, visibility: visibility, messages: map[string]*message{}, function: f}
+	if w.limits != nil && w.period > 0 && oneIn(w.chance.of("fair"), 2) { // Worlds with limits have tenants.
+		q.fair = &fairness{noisy: map[string]time.Time{}}
+	}
 	q.stopped = w.faults.window(PollingStopped, name, w.start, 5*time.Minute)
 	w.queues[name] = q
 	if f != nil {

@@ -28,7 +28,7 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 	if from, err := strconv.ParseUint(os.Getenv("FROM"), 10, 64); err == nil {
 		first = from
 	}
-	s, queued, tokens := newSum(), 0, 0
+	s, queued, tokens, turned := newSum(), 0, 0, 0
 	for seed := first; seed < first+n; seed++ {
 		o := limitsOf(seed)
 		o.Seen = &s.seen
@@ -36,6 +36,7 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 		s.add(seed, r)
 		queued += r.Queued
 		tokens += r.Tokens
+		turned += r.Turned
 		if len(r.Violations) > 0 {
 			t.Errorf("seed %d: %s\nAgain: go test ./sim -run TestSimulate -limits -seed %[1]d -args -trace", seed, r.Violations[0])
 		}
@@ -54,7 +55,11 @@ func TestWhateverGoesWrongNoLimitIsBrokenAndEveryJobEnds(t *testing.T) {
 	if tokens < int(n) {
 		t.Errorf("%d attempts took a token in %d seeds, want more", tokens, s.seeds)
 	}
-	t.Logf("%d seeds, %d events, ends %v, %d attempts stood before a gate, %d took a token", s.seeds, s.events, s.ends, queued, tokens)
+	if turned < int(n) {
+		t.Errorf("fair queues delivered %d times in another order in %d seeds, want more", turned, s.seeds)
+	}
+	t.Logf("%d seeds, %d events, ends %v, %d attempts stood before a gate, %d took a token, %d times a fair queue delivered in another order",
+		s.seeds, s.events, s.ends, queued, tokens, turned)
 }
 
 // Seeds that broke a rule once. 496: what notes that a listener was told, in a new run of the engine, took an attempt

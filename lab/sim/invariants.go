@@ -405,6 +405,11 @@ func (w *world) finish() Result {
 	r.Waits, r.Words = len(w.handed), len(w.words)
 	if w.limits != nil {
 		r.Queued, r.Tokens = len(w.limits.queued), w.limits.tokens
+		for _, q := range w.queues {
+			if q.fair != nil {
+				r.Turned += q.fair.turned
+			}
+		}
 	}
 	if m := w.maps; m != nil {
 		r.Redriven, r.Tried, r.Refused, r.Left, r.Items = m.redriven, m.tried, m.refused, m.left, m.most

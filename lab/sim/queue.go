@@ -23,7 +23,9 @@ type simQueue struct {
 	sent       int
 
 	function *function
-	stopped  window
+	// fair is how the queue delivers, where it is a fair one.
+	fair    *fairness
+	stopped window
 	// gather is the window in which the mapping gathers messages, before it hands them over together.
 	gather time.Duration
 }
@@ -151,7 +153,7 @@ func (q *simQueue) deliver() {
 			q.wake(q.visibility)
 			batch.Records = append(batch.Records, events.SQSMessage{
 				MessageId: m.id, ReceiptHandle: m.id, Body: m.body, EventSourceARN: "arn:sim:" + q.name,
-				Attributes: map[string]string{"ApproximateReceiveCount": strconv.Itoa(m.receives)},
+				Attributes: map[string]string{"ApproximateReceiveCount": strconv.Itoa(m.receives), "MessageGroupId": m.group},
 			})
 		}
 		go e.invoke(q, batch)
@@ -165,10 +167,15 @@ func (q *simQueue) visible() []*message {
 	submitted := map[string]bool{}
 	live, now := q.order[:0], time.Now()
 	for _, m := range q.order {
-		if m.gone {
-			continue
+		if !m.gone {
+			live = append(live, m)
 		}
-		live = append(live, m)
+	}
+	q.order = live
+	if q.fair != nil {
+		live = q.fair.order(live, now)
+	}
+	for _, m := range live {
 		if m.visibleAt.After(now) || len(visible) == limits.MaxBatch || submitted[m.workflow] {
 			continue
 		}
@@ -177,7 +184,6 @@ func (q *simQueue) visible() []*message {
 			submitted[m.workflow] = true
 		}
 	}
-	q.order = live
 	return visible
 }
 
@@ -249,6 +255,7 @@ func (e *environment) invoke(q *simQueue, batch events.SQSEvent) {
 			e.w.note(e.name, "ran out of time")
 		}
 	})
+	began := time.Now()
 	response, returned := e.run(ctx, batch)
 	cancel()
 	killer.Stop()
@@ -257,6 +264,11 @@ func (e *environment) invoke(q *simQueue, batch events.SQSEvent) {
 	over = true
 	if e.engine != nil && e.engine.dead {
 		return
+	}
+	if q.fair != nil {
+		for _, record := range batch.Records {
+			q.fair.worked(record.Attributes["MessageGroupId"], began, time.Now())
+		}
 	}
 	e.function.running--
 	if !e.dead && returned {

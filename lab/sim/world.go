@@ -117,6 +117,8 @@ type Result struct {
 	Queued int
 	// Tokens counts the tokens that were taken for a rate.
 	Tokens int
+	// Turned counts how often a fair queue delivered in another order.
+	Turned int
 	// Redriven counts the redrives that were granted, Tried the items tried again for them, Refused those that were
 	// not and why is said, Left those that were not named, and Items those of the largest map that was done.
 	Redriven, Tried, Refused, Left, Items int
