@@ -344,6 +344,9 @@ func (s *Scheduler) save(ctx context.Context, change *store.Change, m *moved) (e
 		return err
 	}
 	change.Job.LockedBy = m.lockedBy
+	if c := &change.Job.Changes; s.config.Changes != nil && c.Rev == change.Job.Rev {
+		c.Rev++ // No event was applied (awaits), so there is no change that they do not know.
+	}
 	account := spend.On(ctx)
 	due := account.Due()
 	if change.Job.Spent.Counted() { // Of one that was born without a count, a part would look like all.

@@ -26,6 +26,11 @@ func TestWhoHearsOfEveryChangeHasThemAll(t *testing.T) {
 		}
 		heard, events = heard+r.Heard, events+r.Events
 	}
+	for seed := range seeds / 5 {
+		if r := run(t, Options{Seed: seed, Changes: true, Limits: true}); len(r.Violations) > 0 {
+			t.Errorf("seed %d, with limits: %q", seed, r.Violations)
+		}
+	}
 	t.Logf("%d seeds, %d events: %d times somebody heard of a change", seeds, events, heard)
 	if heard < 20*int(seeds) {
 		t.Errorf("of %d changes was heard in %d seeds, want many", heard, seeds)
