@@ -51,6 +51,14 @@ type Change struct {
 // ChangeState is a state of a job, or of an activity.
 type ChangeState string
 
+// ChangeState returns the state of the activity as its changes have it: before its gate it is queued.
+func (a *Activity) ChangeState() ChangeState {
+	if a.Queued {
+		return ChangeState(makegood.StepQueued)
+	}
+	return ChangeState(a.State)
+}
+
 // ChangePlace says what of a job has changed: 0 is the job, 2i+1 the step i, and 2i+2 its undo.
 type ChangePlace int
 

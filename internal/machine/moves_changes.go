@@ -56,12 +56,12 @@ func (t *turn) addChanges(before, after job.Job, entries []job.Entry) {
 			if undo {
 				from, to = was.Undo, s.Undo
 			}
-			if from.State == to.State && from.Attempt == to.Attempt {
-				continue
-			}
 			one := job.Change{
-				Of: job.PlaceOfChange(i, undo), From: job.ChangeState(from.State), To: job.ChangeState(to.State),
+				Of: job.PlaceOfChange(i, undo), From: from.ChangeState(), To: to.ChangeState(),
 				Attempt: to.Attempt, Round: after.Round, At: t.now,
+			}
+			if one.From == one.To && from.Attempt == to.Attempt {
+				continue
 			}
 			why(&one, s.Name, undo, from.Attempt, entries)
 			if from.State == job.NotStarted || to.State == job.Dispatched {

@@ -89,8 +89,8 @@ func (x *world) checkReplay() {
 			if string(got.state) == string(makegood.StepNotStarted) {
 				got.state = ""
 			}
-			if (got != replayed{makegood.StepState(a.State), a.Attempt}) {
-				x.t.Fatalf("%s is %s in attempt %d; its changes say %+v", named(s.Name, undo), a.State, a.Attempt, got)
+			if (got != replayed{makegood.StepState(a.ChangeState()), a.Attempt}) {
+				x.t.Fatalf("%s is %s in attempt %d; its changes say %+v", named(s.Name, undo), a.ChangeState(), a.Attempt, got)
 			}
 		}
 	}

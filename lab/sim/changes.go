@@ -247,7 +247,7 @@ func (c change) replay(s *stream, one makegood.Change) {
 	if one.From != was.state {
 		c.wrong("CHG-3: change %d of %s goes from %s, and it was %s", one.Number, one.Step, one.From, was.state)
 	}
-	if one.To == string(job.Dispatched) && !one.Undo {
+	if (one.To == string(job.Dispatched) || one.To == string(makegood.StepQueued)) && !one.Undo {
 		c.beginsAfter(s, one)
 	}
 	s.state.sides[side] = sideIs{one.To, one.Attempt}
@@ -278,7 +278,7 @@ func knownOf(j job.Job) heardOf {
 			if undo {
 				is = s.Undo
 			}
-			state := string(is.State)
+			state := string(is.ChangeState())
 			if is.State == job.NotStarted {
 				state = string(makegood.StepNotStarted)
 			}

@@ -60,7 +60,7 @@ func bugsOfChanges() []proof.Bug {
 		{"a job that has ended keeps no key for what was not published", "machine/facts_deadlines.go", "\tcase t.job.ProcessState.Finished():\n\t\t// Where", "\tcase t.job.ProcessState.Finished() && t.job.Rev < 0:\n\t\t// Where"},
 		{"a change of an undo is told of its step", keeping, "\tif undo {\n\t\treturn ChangePlace(2*step + 2)", "\tif undo && step < 0 {\n\t\treturn ChangePlace(2*step + 2)"},
 		{"a pause is no change", movesChanges, " || before.Paused() != after.Paused() {", " {"},
-		{"an attempt after another is no change", movesChanges, "from.State == to.State && from.Attempt == to.Attempt", "from.State == to.State"},
+		{"an attempt after another is no change", movesChanges, "one.From == one.To && from.Attempt == to.Attempt", "one.From == one.To"},
 		{"what follows begins before what it follows has ended", movesChanges, "slices.Concat(ended, begun)", "slices.Concat(begun, ended)"},
 		{"a run begins with what comes behind the first that is pending", keeping, "\tn := j.Changes.First() - 1\n\tfor _, c := range j.Changes.Pending {\n\t\tif n += c.numbers(); n > number {", "\tn := j.Changes.First() - 1\n\tfor _, c := range j.Changes.Pending {\n\t\tif n += c.numbers(); n > number+1 {"},
 		{"numbers begin again when all was published", keeping, "\tif len(c.Pending) == 0 {\n\t\tc.Pending = nil\n", "\tif len(c.Pending) == 0 {\n\t\tc.Pending, c.Seq = nil, 0\n"},

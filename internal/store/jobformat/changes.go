@@ -1,8 +1,10 @@
 package jobformat
 
 import (
+	"slices"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -106,6 +108,10 @@ func (c *codec) numbered(one *job.Change, n changeNumbers, before int64) {
 // firstAttempt is what the attempt of most changes is: a job has none.
 func firstAttempt(of job.ChangePlace) int { return min(int(of), 1) }
 
+// changeQueued is the number of makegood.StepQueued in changes. An activity has no such state: one that comes to
+// activityStates from that number on has the number after it here.
+const changeQueued = 9
+
 // changeStates are the states of a job, or of a step, as they are numbered.
 func changeStates(of job.ChangePlace) (all []job.ChangeState) {
 	if of == 0 {
@@ -117,7 +123,7 @@ func changeStates(of job.ChangePlace) (all []job.ChangeState) {
 	for _, s := range activityStates() {
 		all = append(all, job.ChangeState(s))
 	}
-	return all
+	return slices.Insert(all, changeQueued, job.ChangeState(makegood.StepQueued))
 }
 
 // later is the later of a time and one that a job may have.

@@ -75,12 +75,29 @@ func TestChangesAreReadAsTheyWereWritten(t *testing.T) {
 				one.To = "newer-15"
 			case 7:
 				one.To = "newer-16"
+			case 8:
+				if one.Of > 0 {
+					one.From = job.ChangeState(makegood.StepQueued)
+				}
 			}
 			j.Changes.Pending = append(j.Changes.Pending, one)
 		}
 		back, err := jobformat.DecodeWhole(jobformat.Encode(j, jobformat.Apart{}))
 		must(t, "decode", err)
 		same(t, "read back", back.Changes, j.Changes)
+	}
+}
+
+// A number is read for ever as the state that it had when it was written: behind queued come states that are not there yet.
+func TestAStateOfAChangeKeepsItsNumber(t *testing.T) {
+	good := jobformat.Encode(corpusJobs()["done"], jobformat.Apart{})
+	for n, want := range map[uint64]job.ChangeState{8: job.ChangeState(job.Waiting), 9: job.ChangeState(makegood.StepQueued), 10: "newer-10"} {
+		packed := []byte{1, 1, 2, byte(n<<1 | 1)}
+		j, err := jobformat.DecodeWhole(protowire.AppendBytes(protowire.AppendTag(slices.Clip(good), 85, protowire.BytesType), packed))
+		must(t, "decode", err)
+		if len(j.Changes.Pending) != 1 || j.Changes.Pending[0].To != want {
+			t.Errorf("state %d: got %+v, want %s", n, j.Changes.Pending, want)
+		}
 	}
 }
 
