@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
@@ -43,7 +44,7 @@ const (
 	// links of alerts begin with. Both optional.
 	VarPage    = "MAKEGOOD_PAGE_URL"
 	VarRunbook = "MAKEGOOD_RUNBOOK_URL"
-	// VarBreakers names the agents that have a breaker; "*": all.
+	// VarBreakers names the agents that have a breaker; "*": all. One that is not among the agents is refused.
 	VarBreakers = "MAKEGOOD_BREAKERS"
 	// VarAgent is the agent that an agent function runs. VarHTTPAllow lists private hosts, addresses
 	// and blocks that the http agent may call.
@@ -189,6 +190,9 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 		if address != "" && !webhook.IsAddress(address) {
 			e.refuse(name, "%.200q is not a URL of http or https", address)
 		}
+	}
+	if err := domain.CheckBreakers(c.breakers, c.agents); len(c.agents) > 0 && err != nil {
+		e.refuse(VarBreakers, "has %v", err)
 	}
 	e.needs(c.place, EventsQueue, QuarantineQueue)
 	for _, queue := range c.replies {

@@ -50,7 +50,13 @@ func TestAGoodEnvironmentIsRead(t *testing.T) {
 		if err := read(t, function, good()); err != nil {
 			t.Errorf("%s: got %v, want no error", function, err)
 		}
+		withBreakers := good()
+		withBreakers[VarBreakers] = "payments" // Its agents are not known.
+		if err := read(t, function, withBreakers); err != nil {
+			t.Errorf("%s without a list of agents: got %v, want no error", function, err)
+		}
 		withMap := good()
+		withMap[VarBreakers] = "*"
 		withMap[VarQueuePrefix] = ""
 		withMap[VarQueues] = "events=https://sqs/1/e, quarantine=https://sqs/1/q,tasks-http=https://sqs/1/t"
 		if err := read(t, function, withMap); err != nil {
@@ -86,6 +92,14 @@ func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
 		{"door", map[string]string{VarDoor: ""}, []string{VarDoor + " is missing (the door that this function is)"}},
 		{"door", map[string]string{VarDoor: "back"}, []string{VarDoor + ` is "back", want one of submit, read, operate`}},
 		{"supervisor", map[string]string{VarShards: "0"}, []string{VarShards + ` is "0", want a whole number of 1`}},
+		{
+			"scheduler", map[string]string{VarAgents: "http,payments, mail", VarBreakers: "mail,paymnets"},
+			[]string{VarBreakers + ` has a breaker of agent "paymnets": want one of ["payments" "mail"], or * for all`},
+		},
+		{
+			"scheduler", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,quarantine=b,tasks-http=c,tasks-mail=d", VarBreakers: "http"},
+			[]string{VarBreakers + ` has a breaker of agent "http": want one of ["mail"], or * for all`},
+		},
 		{"scheduler", map[string]string{VarWebhook: "https://hooks.example/secret"}, []string{VarWebhook + " is an address, want the ARN"}},
 	} {
 		environment := good()

@@ -57,6 +57,17 @@ func CanTrip(agent string) bool {
 	return agent != makegood.HTTPAgent && agent != makegood.AgentWorkflow && !WaitsByItself(agent)
 }
 
+// CheckBreakers refuses the name of an agent that can have no breaker; "*" is for all of agents.
+func CheckBreakers(breakers, agents []string) error {
+	names := slices.DeleteFunc(slices.Clone(agents), func(a string) bool { return !CanTrip(a) })
+	for _, name := range breakers {
+		if name != "*" && !slices.Contains(names, name) {
+			return fmt.Errorf("a breaker of agent %.80q: want one of %q, or * for all", name, names)
+		}
+	}
+	return nil
+}
+
 // Before names the steps that come right before one: those that it needs, or those that may go to it.
 func Before(w makegood.Workflow, s makegood.Step) []string {
 	if s.Only != makegood.OnlyOnError {

@@ -1,9 +1,6 @@
 package embedded
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/holds"
@@ -34,16 +31,9 @@ func (c Config) Named() []workflowfile.Named {
 func (c Config) checkBreakers() error {
 	var names []string
 	for _, a := range c.Named() {
-		if domain.CanTrip(a.Name()) {
-			names = append(names, a.Name())
-		}
+		names = append(names, a.Name())
 	}
-	for _, name := range c.Breakers {
-		if name != "*" && !slices.Contains(names, name) {
-			return fmt.Errorf("a breaker of agent %.80q: want one of %q, or * for all", name, names)
-		}
-	}
-	return nil
+	return domain.CheckBreakers(c.Breakers, names)
 }
 
 // tasksOf names the queue for an agent's tasks. A local agent has its name ready.
