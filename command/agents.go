@@ -102,8 +102,8 @@ func newProbe() *cobra.Command {
 		Use:   "probe NAME",
 		Short: "Try now whether an agent that the breaker has paused is well",
 		Long: fmt.Sprintf(`Try now whether an agent that the breaker has paused is well: its next probe, a job that stands still and is let through,
-comes now, or %s after the pause began. If its attempt succeeds, the agent is resumed; if not, the time to
-the next doubles, as after each probe. With no job that stands still it is resumed, and the next job is the test.`, limits.FirstProbe) + limitExit,
+comes now, or %s after the pause began. If its attempt succeeds, the agent is resumed; if not, the next comes
+after as long as the breaker would have waited without it. With no job that stands still it is resumed, and the next job is the test.`, limits.FirstProbe) + limitExit,
 		Example: "  makegood agents probe payments",
 	}
 	return ofAgent(cmd, func(ctx context.Context, c *client.Client, name string) (makegood.Hold, error) {

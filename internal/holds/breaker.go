@@ -28,8 +28,8 @@ func (k *Keeper) Trip(ctx context.Context, agent, reason string) (tripped bool, 
 		if tripped = h.Name == "" || !h.On(); !tripped {
 			return nil
 		}
-		next := domain.Instant(k.config.Now()).Add(probeIn(h.Probes))
-		return k.pause(h, all, job.Hold{Kind: makegood.HoldAgent, Name: agent, By: byBreaker, Reason: reason, Tripped: true, Probes: h.Probes, Next: next})
+		next := domain.Instant(k.config.Now()).Add(probeIn(h))
+		return k.pause(h, all, job.Hold{Kind: makegood.HoldAgent, Name: agent, By: byBreaker, Reason: reason, Tripped: true, Probes: h.Probes, Asked: h.Asked, Next: next})
 	})
 	return tripped && err == nil, err
 }
@@ -97,7 +97,7 @@ func (k *Keeper) comeDue(ctx context.Context, h *job.Hold) (probe []string, err 
 		if len(jobs) > 0 {
 			i := h.Probes % len(jobs) // Another each time: the data of one may be bad.
 			h.Probe, h.Probes = jobs[i], h.Probes+1
-			h.Next = domain.Instant(k.config.Now()).Add(probeIn(h.Probes))
+			h.Next = domain.Instant(k.config.Now()).Add(probeIn(h))
 			return jobs[i : i+1], nil
 		}
 	}
@@ -121,16 +121,16 @@ func (k *Keeper) Probe(ctx context.Context, agent string) (job.Hold, error) {
 			next = first
 		}
 		if next.Before(h.Next) {
-			h.Next = next
+			h.Next, h.Asked = next, h.Asked+1
 		}
 		return nil
 	})
 }
 
-// probeIn returns the time until the next probe, after so many.
-func probeIn(probes int) time.Duration {
+// probeIn returns the time until the next probe: it doubles with each, but with those that a person asked for.
+func probeIn(h *job.Hold) time.Duration {
 	in := limits.FirstProbe
-	for ; probes > 0 && in < limits.MaxProbe; probes-- {
+	for own := h.Probes - h.Asked; own > 0 && in < limits.MaxProbe; own-- {
 		in *= 2
 	}
 	return min(in, limits.MaxProbe)

@@ -30,10 +30,11 @@ type Hold struct {
 	// Until is when a pause ends that an agent asked for (agent.SlowDown).
 	Until time.Time `json:"until,omitzero"`
 	// Tripped: the breaker has paused the agent. Probes is how many jobs were let through since, one at a time, each at
-	// Next, and Probe is the last of them: it does not hold that one.
+	// Next, and Probe is the last of them: it does not hold that one. Asked is how many of them a person asked for.
 	Tripped bool   `json:"tripped,omitempty"`
 	Probe   string `json:"probe,omitempty"`
 	Probes  int    `json:"probes,omitempty"`
+	Asked   int    `json:"asked,omitempty"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
 }

@@ -117,4 +117,4 @@ func DecodeHolds(body []byte) (job.Holds, error) {
 }
 
 // holdFields are the names of all fields of a hold.
-var holdFields = []string{"kind", "name", "since", "by", "reason", "releasedAt", "releasedBy", "next", "steps", "resumed", "most", "rate", "per", "burst", "key", "until", "tripped", "probe", "probes"}
+var holdFields = []string{"kind", "name", "since", "by", "reason", "releasedAt", "releasedBy", "next", "steps", "resumed", "most", "rate", "per", "burst", "key", "until", "tripped", "probe", "probes", "asked"}

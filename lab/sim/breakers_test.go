@@ -71,7 +71,7 @@ func bugsOfBreakers() []proof.Bug {
 	const breaker, judge, attempts = "holds/breaker.go", "scheduler/breaker.go", "machine/moves_attempts.go"
 	return proof.Bugs([][4]string{
 		{"a probe that succeeds does not resume the agent", breaker, "\t\t\tk.resume(h, byBreaker)\n", ""},
-		{"no probe is let through after the first", breaker, "\t\t\th.Next = domain.Instant(k.config.Now()).Add(probeIn(h.Probes))\n", "\t\t\th.Next = domain.Instant(k.config.Now()).Add(1000 * probeIn(h.Probes))\n"},
+		{"no probe is let through after the first", breaker, "\t\t\th.Next = domain.Instant(k.config.Now()).Add(probeIn(h))\n", "\t\t\th.Next = domain.Instant(k.config.Now()).Add(1000 * probeIn(h))\n"},
 		{"an attempt that met the breaker is counted", attempts, "\t\ta.Tries--\n\t}\n\tended.Reason", "\t\ta.Deferred += 0\n\t}\n\tended.Reason"},
 		{"the breaker counts final errors", judge, "!(sick.Retryable && domain", "!(domain"},
 		{"an outage of one agent pauses another", judge, "s.config.Breaker.Saw(ctx, agent,", "s.config.Breaker.Saw(ctx, \"b\","},
