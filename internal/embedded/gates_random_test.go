@@ -159,8 +159,15 @@ func (c *course) ends(limit int) {
 // key change meanwhile.
 func TestRandomCoursesAtAGate(t *testing.T) {
 	changes := []makegood.Limit{
-		{}, {Concurrency: 1}, {Concurrency: 2}, {Rate: "1/s", Burst: 1}, {Rate: "60/m", Burst: 5, Concurrency: 1},
-		{Concurrency: 1, Key: byAccount}, {Concurrency: 1, Key: "${ .input }"}, {Rate: "50/s", Key: byAccount}, {Rate: "10/m", Burst: 1},
+		{},
+		{Concurrency: 1},
+		{Concurrency: 2},
+		{Rate: "1/s", Burst: 1},
+		{Rate: "60/m", Burst: 5, Concurrency: 1},
+		{Concurrency: 1, Key: byAccount},
+		{Concurrency: 1, Key: "${ .input }"},
+		{Rate: "50/s", Key: byAccount},
+		{Rate: "10/m", Burst: 1},
 	}
 	limits := []makegood.Limit{{Concurrency: 1}, {Concurrency: 2, Rate: "2/s", Burst: 2}, {Concurrency: 1, Key: "${ .input.nothing }"}}
 	from, courses := seed.Of(t), map[bool]int{true: 12, false: 120}[testing.Short()]
