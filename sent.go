@@ -29,7 +29,7 @@ type SentInput struct {
 	// Secrets names the secrets that its agent puts in.
 	Secrets []string `json:"secrets"`
 	// AsSent reports that the values that the input reads have not changed since the attempt was made. Otherwise Value is
-	// the input that an attempt would get now, and Changed names the changes.
+	// the input that an attempt would get now, and Changed names the changes, or the gate before which the attempt stands.
 	AsSent  bool   `json:"asSent"`
 	Changed string `json:"changed"`
 	// Problem is why the input could not be evaluated; empty: it could.

@@ -39,7 +39,11 @@ func (c *remote) LimitAgent(ctx context.Context, agent string, limit makegood.Li
 }
 
 func (c *remote) hold(ctx context.Context, what string, kind makegood.HoldKind, name string, body any) (makegood.Hold, error) {
-	if err := domain.CheckHold(kind, name); err != nil {
+	err := domain.CheckHold(kind, name)
+	if what == "limit" {
+		err = domain.CheckLimit(name)
+	}
+	if err != nil {
 		return makegood.Hold{}, fmt.Errorf("%s: %w", what, &api.InvalidError{Message: err.Error()})
 	}
 	path := "/api/holds/" + string(kind) + "/" + url.PathEscape(name) + "/" + what

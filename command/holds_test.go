@@ -174,7 +174,7 @@ func TestALimitOfAnAgent(t *testing.T) {
 		{"agents limit deaf --key .input.a", codeUsage, "agents limit needs --concurrency"},
 		{"agents limit deaf --concurrency 2 --rate 5/s --key ${.input.account}", 0, "limit 5/s, 5 at one moment and 2 for each ${.input.account}: 0 under way, 0 wait; known"},
 		{"agents unlimit deaf", 0, "agent deaf  has no limit any more"},
-		{"agents limit approval --concurrency 2", codeUsage, "no task is ever sent to it"},
+		{"agents limit approval --concurrency 2", codeUsage, "agent approval cannot have a limit: no task is ever sent to it"},
 		{"agents unlimit deaf", codeUsage, "refused: agent deaf has no limit"},
 		{"agents limit deaf --concurrency 1 --json", 0, `"limit":1,"underWay":0,"jobs":0`},
 		{"agents permits deaf --json", 0, `{"permits":[]}`},
@@ -187,6 +187,7 @@ func TestALimitOfAnAgent(t *testing.T) {
 		{"agents permits deaf", 0, "job-1  charge  1        "},
 		{"agents permits deaf --json", 0, `{"permits":[{"job":"job-0","step":"charge","attempt":1,"undo":false,"since":"`},
 		{"get job-2", 0, "queued, attempt 1, stands before the gate of its agent"},
+		{"get job-2", 0, "charge would be asked now  {}  (the attempt stands before the gate of its agent: nothing was sent)"},
 		{"agents unlimit deaf", 0, "agent deaf  has no limit any more"},
 		{"holds", 0, "no agent has a limit"},
 	} {

@@ -134,18 +134,21 @@ func (k *Keeper) resume(h *job.Hold, by string) {
 // for attempts that are opened limits.HoldsFresh later; those with the agent already are not counted. ErrInvalid;
 // ErrNoLimit, where there is none to take away; after any other error the outcome is unknown.
 func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, reason, by string) (job.Hold, error) {
-	none, err := limit == makegood.Limit{}, k.check(ctx, makegood.HoldAgent, agent, reason)
+	none, err := limit == makegood.Limit{}, domain.CheckLimit(agent)
 	switch {
 	case k.config.Gates == nil:
 		return job.Hold{}, fmt.Errorf("%w: agents cannot have limits here", ErrInvalid)
-	case err != nil && !none:
+	case err != nil:
+		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err = k.check(ctx, makegood.HoldAgent, agent, reason); err != nil && !none {
 		return job.Hold{}, err
 	}
 	l, err := job.LimitOf(limit)
 	if err == nil && l.Key != "" {
 		_, err = workflowfile.CompileKey(l.Key)
 	}
-	if err = cmp.Or(domain.CheckLimit(agent), err); err != nil {
+	if err != nil {
 		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	was := job.Hold{}

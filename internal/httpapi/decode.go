@@ -96,11 +96,16 @@ func names(t reflect.Type) []string {
 }
 
 func wanted(t reflect.Type) string {
-	if t.Kind() == reflect.Map {
-		return "an object of texts"
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	if t == reflect.TypeFor[time.Time]() {
+	switch {
+	case t.Kind() == reflect.Map:
+		return "an object of texts"
+	case t == reflect.TypeFor[time.Time]():
 		return "a time as in RFC 3339, such as 2026-01-31T09:00:00Z"
+	case t.Kind() == reflect.Int:
+		return "a whole number"
 	}
 	return "a " + t.Kind().String()
 }

@@ -213,24 +213,24 @@ func (p *Page) agents(r *http.Request) (any, error) {
 	return d, nil
 }
 
-// absentAgents describes the outside agents that do not poll while a task of the job waits for them. On a stack there
-// are none.
-func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) map[string]string {
-	sent := slices.ContainsFunc(activitiesOf(j), func(a activity) bool { return a.State == makegood.StepDispatched })
-	if p.Scans || !sent {
+// waitedFor has the agents by name, while an attempt of the job waits for one of them, in its queue or before its gate.
+// On a stack there are none.
+func (p *Page) waitedFor(ctx context.Context, j makegood.Job, now time.Time) map[string]agentRow {
+	waits := slices.ContainsFunc(activitiesOf(j), func(a activity) bool {
+		return a.State == makegood.StepDispatched || a.State == makegood.StepQueued
+	})
+	if p.Scans || !waits {
 		return nil
 	}
 	all, err := p.Jobs.ListAgents(ctx)
 	if err != nil {
-		return nil // The job is shown without the note.
+		return nil // The job is shown without the notes.
 	}
-	absent := map[string]string{}
+	agents := map[string]agentRow{}
 	for _, a := range all {
-		if says := (agentRow{Agent: a, Now: now}).absent(); says != "" {
-			absent[a.Name] = says
-		}
+		agents[a.Name] = agentRow{Agent: a, Now: now}
 	}
-	return absent
+	return agents
 }
 
 func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {

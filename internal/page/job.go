@@ -75,8 +75,8 @@ type seen struct {
 	now      time.Time
 	// sent are the inputs of its tasks, if they were requested.
 	sent []makegood.SentInput
-	// absent has a note for each outside agent that does not poll, by name.
-	absent map[string]string
+	// agents are those by name, if an attempt waits for one of them.
+	agents map[string]agentRow
 	// nodes are the job's steps as they look, by name; order and edges are the drawn graph.
 	nodes map[string]graph.Node
 	order []graph.Node
@@ -156,7 +156,7 @@ func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 		}
 	}
 	s.look()
-	s.absent = p.absentAgents(ctx, s.job, s.now)
+	s.agents = p.waitedFor(ctx, s.job, s.now)
 	return s, unknown, nil
 }
 

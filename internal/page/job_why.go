@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/domain"
+	"github.com/makegood-dev/makegood/internal/protocol"
 )
 
 // why is the first text about a job: the reason for its state, and what to do.
@@ -185,11 +186,19 @@ func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 		}
 		return text
 	case makegood.StepQueued:
-		return fmt.Sprintf("%s stands before the gate of %s, attempt %d", what, agentOf(s, step.Name, onUndo(s.job, step)), a.Attempt)
+		agent := agentOf(s, step.Name, onUndo(s.job, step))
+		text := fmt.Sprintf("%s stands before the gate of %s, attempt %d", what, agent, a.Attempt)
+		if l := s.agents[agent].Limit; l != nil {
+			text += fmt.Sprintf(": %s, by %s since %s", protocol.LimitText(*l), l.By, moment(l.Since))
+			if l.Reason != "" {
+				text += ", " + l.Reason
+			}
+		}
+		return text
 	default:
 		agent := agentOf(s, step.Name, onUndo(s.job, step))
 		text := fmt.Sprintf("%s is in the queue of %s, attempt %d", what, agent, a.Attempt)
-		if absent := s.absent[agent]; absent != "" {
+		if absent := s.agents[agent].absent(); absent != "" {
 			text += ": " + absent
 		}
 		return text

@@ -5,12 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/api"
 	"github.com/makegood-dev/makegood/internal/protocol"
 )
+
+// A pause by the breaker says how many probes there were.
+func TestAPauseSaysItsProbes(t *testing.T) {
+	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	for n, want := range []string{"paused, 0 probes so far", "paused, 1 probe so far", "paused, 2 probes so far"} {
+		if got := protocol.PauseText(makegood.Hold{Tripped: true, Probes: n, NextAt: &at}); !strings.HasPrefix(got, want+", the next at 2026-11-27T12:00:00Z") {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
 
 // Each error of package api is the same error at the other end of the wire, and nothing but an error of package api is.
 func TestAnErrorCrossesTheWireAsItIs(t *testing.T) {

@@ -146,7 +146,8 @@ func PauseText(h makegood.Hold) string {
 	case h.NextAt == nil || h.ReleasedAt != nil:
 		return "paused"
 	case h.Tripped:
-		return fmt.Sprintf("paused, %d probes so far, the next at %s", h.Probes, h.NextAt.UTC().Format(time.RFC3339))
+		probes := strings.TrimSuffix(fmt.Sprintf("%d probes", h.Probes), map[bool]string{true: "s"}[h.Probes == 1])
+		return fmt.Sprintf("paused, %s so far, the next at %s", probes, h.NextAt.UTC().Format(time.RFC3339))
 	}
 	return "paused until " + h.NextAt.UTC().Format(time.RFC3339)
 }

@@ -86,6 +86,9 @@ func (v *values) sent(ctx context.Context, j job.Job, w machine.Want, changed []
 		in.OpenedAt = &opened
 	}
 	in.Changed = v.changedSince(j, w, opened, changed)
+	if a.Queued {
+		in.Changed = "the attempt stands before the gate of its agent: nothing was sent"
+	}
 	in.AsSent = in.Changed == ""
 	var input workflowfile.TaskInput
 	err := v.evaluation(ctx, j, w, func(data workflowfile.Data) (err error) {

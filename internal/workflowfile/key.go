@@ -1,9 +1,13 @@
 package workflowfile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
@@ -59,5 +63,26 @@ func (k *Key) value(ctx context.Context, input json.RawMessage) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return canonical.JSON(text)
+	text, err = canonical.JSON(text)
+	return stringOrNumber.ReplaceAllFunc(text, oneSpelling), err
+}
+
+// stringOrNumber finds the strings of a JSON text, in which digits are no numbers, and its numbers.
+var stringOrNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*`)
+
+// oneSpelling writes a number in one way: 1, 1.0 and 10e-1 are one account. It keeps all digits.
+func oneSpelling(part []byte) []byte {
+	digits, exponent, _ := strings.Cut(strings.ToLower(string(part)), "e")
+	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if part[0] == '"' || err != nil {
+		return part
+	}
+	sign := digits[:len(digits)-len(strings.TrimPrefix(digits, "-"))]
+	whole, fraction, _ := strings.Cut(digits[len(sign):], ".")
+	digits = strings.TrimLeft(whole+fraction, "0")
+	short := strings.TrimRight(digits, "0")
+	if short == "" {
+		return []byte("0")
+	}
+	return []byte(sign + short + "e" + strconv.Itoa(e+len(digits)-len(short)-len(fraction)))
 }

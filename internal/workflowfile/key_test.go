@@ -46,8 +46,16 @@ func TestAKeyHasOneHashForEachValue(t *testing.T) {
 	for _, alike := range [][]string{
 		{`{"account":"a"}`, `{"b":1,"account":"a"}`},
 		{`{"account":"b"}`},
-		{`{"account":1}`},
+		{`{"account":1}`, `{"account":1.0}`, `{"account":1e0}`, `{"account":100E-2}`, `{"account":0.1e+1}`},
 		{`{"account":"1"}`},
+		{`{"account":"1.0"}`},
+		{`{"account":10}`, `{"account":1e1}`},
+		{`{"account":-1}`, `{"account":-1.0}`},
+		{`{"account":0}`, `{"account":-0.0}`, `{"account":0e9}`},
+		{`{"account":12345678901234567890}`, `{"account":1234567890123456789e1}`},
+		{`{"account":12345678901234567891}`},
+		{`{"account":["1.0",1,"\"1.0"]}`, `{"account":["1.0",1.0,"\"1.0"]}`},
+		{`{"account":["1",1,"\"1.0"]}`},
 		{`{"account":{"x":1,"y":2}}`, `{"account":{"y":2,"x":1}}`},
 		{`{"account":null}`, `{}`, `null`, ``, `7`, `[]`, `"a"`},
 	} {
