@@ -431,3 +431,35 @@ func TestARateHoldsToTheMillisecond(t *testing.T) {
 		})
 	}
 }
+
+// A workflow is paused while its attempts wait before a gate: they give their permit back at once, and those of another
+// workflow go on.
+func TestAPausedWorkflowKeepsNoPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bank clerks
+		r := troupe{script: map[string]work{"charge": bank.work(time.Second)}}
+		w := open(t, embedded.Config{Dir: t.TempDir(), Agents: r.agents("bank"), Tick: 5 * time.Second})
+		w.limit("bank", 1)
+		paused := w.define("name: a\nsteps:\n  - {name: charge, agent: bank, undo: none}\n")
+		works := w.define("name: b\nsteps:\n  - {name: charge, agent: bank, undo: none}\n")
+		for i := range 10 {
+			w.submit(paused, fmt.Sprint("a", i), `{}`)
+		}
+		for i := range 10 {
+			w.submit(works, fmt.Sprint("b", i), `{}`)
+		}
+		w.pause(makegood.HoldWorkflow, "a")
+		began := time.Now()
+		for i := range 10 {
+			w.isProcessed(fmt.Sprint("b", i))
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("ten charges of a second took %v", took)
+		}
+		w.resume(makegood.HoldWorkflow, "a")
+		w.patience = time.Hour
+		for i := range 10 {
+			w.isProcessed(fmt.Sprint("a", i))
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -214,8 +215,12 @@ func (k *Keeper) cooled(ctx context.Context, g store.Gate, l job.Limit, most int
 
 // isCool reports whether a token may be taken again.
 func isCool(p job.Permit, l job.Limit, now time.Time) bool {
-	return p.N < job.FirstToken+l.Burst && !now.Before(p.At.Add(l.Cools()))
+	return p.N < job.FirstToken+l.Burst && (!now.Before(p.At.Add(l.Cools())) || ahead(p, now))
 }
+
+// ahead reports whether the clock by which a permit was given was wrong: clocks agree to limits.GateLook. Its time says
+// nothing then.
+func ahead(p job.Permit, now time.Time) bool { return p.At.Sub(now) > limits.GateLook }
 
 // always wakes any next ticket.
 func always(job.Ticket) bool { return true }

@@ -64,7 +64,7 @@ func (k *Keeper) look(ctx context.Context, agent string, l job.Limit, before tim
 			}
 			continue
 		}
-		if !before.IsZero() && !isDue(before.Sub(p.At), k.config.Now().Sub(p.At), limits.GateLook) {
+		if !before.IsZero() && !ahead(p, k.config.Now()) && !isDue(before.Sub(p.At), k.config.Now().Sub(p.At), limits.GateLook) {
 			continue
 		}
 		is, awaits, err := k.ended(ctx, p)
@@ -96,7 +96,7 @@ func (k *Keeper) forget(ctx context.Context, agent string, l job.Limit, p job.Pe
 	if l.Rate > 0 {
 		long = max(long, l.Cools())
 	}
-	if k.config.Now().Sub(p.At) < long {
+	if now := k.config.Now(); now.Sub(p.At) < long && !ahead(p, now) {
 		return nil
 	}
 	if p.Told {
@@ -145,9 +145,9 @@ func (k *Keeper) Open(ctx context.Context, agent string) error {
 	return err
 }
 
-// open opens one gate.
+// open opens one gate, however many wait there.
 func (k *Keeper) open(ctx context.Context, agent string) error {
-	for range maxPasses {
+	for {
 		g, err := k.config.Store.Gate(ctx, agent, page)
 		if err != nil {
 			return fmt.Errorf("read the gate of %s: %w", agent, err)
@@ -167,7 +167,6 @@ func (k *Keeper) open(ctx context.Context, agent string) error {
 			return nil
 		}
 	}
-	return nil
 }
 
 // Stand returns the permits of attempts, and counts those that wait for one, at most so many, at the gates of

@@ -60,3 +60,44 @@ func TestALookComesToTheGatesOfAllValues(t *testing.T) {
 		}
 	}
 }
+
+// A gate is opened for all that wait, however many they are.
+func TestAGateIsOpenedForAll(t *testing.T) {
+	l := newLine(t, 1)
+	l.waits(maxPasses*page+1, job.Ticket{Tenant: "a"})
+	if err := l.Open(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.store.CountWaiting(t.Context(), "a", 1); err != nil || n != 0 {
+		t.Errorf("%d wait, %v", n, err)
+	}
+}
+
+// A process whose clock was years ahead has given a permit, or a token: a gate does not stand still until then.
+func TestAClockThatWasAheadStopsNoGate(t *testing.T) {
+	for _, limit := range []job.Limit{{Most: 1}, {Rate: 1, Per: time.Minute, Burst: 1}} {
+		w := newWorld(1, 2, 1)
+		right := w.now
+		takes := func(id string, want bool) {
+			t.Helper()
+			w.start("take", func(_ *process, k *Keeper) {
+				if ok, err := k.Take(context.Background(), "a", limit, w.jobs[id].ticket(1, w.now, 1)); ok != want || err != nil {
+					t.Errorf("%+v: the attempt of %s goes: %t, %v; want %t", limit, id, ok, err, want)
+				}
+			})
+			w.run()
+		}
+		w.now = right.AddDate(5, 0, 0)
+		w.rate = limit
+		takes("j0", true)
+		w.now = right.Add(time.Second)
+		w.jobs["j0"].rev++ // The save that was to open its attempt has failed.
+		w.start("look", func(_ *process, k *Keeper) {
+			if err := k.Look(context.Background(), "a", limit, right); err != nil {
+				t.Error(err)
+			}
+		})
+		w.run()
+		takes("j1", true)
+	}
+}

@@ -19,7 +19,7 @@ func bugs() []proof.Bug {
 		{"permits above a lowered limit do not count", plan, "\t\t\tif n >= below {\n", "\t\t\tif n >= below && n < most {\n"},
 		{"a process that enters a ticket does not look again", keeper, "\t\t\tentered = true\n\t\t\tif err := k.pass(ctx, agent, l, over(nil), t.Same); err != nil {\n\t\t\t\treturn false, err\n\t\t\t}\n\t\t\tcontinue\n", "\t\t\treturn false, nil\n"},
 		{"a process that frees a permit does not look again", keeper, "\tmoved := false\n\tfor range maxPasses {\n", "\tmoved := false\n\tfor range 1 {\n"},
-		{"a token need not cool", keeper, "return p.N < job.FirstToken+l.Burst && !now", "return p.N < job.FirstToken+l.Burst || !now"},
+		{"a token need not cool", keeper, "l.Burst && (!now", "l.Burst || (!now"},
 		{"the token of a slow hint is taken", keeper, "\t\tif p.Told {\n\t\t\tasked++\n", "\t\tif p.Told && p.At.IsZero() {\n\t\t\tasked++\n"},
 		{"a late attempt keeps its token", keeper, "m.token.is.Told = false", "m.token.is.Told = true"},
 		{"an attempt with a permit needs no token", plan, "(permit || l.Most == 0 && ", "(permit && l.Most == 0 || l.Most == 0 && "},

@@ -14,6 +14,8 @@ func (t *turn) admitted(e job.Admitted) Verdict {
 	}
 	at, out := t.out(i)
 	switch a := t.activity(at); {
+	case t.holding != nil:
+		return Verdict{Kind: Applied} // The job pauses with its workflow: the attempt leaves its gate.
 	case !out || a.Attempt != e.Attempt || !t.wanted(at) || !t.going() || a.Closing:
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", e.Attempt, e.Step)}
 	case !a.Queued:
