@@ -57,8 +57,8 @@ func newLimit() *cobra.Command {
 		Use:   "limit NAME",
 		Short: "Limit how many attempts of an agent are under way at once, or begin in a time",
 		Long: fmt.Sprintf(`Limit how many attempts of an agent are under way at once, or how many begin in a second or a minute, or both, over all
-its processes and all workflows. Further attempts wait before the gate of the agent: undos first, then in the order in
-which they came. An attempt counts from before its task is sent until it is over, and for the rate when it is admitted.
+its processes and all workflows. Further attempts wait before the gate of the agent: undos go first, then the others by
+their priority, and tenants take turns. An attempt counts from before its task is sent until it is over, and for the rate when it is admitted.
 With --key it holds for each value that an expression over the job's input has: --concurrency 1 --key '${ .input.account }'
 is one at a time for an account. The limit is known everywhere %s later; attempts that were opened before then are not
 counted. Another one replaces the limit; makegood agents unlimit takes it away.`, limits.HoldsFresh) + limitExit,
@@ -67,6 +67,11 @@ counted. Another one replaces the limit; makegood agents unlimit takes it away.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit.Concurrency == 0 && limit.Rate == "" {
 				return exit(codeUsage, fmt.Errorf("agents limit needs --concurrency, 1 to %d, or --rate; agents unlimit takes a limit away", limits.MaxPermits))
+			}
+			for _, name := range []string{"key", "burst"} {
+				if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == f.DefValue {
+					return exit(codeUsage, fmt.Errorf("agents limit --%s %s: want a value, or leave it out", name, f.Value))
+				}
 			}
 			return o.hold(cmd, func(ctx context.Context, c *client.Client) (makegood.Hold, error) {
 				return c.LimitAgent(ctx, args[0], limit, reason)

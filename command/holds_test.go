@@ -162,6 +162,8 @@ func TestALimitOfAnAgent(t *testing.T) {
 		says string
 	}{
 		{"agents limit deaf", codeUsage, "agents limit needs --concurrency, 1 to 100"},
+		{"agents limit deaf --concurrency 1 --key=", codeUsage, "agents limit --key : want a value, or leave it out"},
+		{"agents limit deaf --rate 1/s --burst 0", codeUsage, "agents limit --burst 0: want a value"},
 		{"agents limit --concurrency 2", codeUsage, "NAME"},
 		{"agents limit deff --concurrency 2", codeUsage, `there is no agent "deff"; there are [deaf]`},
 		{"agents limit deaf --concurrency 101", codeUsage, "want 1 to 100"},
