@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ type Change struct {
 // ChangeState is a state of a job, or of an activity.
 type ChangeState string
 
-// ChangeState returns the state of the activity as its changes have it: before its gate it is queued.
+// ChangeState returns the state of the activity as readers and its changes have it: before its gate it is queued.
 func (a *Activity) ChangeState() ChangeState {
 	if a.Queued {
 		return ChangeState(makegood.StepQueued)
@@ -147,10 +148,6 @@ func (j Job) published(c Change, number int) makegood.Change {
 	if out.Step == "" && i < len(j.Steps) {
 		out.Step = j.Steps[i].Name
 	}
-	for _, state := range []*string{&out.From, &out.To} {
-		if *state == string(NotStarted) {
-			*state = string(makegood.StepNotStarted)
-		}
-	}
+	out.From, out.To = cmp.Or(out.From, string(makegood.StepNotStarted)), cmp.Or(out.To, string(makegood.StepNotStarted))
 	return out
 }

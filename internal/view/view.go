@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -223,14 +224,8 @@ func value(ctx context.Context, job string, p job.Payload, read func(context.Con
 // activity returns a step or its undo. claim is the step's, which may be the other one's.
 func activity(times *moments, j *job.Job, a *job.Activity, claim job.Claim) makegood.Activity {
 	v := makegood.Activity{
-		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
+		State: cmp.Or(makegood.StepState(a.ChangeState()), makegood.StepNotStarted), Attempt: a.Attempt, FailureCount: a.FailureCount,
 		StartedAt: times.show(a.StartedAt), FinishedAt: times.show(a.FinishedAt), OutputBytes: a.Output.Bytes,
-	}
-	if a.State == job.NotStarted {
-		v.State = makegood.StepNotStarted
-	}
-	if a.Queued {
-		v.State = makegood.StepQueued
 	}
 	if v.LastStartedAt = times.show(a.LastStartedAt); v.LastStartedAt == nil {
 		v.LastStartedAt = v.StartedAt

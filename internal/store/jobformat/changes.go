@@ -113,17 +113,18 @@ func firstAttempt(of job.ChangePlace) int { return min(int(of), 1) }
 const changeQueued = 9
 
 // changeStates are the states of a job, or of a step, as they are numbered.
-func changeStates(of job.ChangePlace) (all []job.ChangeState) {
+func changeStates(of job.ChangePlace) []job.ChangeState {
 	if of == 0 {
-		for _, s := range processStates() {
-			all = append(all, job.ChangeState(s))
-		}
-		return all
+		return inChanges(processStates())
 	}
-	for _, s := range activityStates() {
+	return slices.Insert(inChanges(activityStates()), changeQueued, job.ChangeState(makegood.StepQueued))
+}
+
+func inChanges[S ~string](states []S) (all []job.ChangeState) {
+	for _, s := range states {
 		all = append(all, job.ChangeState(s))
 	}
-	return slices.Insert(all, changeQueued, job.ChangeState(makegood.StepQueued))
+	return all
 }
 
 // later is the later of a time and one that a job may have.
