@@ -19,7 +19,7 @@ const (
 	maxParameters = 5
 	// maxProductLines is how many lines of Go the product may have, without its tests: 101,346 on 2026-11-25, and 500
 	// more. A product that has become smaller gets a smaller figure.
-	maxProductLines = 111_367
+	maxProductLines = 111_421
 )
 
 // excess is a part that is over the budget: its figure when the row was written, and the reason.
@@ -29,19 +29,19 @@ type excess struct {
 }
 
 var packageLines = map[string]excess{
-	"command":                    {10018, "every verb of the command is a file, and half of it is help"},
+	"command":                    {10023, "every verb of the command is a file, and half of it is help"},
 	"importer/internal/asl":      {6130, "all of the language of state machines, and its functions"},
 	"internal/httpapi":           {3215, "routes with what each says of itself in the document"},
-	"internal/machine":           {7148, "the core: one state machine, in three layers of files"},
-	"internal/page":              {6896, "every view of the page is a file"},
-	"internal/scheduler":         {5845, "the worklist, submissions and readers of jobs"},
+	"internal/machine":           {7150, "the core: one state machine, in three layers of files"},
+	"internal/page":              {6905, "every view of the page is a file"},
+	"internal/scheduler":         {5848, "the worklist, submissions and readers of jobs"},
 	"internal/store/dynamostore": {3657, "an adapter of the whole port, with its transactions"},
 	"internal/store/sqlitestore": {3796, "an adapter of the whole port, with schemas of earlier releases"},
 	"internal/store/storetest":   {5232, "a test for every rule of the port"},
-	"internal/workflowfile":      {5742, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
+	"internal/workflowfile":      {5767, "reader, rules, JSON Schema and compiler, with the table of fields that feeds them"},
 	"lab/modelcheck":             {5047, "small models of everything that a job can do"},
 	"lab/oracle":                 {2817, "the docs told a second time, which shares nothing with the core"},
-	"lab/sim":                    {8567, "a world with every fault"},
+	"lab/sim":                    {8570, "a world with every fault"},
 }
 
 var ourImports = map[string]excess{
@@ -173,12 +173,12 @@ func budgetRules() []rule {
 			check: checkPackageLines,
 			wrong: []mistake{
 				{"internal/a: 2501 lines, the limit is 2500", tree{"internal/a/a.go": lines(1501), "internal/a/b.go": lines(1000)}},
-				{"internal/machine: 7149 lines, the limit is 7148", tree{"internal/machine/a.go": lines(7149)}},
+				{"internal/machine: 7151 lines, the limit is 7150", tree{"internal/machine/a.go": lines(7151)}},
 				{"internal/machine: 9 lines: it needs no row", tree{"internal/machine/a.go": lines(9)}},
 			},
 			good: []tree{
 				{"internal/a/a.go": lines(1500), "internal/a/b.go": lines(1000), "internal/a/a_test.go": lines(1000), "internal/b/b.go": lines(2500)},
-				{"internal/machine/a.go": lines(7148)},
+				{"internal/machine/a.go": lines(7150)},
 			},
 		},
 		{
