@@ -375,8 +375,7 @@ var errCondition = errors.New("condition failed")
 
 // asCondition recognizes a failed condition, and returns the item as it stands.
 func asCondition(err error) (old item, condition error) {
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
+	if failed, is := errors.AsType[*types.ConditionalCheckFailedException](err); is {
 		return failed.Item, errCondition
 	}
 	return nil, err
