@@ -138,11 +138,7 @@ type unpublished struct{}
 
 // Publish answers that another process does: with its next event, or when it is woken for that.
 func (unpublished) Publish(_ context.Context, runs []changes.Run) []error {
-	errs := make([]error, len(runs))
-	for i := range errs {
-		errs[i] = fmt.Errorf("changes: %w", notify.ErrElsewhere)
-	}
-	return errs
+	return slices.Repeat([]error{fmt.Errorf("changes: %w", notify.ErrElsewhere)}, len(runs))
 }
 
 // silent leaves notifications to the stack's own Scheduler.
