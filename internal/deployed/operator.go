@@ -52,7 +52,7 @@ func newOperator(s *stack, c doorConfig, published *definitions) *operator {
 		Changes: elsewhere(c.changes),
 		Held:    holds.NewReader(s.store, nil),
 		Gate:    s.gates(),
-		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues, Notifier: silent{}, Listener: silent{},
+		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.large(), LargeAge: s.payloads.renew, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
 		Agents: agents, Reminders: true, Period: SweepPeriod, Counts: true, Instance: s.instance(), Watch: s.watch(), Logger: slog.New(untelling{s.log.Handler()}),
