@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/xml"
 	"fmt"
@@ -37,10 +38,7 @@ type SVGOptions struct {
 func SVG(w io.Writer, d Drawing, o SVGOptions) error {
 	var b bytes.Buffer
 	s := svg{&b}
-	title := o.Title
-	if title == "" {
-		title = "The steps"
-	}
+	title := cmp.Or(o.Title, "The steps")
 	class := "graph"
 	if d.Width > wideFrom && d.Width <= wideTo {
 		class += " wide"
