@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -30,9 +29,9 @@ const (
 
 // repeatDefaults returns r with its empty fields filled in.
 func repeatDefaults(r makegood.Repeat) *makegood.Repeat {
-	r.Every = cmp.Or(r.Every, DefaultEvery)
-	r.For = cmp.Or(r.For, DefaultFor)
-	r.Attempts = cmp.Or(r.Attempts, limits.MaxRepeats)
+	r.Every = or(r.Every, DefaultEvery)
+	r.For = or(r.For, DefaultFor)
+	r.Attempts = or(r.Attempts, limits.MaxRepeats)
 	return &r
 }
 
@@ -41,11 +40,11 @@ func ScheduleDefaults(s makegood.Schedule) makegood.Schedule {
 	if s.Input == nil {
 		s.Input = json.RawMessage(`{"time":"${ .time }"}`)
 	}
-	s.Missed = cmp.Or(s.Missed, makegood.MissedOne)
+	s.Missed = or(s.Missed, makegood.MissedOne)
 	if s.Missed == makegood.MissedAll {
-		s.AtMost = cmp.Or(s.AtMost, limits.MaxMissed)
+		s.AtMost = or(s.AtMost, limits.MaxMissed)
 	}
-	s.Overlap = cmp.Or(s.Overlap, makegood.OverlapAllow)
+	s.Overlap = or(s.Overlap, makegood.OverlapAllow)
 	return s
 }
 
@@ -56,7 +55,7 @@ func WithDefaults(w makegood.Workflow) makegood.Workflow {
 		if s := &w.Steps[i]; s.Map != nil {
 			*s = overItems(*s)
 		} else if s.Agent == makegood.AgentWorkflow && s.Undo == nil {
-			s.Undo = &makegood.Undo{Action: cmp.Or(s.Action, s.Name)}
+			s.Undo = &makegood.Undo{Action: or(s.Action, s.Name)}
 		}
 	}
 	if w.OnFailure.Action == "" {
@@ -66,7 +65,7 @@ func WithDefaults(w makegood.Workflow) makegood.Workflow {
 		}
 	}
 	if w.OnFailure.Action == makegood.FailureRestart {
-		w.OnFailure.Wait = cmp.Or(w.OnFailure.Wait, DefaultRestartWait)
+		w.OnFailure.Wait = or(w.OnFailure.Wait, DefaultRestartWait)
 	}
 	for i, s := range w.Steps {
 		if s.Needs == nil {
@@ -82,9 +81,9 @@ func WithDefaults(w makegood.Workflow) makegood.Workflow {
 
 // stepDefaults returns s with its empty fields filled in, except its needs.
 func stepDefaults(s makegood.Step) makegood.Step {
-	s.Action = cmp.Or(s.Action, s.Name)
-	s.StartBy = cmp.Or(s.StartBy, DefaultStartBy)
-	s.Timeout = cmp.Or(s.Timeout, defaultTimeout(s.Heartbeat))
+	s.Action = or(s.Action, s.Name)
+	s.StartBy = or(s.StartBy, DefaultStartBy)
+	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
 	standard, undoing := makegood.Retry{For: DefaultRetryFor}, makegood.Retry{For: DefaultUndoRetryFor}
 	if !GetsTasks(s.Agent) {
 		// A question without an answer is not asked again, unless the workflow says so. A job of its own has retries itself.
@@ -107,16 +106,16 @@ func stepDefaults(s makegood.Step) makegood.Step {
 		return s
 	}
 	u := *s.Undo
-	u.Agent = cmp.Or(u.Agent, s.Agent)
+	u.Agent = or(u.Agent, s.Agent)
 	if u.With == nil && u.Agent != makegood.AgentWorkflow {
 		u.With = s.With
 	}
-	u.StartBy = cmp.Or(u.StartBy, s.StartBy)
+	u.StartBy = or(u.StartBy, s.StartBy)
 	inherits := s.Heartbeat == 0 || u.Agent != makegood.HTTPAgent && GetsTasks(u.Agent) // these do not heartbeat
 	if u.Timeout == 0 && u.Heartbeat == 0 && inherits {
 		u.Timeout, u.Heartbeat = s.Timeout, s.Heartbeat
 	}
-	u.Timeout = cmp.Or(u.Timeout, defaultTimeout(u.Heartbeat))
+	u.Timeout = or(u.Timeout, defaultTimeout(u.Heartbeat))
 	undoing.Backoff, undoing.Max = s.Retry.Backoff, max(s.Retry.Max, undoing.For/limits.RetryPaces)
 	u.Retry = retryOr(u.Retry, undoing)
 	s.Undo = &u
@@ -146,11 +145,19 @@ func retryOr(r, rest makegood.Retry) makegood.Retry {
 			r.For = min(r.For, r.Max*limits.RetryPaces)
 		}
 	}
-	r.Attempts = cmp.Or(r.Attempts, limits.MaxAttempts)
-	r.Backoff = cmp.Or(r.Backoff, rest.Backoff, DefaultBackoff)
+	r.Attempts = or(r.Attempts, limits.MaxAttempts)
+	r.Backoff = or(or(r.Backoff, rest.Backoff), DefaultBackoff)
 	if r.Max == 0 {
 		// A backoff above the default maximum raises it: "backoff: 5m" alone is not a mistake. Neither is "for: 1d".
-		r.Max = max(cmp.Or(rest.Max, DefaultMax), r.Backoff, pace)
+		r.Max = max(or(rest.Max, DefaultMax), r.Backoff, pace)
 	}
 	return r
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
 }

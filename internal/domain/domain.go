@@ -5,7 +5,6 @@
 package domain
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -80,4 +79,4 @@ func CheckPrices(p makegood.Prices) error {
 
 // Silence is how long the attempt may be silent before that counts as failure: its claim, and each heartbeat, sets
 // CompleteBy to that long from then.
-func Silence(t makegood.Task) makegood.Duration { return cmp.Or(t.Heartbeat, t.Timeout) }
+func Silence(t makegood.Task) makegood.Duration { return or(t.Heartbeat, t.Timeout) }

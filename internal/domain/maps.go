@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -155,8 +154,8 @@ func ItemOf(s makegood.Step) makegood.Step {
 // AgentWorkflow.
 func overItems(s makegood.Step) makegood.Step {
 	m := *s.Map
-	m.Concurrency = cmp.Or(m.Concurrency, limits.PartItems)
-	m.Outputs = cmp.Or(m.Outputs, makegood.OutputsList)
+	m.Concurrency = or(m.Concurrency, limits.PartItems)
+	m.Outputs = or(m.Outputs, makegood.OutputsList)
 	s.Map = &m
 	if m.Item != nil {
 		return s
@@ -164,7 +163,7 @@ func overItems(s makegood.Step) makegood.Step {
 	item := s
 	item.Map, item.Needs, item.Any, item.Only, item.When, item.OnError = nil, []string{}, false, "", "", nil
 	if item.Agent == makegood.AgentWorkflow && item.Undo == nil {
-		item.Undo = &makegood.Undo{Action: cmp.Or(item.Action, item.Name)}
+		item.Undo = &makegood.Undo{Action: or(item.Action, item.Name)}
 	}
 	item = stepDefaults(item)
 	m.Item = &item
