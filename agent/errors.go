@@ -107,8 +107,7 @@ func Failure(err error) makegood.StepError {
 }
 
 func isFinal(err error) bool {
-	var f finalError
-	return errors.As(err, &f)
+	return errors.As(err, new(finalError))
 }
 
 // isNotApplied differs from errors.As at a fork: one sure branch is no proof for the others.

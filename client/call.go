@@ -57,15 +57,7 @@ func (c *remote) call(ctx context.Context, method, path string, query url.Values
 	} else {
 		status, err = backoff.Retry(ctx, try, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(c.patience))
 	}
-	var permanent *backoff.PermanentError
-	if errors.As(err, &permanent) {
-		err = permanent.Err
-	}
-	var unreachable *api.UnreachableError
-	if errors.As(err, &unreachable) {
-		return status, unreachable
-	}
-	return status, err
+	return status, final(err)
 }
 
 // read returns the value at a path of the API. doing begins its error.
@@ -179,10 +171,8 @@ func (c *remote) answered(status int, p protocol.Problem) error {
 }
 
 func (c *remote) unreachable(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		// The URL is named once; the cause matters.
-		err = wrapped.Err
+	if wrapped, is := errors.AsType[*url.Error](err); is {
+		err = wrapped.Err // The URL is named once; the cause matters.
 	}
 	return &api.UnreachableError{URL: c.base.String(), Err: err}
 }

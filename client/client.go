@@ -123,7 +123,7 @@ func newHTTP() *http.Client {
 	t.MaxIdleConnsPerHost = 64
 	return &http.Client{
 		Transport: t, Timeout: tryTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: followNobody,
 	}
 }
 
@@ -282,8 +282,7 @@ func (r requested) job() makegood.Job {
 // *UnreachableError.
 func (c *remote) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	job, err := protocol.WaitFor(ctx, c, id)
-	var invalid *api.InvalidError
-	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
+	if invalid, is := errors.AsType[*api.InvalidError](err); is && invalid.Status == http.StatusRequestEntityTooLarge {
 		return c.Look(ctx, id)
 	}
 	return job, err

@@ -97,8 +97,8 @@ func (c *remote) writePayload(ctx context.Context, id, mediaType string, from io
 
 // lengthRequired reports whether the API requires the hash of the payload.
 func lengthRequired(err error) bool {
-	var invalid *api.InvalidError
-	return errors.As(err, &invalid) && invalid.Status == http.StatusLengthRequired
+	invalid, is := errors.AsType[*api.InvalidError](err)
+	return is && invalid.Status == http.StatusLengthRequired
 }
 
 // askToWrite asks the API for the request that writes a payload.
@@ -188,12 +188,10 @@ func (c *remote) again(ctx context.Context, do func() error) error {
 
 // final strips from an error the time of the next try.
 func final(err error) error {
-	var permanent *backoff.PermanentError
-	if errors.As(err, &permanent) {
+	if permanent, is := errors.AsType[*backoff.PermanentError](err); is {
 		err = permanent.Err
 	}
-	var unreachable *api.UnreachableError
-	if errors.As(err, &unreachable) {
+	if unreachable, is := errors.AsType[*api.UnreachableError](err); is {
 		return unreachable
 	}
 	return err

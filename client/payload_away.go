@@ -79,8 +79,7 @@ func (c *remote) putAway(ctx context.Context, door payloadDoor, body io.Reader, 
 func (c *remote) goAway(r *http.Request) (*http.Response, error) {
 	answer, err := c.away.Do(r)
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
+		if wrapped, is := errors.AsType[*url.Error](err); is {
 			err = wrapped.Err // The URL is in what wraps it.
 		}
 		return nil, c.unreachable(fmt.Errorf("the payload store at %s: %w", r.URL.Host, err))

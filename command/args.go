@@ -38,3 +38,10 @@ func none(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// require refuses the verb without a flag, which must be there.
+func require(cmd *cobra.Command, flag string) {
+	if err := cmd.MarkFlagRequired(flag); err != nil {
+		panic("command: " + err.Error())
+	}
+}

@@ -67,9 +67,7 @@ Exit status: 0 it is restored; 1 bad usage, no file was written; 3 it failed, an
 
 func withBackupFlags(cmd *cobra.Command, asJSON *bool) *cobra.Command {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print JSON on standard output")
-	if err := cmd.MarkFlagRequired("data"); err != nil {
-		panic("command: " + err.Error())
-	}
+	require(cmd, "data")
 	completeFolder(cmd, "data")
 	return cmd
 }

@@ -105,8 +105,7 @@ func dataFlag(cmd *cobra.Command, data *string) {
 
 func getJob(cmd *cobra.Command, jobs api.Reader, id string) (makegood.Job, error) {
 	job, err := jobs.Get(cmd.Context(), id)
-	var invalid *api.InvalidError
-	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
+	if invalid, is := errors.AsType[*api.InvalidError](err); is && invalid.Status == http.StatusRequestEntityTooLarge {
 		fmt.Fprintln(cmd.ErrOrStderr(), "its input and outputs are more than one answer can hold, and left out")
 		job, err = jobs.Look(cmd.Context(), id)
 	}

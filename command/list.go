@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -285,11 +286,7 @@ func reportOf(j api.Listed) string {
 	for _, s := range j.Job.Steps {
 		for _, a := range []*makegood.Activity{&s.Activity, s.Undo} {
 			if a != nil && a.Progress != nil {
-				text := plain.Line(string(a.Progress.Value))
-				if len(text) > maxReportBytes {
-					text = strings.ToValidUTF8(text[:maxReportBytes], "") + "..."
-				}
-				return s.Name + " " + text
+				return s.Name + " " + limits.Shorten(plain.Line(string(a.Progress.Value)), maxReportBytes)
 			}
 		}
 	}

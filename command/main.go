@@ -184,8 +184,7 @@ func execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*exitError](err); is {
 		if exit.err != nil {
 			fmt.Fprintln(stderr, plain.Text(exit.err.Error()))
 		}

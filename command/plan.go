@@ -70,9 +70,7 @@ Exit status: 0; 1 bad usage; 2 the load does not fit into one stack.`, sizing.Ru
 		o.ways[way] = flags.Bool(way, false, wayUsage[way]+" (docs/inline.md)")
 	}
 	flags.BoolVar(&o.json, "json", false, "print JSON on standard output")
-	if err := cmd.MarkFlagRequired("jobs-per-second"); err != nil {
-		panic("command: " + err.Error())
-	}
+	require(cmd, "jobs-per-second")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -426,10 +427,7 @@ func (o *putAwayOptions) summary(counts map[putaway.Result]int, more bool) strin
 			parts = append(parts, fmt.Sprintf("%d %s", counts[r], r))
 		}
 	}
-	text := strings.Join(parts, ", ")
-	if text == "" {
-		text = "there is no message"
-	}
+	text := cmp.Or(strings.Join(parts, ", "), "there is no message")
 	if o.dryRun {
 		text = "it would be: " + text
 	}

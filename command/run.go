@@ -68,7 +68,7 @@ it goes on when run again with the same --data.`,
 	completeFolder(cmd, "data")
 	completeFlag(cmd, "input", completeFiles("jsonl", "ndjson", "json"))
 	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
-	_ = cmd.MarkFlagRequired("input") // it fails only for a flag that is not there
+	require(cmd, "input")
 	return cmd
 }
 

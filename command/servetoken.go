@@ -26,9 +26,7 @@ func newServeToken() *cobra.Command {
 
 func tokensFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "tokens", "", "`file` of tokens, as serve --tokens has it (required)")
-	if err := cmd.MarkFlagRequired("tokens"); err != nil {
-		panic("command: " + err.Error())
-	}
+	require(cmd, "tokens")
 }
 
 func newTokenNew() *cobra.Command {
@@ -55,9 +53,7 @@ Exit status: 0; 1 bad usage, or the file is wrong: it is unchanged.`,
 	}
 	tokensFlag(cmd, &file)
 	cmd.Flags().StringVar(&role, "role", "", "what its holder may do: `ROLE` operator, reader or agent (required)")
-	if err := cmd.MarkFlagRequired("role"); err != nil {
-		panic("command: " + err.Error())
-	}
+	require(cmd, "role")
 	return cmd
 }
 

@@ -223,9 +223,4 @@ func warnAbsent(w io.Writer, files []workflowfile.File) {
 	}
 }
 
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func count(n int, what string) string { return plural(n, what, what+"s") }

@@ -2,6 +2,7 @@ package makegoodtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,9 +65,7 @@ func arriving(request *http.Request) (*http.Request, error) {
 	served := request.Clone(request.Context())
 	served.Body, served.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	served.RequestURI, served.RemoteAddr = request.URL.RequestURI(), "192.0.2.1:1234"
-	if served.Host == "" {
-		served.Host = request.URL.Host
-	}
+	served.Host = cmp.Or(served.Host, request.URL.Host)
 	return served, nil
 }
 

@@ -1,6 +1,7 @@
 package makegoodtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -53,10 +54,7 @@ func (w *world) sequence() string {
 			w.flush(table)
 			fmt.Fprintf(&b, "  -- the engine is dead, and is started again --\n")
 		}
-		answer := a.Answer
-		if answer == "" {
-			answer = "no answer yet"
-		}
+		answer := cmp.Or(a.Answer, "no answer yet")
 		fmt.Fprintf(table, "  +%s\t%s asks %s of agent %s\tkey %s\t%s\n", a.At.Round(time.Millisecond), attempt(a.Task), a.Action, a.Agent, a.Key, answer)
 	}
 	w.flush(table)

@@ -4,6 +4,7 @@
 package workflows
 
 import (
+	"cmp"
 	"embed"
 	"net/http"
 	"slices"
@@ -18,10 +19,7 @@ const shopVariable = "MAKEGOOD_SHOP"
 
 // Agents returns the agents of all workflows, beside the built-in http. getenv reads the environment.
 func Agents(getenv func(string) string) []agent.Handler {
-	shop := getenv(shopVariable)
-	if shop == "" {
-		shop = order.DefaultShop
-	}
+	shop := cmp.Or(getenv(shopVariable), order.DefaultShop)
 	return slices.Concat(hello.Agents(), order.Agents(shop, newClient()))
 }
 

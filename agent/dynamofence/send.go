@@ -146,8 +146,7 @@ func again(err, judged error, open *bool) bool {
 		*open = true // The network, or no answer in time.
 		return true
 	}
-	var under *types.TransactionInProgressException
-	if errors.As(err, &under) || errors.As(err, new(*types.InternalServerError)) {
+	if errors.As(err, new(*types.TransactionInProgressException)) || errors.As(err, new(*types.InternalServerError)) {
 		*open = true
 		return true
 	}

@@ -17,6 +17,7 @@
 package agentdoor
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"crypto/rand"
@@ -111,9 +112,7 @@ func New(c Config) *Door {
 	if c.Nonce == nil {
 		c.Nonce = rand.Text
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	d := &Door{config: c, agents: map[string]*outside{}, closed: make(chan struct{}), opened: time.Now()}
 	for _, name := range c.Agents {
 		d.agents[name] = &outside{

@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -87,8 +88,6 @@ func (c Config) complete() Config {
 	if c.Room == nil {
 		c.Room = new(Room)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }

@@ -43,11 +43,7 @@ func (a *attempt) reply(event job.Event) error {
 
 // refusal returns the refusal of a queue; nil: err is none.
 func refusal(err error) *queue.RefusedError {
-	if err == nil {
-		return nil
-	}
-	var refused *queue.RefusedError
-	errors.As(err, &refused)
+	refused, _ := errors.AsType[*queue.RefusedError](err)
 	return refused
 }
 

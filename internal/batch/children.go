@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,9 +55,7 @@ func (r *Run) end(t *tracked) (makegood.ProcessState, string) {
 		if why == "" && child.own == makegood.JobError {
 			reason = "it waits for job " + id + ": " + reason
 		}
-		if why == "" {
-			why = reason
-		}
+		why = cmp.Or(why, reason)
 	}
 	return makegood.JobError, why
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -104,9 +105,7 @@ func settled(p job.Place, s api.SettleOptions) (job.Settled, error) {
 // failure checks the error of a failed step.
 func failure(given makegood.StepError) (job.StepError, error) {
 	f := job.StepError{Message: given.Message, Kind: given.Kind, Retryable: given.Retryable, Applied: given.Applied}
-	if f.Applied == "" {
-		f.Applied = makegood.AppliedUnknown
-	}
+	f.Applied = cmp.Or(f.Applied, makegood.AppliedUnknown)
 	switch {
 	case f.Message == "":
 		return f, invalid("error.message is missing: say why it failed")

@@ -74,10 +74,7 @@ func aboutSchedule(name string, err error) error {
 
 // known reports whether an error is one of package api already.
 func known(err error) bool {
-	var invalid *api.InvalidError
-	var refused *api.RefusedError
-	var mismatch *api.MismatchError
-	if errors.As(err, &invalid) || errors.As(err, &refused) || errors.As(err, &mismatch) {
+	if errors.As(err, new(*api.InvalidError)) || errors.As(err, new(*api.RefusedError)) || errors.As(err, new(*api.MismatchError)) {
 		return true
 	}
 	for _, e := range []error{api.ErrNotFound, api.ErrNoDefinition, api.ErrNoPayload, api.ErrNoSchedule, api.ErrNoMessage, api.ErrCompletionToken} {

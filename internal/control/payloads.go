@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/payload"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // errNoPayloads refuses payloads where they have no store.
@@ -30,10 +31,7 @@ func (s *Service) WritePayload(ctx context.Context, id, mediaType string, from i
 	if err == nil {
 		p, err = s.parts.Large.WritePayload(ctx, id, mediaType, from)
 	}
-	if err != nil {
-		return makegood.Payload{}, fmt.Errorf("write a payload of job %s: %w", id, inWords(err))
-	}
-	return p, nil
+	return p, store.About(inWords(err), "write a payload of job %s", id)
 }
 
 // OpenPayload implements api.Payloads.
@@ -48,8 +46,5 @@ func (s *Service) OpenPayloadRange(ctx context.Context, id string, p makegood.Pa
 	if s.parts.Large != nil {
 		r, err = s.parts.Large.OpenPayload(ctx, id, p, offset, n)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("open a payload of job %s: %w", id, inWords(err))
-	}
-	return r, nil
+	return r, store.About(inWords(err), "open a payload of job %s", id)
 }

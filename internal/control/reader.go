@@ -107,10 +107,7 @@ func (r *Reader) shown(ctx context.Context, j job.Job, show shows) (makegood.Job
 		return makegood.Job{}, fmt.Errorf("get job %s: %w", j.ID, inWords(err))
 	}
 	v, err := show(ctx, j, held, r.reading.Store)
-	if err != nil {
-		return makegood.Job{}, fmt.Errorf("get job %s: %w", j.ID, inWords(err))
-	}
-	return v, nil
+	return v, store.About(inWords(err), "get job %s", j.ID)
 }
 
 // load reads a job, also one that a newer release wrote. It answers for an invalid id without a read of the store.
@@ -119,10 +116,7 @@ func (r *Reader) load(ctx context.Context, id string) (job.Job, error) {
 		return job.Job{}, api.ErrNotFound
 	}
 	j, err := r.loadAny(ctx, id)
-	if err != nil {
-		return job.Job{}, inWords(err)
-	}
-	return j, nil
+	return j, inWords(err)
 }
 
 // Page implements api.Reader: at most 200 jobs.
@@ -183,10 +177,7 @@ func (r *Reader) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 		return nil, notHere("how many jobs there are is not known here; a count reads and counts them")
 	}
 	all, err := r.reading.Totals.Totals(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("totals of jobs: %w", inWords(err))
-	}
-	return all, nil
+	return all, store.About(inWords(err), "totals of jobs")
 }
 
 // List implements api.Reader.
@@ -224,10 +215,7 @@ func (r *Reader) Definition(ctx context.Context, hash string) (api.Definition, e
 		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, inWords(err))
 	}
 	shown, err := view.Definition(compiled)
-	if err != nil {
-		return api.Definition{}, fmt.Errorf("read definition %s: %w", hash, inWords(err))
-	}
-	return shown, nil
+	return shown, store.About(inWords(err), "read definition %s", hash)
 }
 
 // definition compiles a definition, or that of a part of a map.

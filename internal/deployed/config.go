@@ -1,6 +1,7 @@
 package deployed
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"path"
@@ -120,9 +121,7 @@ func (e *environment) parts() parts {
 		place:    e.place(), stack: e.getenv(VarStack), level: e.level(VarLogLevel),
 		memory: e.number(varMemory, 1, 1<<20),
 	}
-	if p.stack == "" {
-		p.stack = p.table
-	}
+	p.stack = cmp.Or(p.stack, p.table)
 	p.payloads = e.payloads(p.retention)
 	switch text := e.getenv(VarMetricsByName); text {
 	case "", "no":

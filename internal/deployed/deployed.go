@@ -146,7 +146,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS, inl
 		Changes: s.changes(c.changes),
 		Held:    holds.NewReader(s.store, nil),
 		Gate:    s.gates(), Breaker: keeper, Breakers: c.breakers,
-		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.sender,
+		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.large(), LargeAge: s.payloads.renew, Queue: s.sender,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),

@@ -45,7 +45,11 @@ func (s *stack) release(ctx context.Context, key time.Time) {
 
 // knows says why the stack has no workflow of a name.
 func (o *operator) knows(ctx context.Context, workflow string) error {
-	err := o.known(ctx, workflow)
+	return orUnknown(workflow, o.known(ctx, workflow))
+}
+
+// orUnknown says of store.ErrNotFound that there is no workflow of a name.
+func orUnknown(workflow string, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
 	}

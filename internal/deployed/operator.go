@@ -52,7 +52,7 @@ func newOperator(s *stack, c doorConfig, published *definitions) *operator {
 		Changes: elsewhere(c.changes),
 		Held:    holds.NewReader(s.store, nil),
 		Gate:    s.gates(),
-		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues, Notifier: silent{}, Listener: silent{},
+		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.large(), LargeAge: s.payloads.renew, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
 		Agents: agents, Reminders: true, Period: SweepPeriod, Counts: true, Instance: s.instance(), Watch: s.watch(), Logger: slog.New(untelling{s.log.Handler()}),
@@ -138,11 +138,7 @@ type unpublished struct{}
 
 // Publish answers that another process does: with its next event, or when it is woken for that.
 func (unpublished) Publish(_ context.Context, runs []changes.Run) []error {
-	errs := make([]error, len(runs))
-	for i := range errs {
-		errs[i] = fmt.Errorf("changes: %w", notify.ErrElsewhere)
-	}
-	return errs
+	return slices.Repeat([]error{fmt.Errorf("changes: %w", notify.ErrElsewhere)}, len(runs))
 }
 
 // silent leaves notifications to the stack's own Scheduler.

@@ -111,14 +111,6 @@ func (s *stack) large() payload.Store {
 	return nil
 }
 
-// keeper is the store of a stack for the Scheduler; nil: there is none.
-func (s *stack) keeper() payload.Keeper {
-	if l := s.payloads.open(s.aws); l != nil {
-		return l
-	}
-	return nil
-}
-
 // doors are those to the store of a stack; nil: there is none.
 func (s *stack) doors() payload.Doors {
 	if l := s.payloads.open(s.aws); l != nil {

@@ -3,14 +3,12 @@ package deployed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/limits"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -20,13 +18,7 @@ import (
 func (s *stack) timetable(submit submitter, current func(ctx context.Context, workflow string) error) *timetable.Timetable {
 	return timetable.New(timetable.Config{
 		Schedules: s.store, Jobs: s.store, Submit: submit, Stored: s.hint, Logger: s.log,
-		Knows: func(ctx context.Context, workflow string) error {
-			err := current(ctx, workflow)
-			if errors.Is(err, store.ErrNotFound) {
-				return fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
-			}
-			return err
-		},
+		Knows: func(ctx context.Context, workflow string) error { return orUnknown(workflow, current(ctx, workflow)) },
 	})
 }
 

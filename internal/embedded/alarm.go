@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"container/heap"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,14 +16,14 @@ type alarm struct {
 	// not kept. Later keys are set when the time has come nearer.
 	ahead time.Duration
 	mu    sync.Mutex
-	times timeHeap
-	set   map[int64]bool
+	// times are set, the earliest first, each once, in grains.
+	times []int64
 	// sooner says that the earliest time has changed.
 	sooner chan struct{}
 }
 
 func newAlarm(ahead time.Duration) *alarm {
-	return &alarm{ahead: ahead, set: make(map[int64]bool), sooner: make(chan struct{}, 1)}
+	return &alarm{ahead: ahead, sooner: make(chan struct{}, 1)}
 }
 
 // at sets the alarm to a time; zero sets no alarm.
@@ -34,12 +34,12 @@ func (a *alarm) at(t time.Time) {
 	slot := (t.UnixNano() + int64(grain) - 1) / int64(grain)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.set[slot] {
+	place, set := slices.BinarySearch(a.times, slot)
+	if set {
 		return
 	}
-	a.set[slot] = true
-	heap.Push(&a.times, slot)
-	if a.times[0] == slot {
+	a.times = slices.Insert(a.times, place, slot)
+	if place == 0 {
 		select {
 		case a.sooner <- struct{}{}:
 		default:
@@ -65,21 +65,7 @@ func (a *alarm) next(now time.Time) (at time.Time, set, rang bool) {
 			return at, true, rang
 		}
 		rang = true
-		delete(a.set, a.times[0])
-		heap.Pop(&a.times)
+		a.times = slices.Delete(a.times, 0, 1)
 	}
 	return time.Time{}, false, rang
-}
-
-type timeHeap []int64
-
-func (h timeHeap) Len() int           { return len(h) }
-func (h timeHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h timeHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *timeHeap) Push(x any)        { *h = append(*h, x.(int64)) }
-func (h *timeHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -25,10 +26,12 @@ func Mermaid(w io.Writer, nodes []Node, edges ...Edge) error {
 		fmt.Fprintf(&b, "  s%d[\"%s\"]:::%s\n", i, text, n.State.Class())
 	}
 	for _, e := range d.edges {
-		fmt.Fprintf(&b, "  s%d %s s%d\n", e.from, mermaidArrow(e.kind), e.to)
+		fmt.Fprintf(&b, "  s%d %s s%d\n", e.from, edgeLooks[e.kind].mermaid, e.to)
 	}
-	for _, s := range mermaidStates(nodes) {
-		fmt.Fprintf(&b, "  classDef %s stroke:%s\n", s.Class(), mermaidColours[s])
+	for _, s := range states() {
+		if slices.ContainsFunc(nodes, func(n Node) bool { return n.State.Class() == s.Class() }) {
+			fmt.Fprintf(&b, "  classDef %s stroke:%s\n", s.Class(), mermaidColours[s])
+		}
 	}
 	_, err = w.Write(b.Bytes())
 	return err
@@ -38,38 +41,6 @@ func Mermaid(w io.Writer, nodes []Node, edges ...Edge) error {
 var mermaidColours = map[State]string{
 	Idle: "#5c6169", Pending: "#5c6169", Cancelled: "#5c6169", Skipped: "#5c6169", Paused: "#5c6169", Processing: "#1f5bc4",
 	Processed: "#17764a", Waiting: "#845400", Undoing: "#6b3dbd", Undone: "#6b3dbd", Error: "#b3241d",
-}
-
-// mermaidStates are the states of nodes, each once, in the order of states.
-func mermaidStates(nodes []Node) []State {
-	used := map[string]bool{}
-	for _, n := range nodes {
-		used[n.State.Class()] = true
-	}
-	var in []State
-	for _, s := range states() {
-		if used[s.Class()] {
-			in = append(in, s)
-		}
-	}
-	return in
-}
-
-func mermaidArrow(k EdgeKind) string {
-	switch k {
-	case Taken:
-		return "-->"
-	case Off:
-		return "-.->"
-	case Flow:
-		return "==>"
-	case Back, BackFlow:
-		return "-. undo .->"
-	case Stop:
-		return "-. undo failed .-x"
-	default:
-		panic(fmt.Sprintf("graph: no arrow for the edge kind %d", k))
-	}
 }
 
 // mermaidText writes a text for the quotes of a label, with the special characters of Mermaid and HTML as codes.

@@ -16,13 +16,9 @@ func (s *nodeSet) addAll(other *nodeSet) {
 
 // reduce leaves out the edges that others imply, and refuses a circle. The remaining edges keep their order.
 func reduce(nodes int, edges []link) ([]link, error) {
-	sequence, err := inSequence(nodes, edges)
+	sequence, after, err := inSequence(nodes, edges)
 	if err != nil {
 		return nil, err
-	}
-	after := make([][]int, nodes)
-	for _, e := range edges {
-		after[e.from] = append(after[e.from], e.to)
 	}
 	// reach are the nodes that a node leads to, and beyond those that it leads to by way of another.
 	reach, beyond := make([]nodeSet, nodes), make([]nodeSet, nodes)
@@ -45,15 +41,14 @@ func reduce(nodes int, edges []link) ([]link, error) {
 	return kept, nil
 }
 
-// inSequence returns the nodes in an order in which every edge leads ahead.
-func inSequence(nodes int, edges []link) ([]int, error) {
+// inSequence returns the nodes in an order in which every edge leads ahead, and to which nodes each leads.
+func inSequence(nodes int, edges []link) (sequence []int, after [][]int, err error) {
 	missing := make([]int, nodes)
-	after := make([][]int, nodes)
+	after = make([][]int, nodes)
 	for _, e := range edges {
 		missing[e.to]++
 		after[e.from] = append(after[e.from], e.to)
 	}
-	var sequence []int
 	for i := range nodes {
 		if missing[i] == 0 {
 			sequence = append(sequence, i)
@@ -67,20 +62,16 @@ func inSequence(nodes int, edges []link) ([]int, error) {
 		}
 	}
 	if len(sequence) < nodes {
-		return nil, errors.New("draw a graph: its edges run in a circle")
+		return nil, nil, errors.New("draw a graph: its edges run in a circle")
 	}
-	return sequence, nil
+	return sequence, after, nil
 }
 
 // columns returns the column of each node: the one after the last of those that lead to it.
 func columns(nodes int, edges []link) []int {
-	sequence, err := inSequence(nodes, edges)
+	sequence, after, err := inSequence(nodes, edges)
 	if err != nil {
 		panic("graph: edges that were reduced run in a circle")
-	}
-	after := make([][]int, nodes)
-	for _, e := range edges {
-		after[e.from] = append(after[e.from], e.to)
 	}
 	column := make([]int, nodes)
 	for _, u := range sequence {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -66,7 +67,8 @@ func (p *plan) drawing() Drawing {
 		if both {
 			behind := p.corners(p.ways[i], y, left, width, shift)
 			behind[0].x += tip
-			d.edges = append(d.edges, routed{l.to, l.from, kind, pathOf(reversed(behind))})
+			slices.Reverse(behind)
+			d.edges = append(d.edges, routed{l.to, l.from, kind, pathOf(behind)})
 		}
 	}
 	return d
@@ -127,14 +129,6 @@ func (p *plan) corners(way []int, y []float64, left []int, width, shift int) []c
 		}
 	}
 	return corners
-}
-
-func reversed(corners []corner) []corner {
-	turned := make([]corner, len(corners))
-	for i, c := range corners {
-		turned[len(corners)-1-i] = c
-	}
-	return turned
 }
 
 // pathOf writes a path: a curve from column to column, and a straight line by each that is passed.

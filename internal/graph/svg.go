@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/xml"
 	"fmt"
@@ -37,10 +38,7 @@ type SVGOptions struct {
 func SVG(w io.Writer, d Drawing, o SVGOptions) error {
 	var b bytes.Buffer
 	s := svg{&b}
-	title := o.Title
-	if title == "" {
-		title = "The steps"
-	}
+	title := cmp.Or(o.Title, "The steps")
 	class := "graph"
 	if d.Width > wideFrom && d.Width <= wideTo {
 		class += " wide"
@@ -78,24 +76,14 @@ type svg struct{ b *bytes.Buffer }
 
 func (s svg) printf(format string, args ...any) { fmt.Fprintf(s.b, format, args...) }
 
-// edgeLook is the class of an edge behind "edge", and the name of its arrow.
-func edgeLook(k EdgeKind) (class, arrow string) {
-	switch k {
-	case Taken:
-		return "", "a"
-	case Off:
-		return " off", ""
-	case Flow:
-		return " flow", "a"
-	case Back:
-		return " rev", "a-rev"
-	case BackFlow:
-		return " rev flow", "a-rev"
-	case Stop:
-		return " stop", "a-stop"
-	default:
-		panic(fmt.Sprintf("graph: no look for the edge kind %d", k))
-	}
+// edgeLooks has every kind of edge: in SVG its class behind "edge" and the name of its arrow, and its arrow in Mermaid.
+var edgeLooks = map[EdgeKind]struct{ class, arrow, mermaid string }{
+	Taken:    {"", "a", "-->"},
+	Off:      {" off", "", "-.->"},
+	Flow:     {" flow", "a", "==>"},
+	Back:     {" rev", "a-rev", "-. undo .->"},
+	BackFlow: {" rev flow", "a-rev", "-. undo .->"},
+	Stop:     {" stop", "a-stop", "-. undo failed .-x"},
 }
 
 func (s svg) markers(prefix string) {
@@ -108,10 +96,10 @@ func (s svg) markers(prefix string) {
 }
 
 func (s svg) edge(e routed, prefix string) {
-	class, arrow := edgeLook(e.kind)
-	s.printf(`<path class="edge%s" d="%s"`, class, e.path)
-	if arrow != "" {
-		s.printf(` marker-end="url(#%s%s)"`, escaped(prefix), arrow)
+	l := edgeLooks[e.kind]
+	s.printf(`<path class="edge%s" d="%s"`, l.class, e.path)
+	if l.arrow != "" {
+		s.printf(` marker-end="url(#%s%s)"`, escaped(prefix), l.arrow)
 	}
 	s.printf("/>\n")
 }

@@ -101,7 +101,7 @@ func (k *Keeper) pause(h *job.Hold, all int, by job.Hold) error {
 	if h.Name == "" && all >= limits.MaxHolds {
 		return fmt.Errorf("%w: %d agents and workflows are paused or have a limit, which is the most", ErrInvalid, all)
 	}
-	by.Since, by.By, by.Reason, by.Kept = domain.Instant(k.config.Now()), clip(by.By, limits.MaxHoldByBytes), clip(by.Reason, limits.MaxHoldReasonBytes), h.Kept
+	by.Since, by.By, by.Reason, by.Kept = domain.Instant(k.config.Now()), limits.Cut(by.By, limits.MaxHoldByBytes), limits.Cut(by.Reason, limits.MaxHoldReasonBytes), h.Kept
 	*h = by
 	return nil
 }
@@ -126,7 +126,7 @@ func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by st
 
 func (k *Keeper) resume(h *job.Hold, by string) {
 	now := domain.Instant(k.config.Now())
-	h.ReleasedAt, h.ReleasedBy, h.Next = now, clip(by, limits.MaxHoldByBytes), now
+	h.ReleasedAt, h.ReleasedBy, h.Next = now, limits.Cut(by, limits.MaxHoldByBytes), now
 }
 
 // Limit sets the limit of an agent, and returns after that is stored; the zero value takes it away, from an agent that
@@ -181,17 +181,6 @@ func (k *Keeper) Limit(ctx context.Context, agent string, limit makegood.Limit, 
 		return was, nil
 	}
 	return h, k.config.Gates.Look(ctx, agent, l, time.Time{})
-}
-
-// clip cuts a text to the length that is stored.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
 
 func (k *Keeper) check(ctx context.Context, kind makegood.HoldKind, name, reason string) error {

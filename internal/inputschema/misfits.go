@@ -225,19 +225,11 @@ func valueText(v any) string {
 	if err != nil {
 		return "?"
 	}
-	return clip(string(text), 60)
+	return limits.Shorten(string(text), 60)
 }
 
 func misfit(at []string, why string) makegood.Misfit {
-	return makegood.Misfit{At: clip(pointer(at), maxAt), Why: clip(why, maxWhy)}
-}
-
-// clip shortens a text, and says so.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
+	return makegood.Misfit{At: limits.Shorten(pointer(at), maxAt), Why: limits.Shorten(why, maxWhy)}
 }
 
 // sorted are misfits by place, each once, and no more than are told.

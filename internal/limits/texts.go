@@ -15,11 +15,26 @@ func Clip(text string) string {
 	if len(text) <= MaxReasonBytes {
 		return text
 	}
-	cut := MaxReasonBytes - len("...")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
+	return Cut(text, MaxReasonBytes-len("...")) + "..."
+}
+
+// Cut returns at most so many bytes of a text, and no part of a character.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return text[:cut] + "..."
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// Shorten returns at most so many bytes of a text, and says that there were more.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return Cut(text, most) + "..."
 }
 
 // CheckWho refuses an invalid name of a caller: more than MaxWhoBytes, or not a text in one line.

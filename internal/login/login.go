@@ -8,6 +8,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -85,9 +86,7 @@ func CallerOf(ctx context.Context) (c Caller, ok bool) {
 
 // New puts a guard before next.
 func New(c Config, next http.Handler) *Guard {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}

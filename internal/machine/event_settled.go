@@ -98,7 +98,7 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 	a.Completion = nil
 	a.Settled = &job.Settlement{
 		Round: t.job.Round, Answer: e.Answer(), At: t.now,
-		By: clipBytes(e.By, limits.MaxCompletedByBytes), Reason: limits.Clip(e.Reason),
+		By: limits.Cut(limits.Clip(e.By), limits.MaxCompletedByBytes), Reason: limits.Clip(e.Reason),
 	}
 	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepState(a.State), By: a.Settled.By, Reason: a.Settled.Reason})
 	t.job.RequestedBy = limits.Clip(e.By)
@@ -155,7 +155,7 @@ func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
 		known.Applied = makegood.AppliedNo
 		a.Error = &known
 	}
-	by := clipBytes(e.By, limits.MaxCompletedByBytes)
+	by := limits.Cut(limits.Clip(e.By), limits.MaxCompletedByBytes)
 	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepNotDone, By: by, Reason: limits.Clip(e.Reason)})
 	t.job.RequestedBy = limits.Clip(e.By)
 	return Verdict{Kind: Applied}

@@ -102,7 +102,7 @@ func (t *turn) wasSettled(at side) string {
 
 // completionOf returns the completion to keep for an answer. An approval takes one of its choices.
 func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, refused string) {
-	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, limits.MaxCompletedByBytes), Why: limits.Clip(e.Why), Output: e.Output, Error: e.Error}
+	c = job.Completion{Answer: e.Answer(), By: limits.Cut(limits.Clip(e.By), limits.MaxCompletedByBytes), Why: limits.Clip(e.Why), Output: e.Output, Error: e.Error}
 	if e.Request != "" {
 		c.Request = e.Asking()
 	}
@@ -182,15 +182,6 @@ func answerIn(output job.Payload) (string, bool) {
 		return "", false
 	}
 	return says.Answer, says.Answer != ""
-}
-
-// clipBytes shortens a text that is kept.
-func clipBytes(text string, limit int) string {
-	text = limits.Clip(text)
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "")
 }
 
 // failsBy reports whether an answer is one after which its step may be asked again, as after a failure.

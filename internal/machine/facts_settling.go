@@ -130,7 +130,7 @@ func (t *turn) settledOutput(at side, e job.Settled) (output job.Payload, refuse
 	if do, says := t.w.Steps[at.step].OnAnswer[answer]; says && !at.undo {
 		return e.Output, fmt.Sprintf("onAnswer of step %s says %s of %q: answer it while it waits, or settle it with an answer that lets the job go on", t.name(at), do, answer)
 	}
-	return t.approved(answer, clipBytes(e.By, limits.MaxCompletedByBytes), ""), ""
+	return t.approved(answer, limits.Cut(limits.Clip(e.By), limits.MaxCompletedByBytes), ""), ""
 }
 
 // heldUntil names the holder of a side's attempt, and until when it is held.

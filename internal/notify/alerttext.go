@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -182,11 +183,7 @@ func (a Alert) Link() string {
 
 // RunbookLink leads to the section of the runbook.
 func (a Alert) RunbookLink() string {
-	runbook := a.Where.Runbook
-	if runbook == "" {
-		runbook = DefaultRunbook
-	}
-	return runbook + "#" + string(a.Kind)
+	return cmp.Or(a.Where.Runbook, DefaultRunbook) + "#" + string(a.Kind)
 }
 
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -201,22 +201,11 @@ func (p *Page) inbox(r *http.Request) (any, error) {
 
 // has reports whether a group matches a search: each word is in its text, or names its workflow, step or kind.
 func (g inboxGroup) has(words string) bool {
+	text, fields := strings.ToLower(g.What()+" "+g.Reason), map[string]string{"workflow": g.Workflow, "step": g.Step, "kind": g.Kind}
 	for word := range strings.FieldsSeq(words) {
 		name, value, named := strings.Cut(word, ":")
-		switch {
-		case named && name == "workflow":
-			if g.Workflow != value {
-				return false
-			}
-		case named && name == "step":
-			if g.Step != value {
-				return false
-			}
-		case named && name == "kind":
-			if g.Kind != value {
-				return false
-			}
-		case !strings.Contains(strings.ToLower(g.What()+" "+g.Reason), strings.ToLower(word)):
+		field, is := fields[name]
+		if named && is && field != value || !(named && is) && !strings.Contains(text, strings.ToLower(word)) {
 			return false
 		}
 	}

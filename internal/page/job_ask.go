@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -75,7 +76,7 @@ func (p *Page) ask(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Refused = oneOf(a.Refused, unknown)
+	a.Refused = cmp.Or(a.Refused, unknown)
 	a.Definition, a.Input = r.FormValue("definition"), strings.TrimSpace(r.FormValue("input"))
 	a.Of, a.Indexes = r.FormValue("of"), r.FormValue("indexes")
 	if r.FormValue("edit") == "true" && a.Input == "" && a.Refused == "" {
@@ -180,14 +181,14 @@ func stepAsking(a *asking, s seen) error {
 		notDone, _ := domain.StepOffer(o, domain.AskSettleNotDone)
 		a.Done, a.Skipped, a.NotDone = done.Granted(), skipped.Granted(), notDone.Granted()
 		if !a.Done && !a.Skipped && !a.NotDone {
-			a.Refused = oneOf(a.Refused, done.Reason)
+			a.Refused = cmp.Or(a.Refused, done.Reason)
 		}
 		return nil
 	}
 	offer, _ := domain.StepOffer(o, a.Ask)
 	a.Effect = offer.Effect
 	if !offer.Granted() {
-		a.Refused = oneOf(a.Refused, offer.Reason)
+		a.Refused = cmp.Or(a.Refused, offer.Reason)
 	}
 	return nil
 }
@@ -263,7 +264,7 @@ func jsonOf(r *http.Request, field string) (json.RawMessage, error) {
 
 // askForStep carries out a request for a step.
 func (p *Page) askForStep(r *http.Request, id, ask string) error {
-	round, err := strconv.Atoi(oneOf(r.FormValue("round"), "0"))
+	round, err := strconv.Atoi(cmp.Or(r.FormValue("round"), "0"))
 	if err != nil {
 		return &problem{status: http.StatusBadRequest, Head: "That is no round", Text: fmt.Sprintf("round is %.40q: want a number.", r.FormValue("round"))}
 	}

@@ -144,7 +144,7 @@ func entryHead(e makegood.Entry) (shape, head string) {
 	}
 	switch e.Kind {
 	case makegood.EntryFailed:
-		return "error", what + oneOf(message, ": failed")
+		return "error", what + cmp.Or(message, ": failed")
 	case makegood.EntrySilent:
 		return "error", what + ": silent" + message
 	case makegood.EntryRefused:

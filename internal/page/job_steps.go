@@ -203,7 +203,7 @@ func saysOf(s seen, step makegood.JobStep) string {
 	}
 	switch {
 	case step.Settled != nil && !undo, undo && a.Settled != nil:
-		return "settled by hand: " + oneOf(a.Settled.Reason, "no reason was given")
+		return "settled by hand: " + cmp.Or(a.Settled.Reason, "no reason was given")
 	case underWayNow(a):
 		return strings.TrimPrefix(does(s, step, a), "step "+step.Name+" ") + reported(a) + lastTime(a)
 	case a.Error != nil && a.State != makegood.StepDone:
@@ -211,7 +211,7 @@ func saysOf(s seen, step makegood.JobStep) string {
 	case a.State == makegood.StepDone && undo:
 		return fmt.Sprintf("done %s, undone %s", moment(step.FinishedAt), moment(a.FinishedAt))
 	case a.State == makegood.StepDone:
-		return strings.TrimSpace(fmt.Sprintf("done %s %s", moment(a.FinishedAt), deref(prefixed("by ", a.CompletedBy))) + deref(prefixed(": ", a.CompletedWhy)))
+		return strings.TrimSpace(fmt.Sprintf("done %s %s", moment(a.FinishedAt), prefixed("by ", a.CompletedBy)) + prefixed(": ", a.CompletedWhy))
 	case a.State == makegood.StepIrreversible:
 		return "done, and cannot be undone"
 	case a.State == makegood.StepNotStarted:
@@ -241,19 +241,11 @@ func lastTime(a makegood.Activity) string {
 	return "; the attempt before failed: " + cut(a.Error.Message, 160)
 }
 
-func prefixed(with string, text *string) *string {
+func prefixed(with string, text *string) string {
 	if text == nil {
-		return nil
+		return ""
 	}
-	all := with + *text
-	return &all
-}
-
-func oneOf(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
+	return with + *text
 }
 
 // notReached describes what a step waits for.
@@ -290,7 +282,7 @@ func attemptsOf(j makegood.Job, step makegood.JobStep, row line.Row) (all []atte
 		case line.Work, line.Going, line.Failed, line.Final, line.Wait:
 			all = append(all, attemptData{
 				Attempt: b.Attempt, Undo: b.Undo, Claimed: b.From, Queue: queue[b.Attempt], Took: b.Took(), By: by[b.Attempt],
-				Shape: attemptShape(b), Says: oneOf(cut(b.Why, 200), kinds[b.Kind]),
+				Shape: attemptShape(b), Says: cmp.Or(cut(b.Why, 200), kinds[b.Kind]),
 			})
 		}
 	}

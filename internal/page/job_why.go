@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -48,9 +49,7 @@ func standsWhy(s seen) why {
 	default:
 		w = goesOn(s)
 	}
-	if w.Quote == "" {
-		w.Quote = j.Reason
-	}
+	w.Quote = cmp.Or(w.Quote, j.Reason)
 	return w
 }
 

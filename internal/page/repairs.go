@@ -113,14 +113,13 @@ func addAnswer(list []wouldBe, a tried) []wouldBe {
 func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Current {
 		plan, err := p.Jobs.Plan(ctx, id, api.Request{Verb: makegood.VerbResubmit, Definition: api.CurrentDefinition})
-		var refused *api.RefusedError
-		switch {
-		case err == nil:
-			return tried{id: id, says: plan.Effect + ", by the current definition"}
-		case errors.As(err, &refused):
+		if refused, is := errors.AsType[*api.RefusedError](err); is {
 			return tried{id: id, says: refused.Reason, refused: true}
 		}
-		return tried{id: id, says: err.Error(), refused: true}
+		if err != nil {
+			return tried{id: id, says: err.Error(), refused: true}
+		}
+		return tried{id: id, says: plan.Effect + ", by the current definition"}
 	}
 	offers, err := p.Jobs.Offers(ctx, id)
 	if err != nil {

@@ -75,20 +75,21 @@ func span(d time.Duration) string {
 
 // sinceNow writes how long ago a time is.
 func sinceNow(at any, now time.Time) string {
-	t, there := instant(at)
-	if !there {
-		return ""
-	}
-	return span(now.Sub(t))
+	return timeText(at, func(t time.Time) string { return span(now.Sub(t)) })
 }
 
 // untilThen writes how long it is until a time.
 func untilThen(at any, now time.Time) string {
+	return timeText(at, func(t time.Time) string { return span(t.Sub(now)) })
+}
+
+// timeText writes a time; empty: it is not there.
+func timeText(at any, write func(t time.Time) string) string {
 	t, there := instant(at)
 	if !there {
 		return ""
 	}
-	return span(t.Sub(now))
+	return write(t)
 }
 
 // instant is a time that is there, by value or by pointer.
@@ -106,11 +107,7 @@ func instant(at any) (time.Time, bool) {
 
 // stamp writes a time for programs; empty: there is none.
 func stamp(at any) string {
-	t, there := instant(at)
-	if !there {
-		return ""
-	}
-	return t.Format(time.RFC3339Nano)
+	return timeText(at, func(t time.Time) string { return t.Format(time.RFC3339Nano) })
 }
 
 // clock writes a time of the day as seen now: with its day where that is another one.
@@ -157,11 +154,7 @@ func prose(text string, now time.Time) template.HTML {
 
 // day writes a time in full.
 func day(at any) string {
-	t, there := instant(at)
-	if !there {
-		return ""
-	}
-	return t.Format("2 Jan 2006 15:04:05")
+	return timeText(at, func(t time.Time) string { return t.Format("2 Jan 2006 15:04:05") })
 }
 
 // short is the beginning of a hash.

@@ -106,8 +106,7 @@ func ProblemOf(err error) (p Problem, status int, ok bool) {
 
 // said returns the text of the error of a kind in err, without the text of its wrappers.
 func said(err, kind error) string {
-	var own *CodedError
-	if errors.As(err, &own) && own.Kind == kind {
+	if own, is := errors.AsType[*CodedError](err); is && own.Kind == kind {
 		return own.Error()
 	}
 	return kind.Error()

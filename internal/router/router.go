@@ -4,6 +4,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -38,9 +39,7 @@ type Router struct {
 
 // New returns a Router.
 func New(c Config) *Router {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return &Router{config: c}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,13 +96,7 @@ func (s *Scheduler) answerAll(ctx context.Context, m *moved, j job.Job, asks []m
 // errUnanswered stands for a missing answer: a goroutine that ends without one has none.
 var errUnanswered = errors.New("no answer")
 
-func unanswered(n int) []error {
-	errs := make([]error, n)
-	for i := range errs {
-		errs[i] = errUnanswered
-	}
-	return errs
-}
+func unanswered(n int) []error { return slices.Repeat([]error{errUnanswered}, n) }
 
 func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	if ask.Kind == machine.AskPermit {

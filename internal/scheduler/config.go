@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -148,9 +149,7 @@ func (c Config) complete() Config {
 	if c.Bytes == nil {
 		c.Bytes = randomBytes
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Notifier == nil {
 		c.Notifier = notify.Log{Logger: c.Logger}
 	}

@@ -334,9 +334,7 @@ func (s *Scheduler) outputsOf(ctx context.Context, w makegood.Workflow, child jo
 		if n := domain.BatchSize(w, i); n > 0 {
 			of = outputsIn(output, n)
 		}
-		if of == "" {
-			of = "null"
-		}
+		of = cmp.Or(of, "null")
 		if len(list) > 1 {
 			list = append(list, ',')
 		}

@@ -384,6 +384,5 @@ func (s *Scheduler) firstWork(m *moved) *work {
 // hopeless: a message that can never be understood, or a submission that will be refused however often
 // it is made.
 func hopeless(err error) bool {
-	var mismatch *MismatchError
-	return errors.Is(err, ErrInvalid) || errors.Is(err, wire.ErrPoison) || errors.Is(err, store.ErrDamaged) || errors.As(err, &mismatch)
+	return errors.Is(err, ErrInvalid) || errors.Is(err, wire.ErrPoison) || errors.Is(err, store.ErrDamaged) || errors.As(err, new(*MismatchError))
 }

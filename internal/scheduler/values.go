@@ -305,8 +305,7 @@ func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, dat
 
 // fault makes a fact of an expression's error, and leaves any other alone.
 func fault(err error) (machine.Fact, error) {
-	var evaluation *workflowfile.EvalError
-	if errors.As(err, &evaluation) {
+	if evaluation, is := errors.AsType[*workflowfile.EvalError](err); is {
 		return machine.Fact{Err: evaluation.Reason}, nil
 	}
 	return machine.Fact{}, err

@@ -83,7 +83,7 @@ func beginning(body string, room int) (string, error) {
 	kept := 0
 	for _, step := range []int{4 << 10, utf8.UTFMax} {
 		for kept < len(body) {
-			piece := clip(body[kept:], step)
+			piece := limits.Cut(body[kept:], step)
 			text, err := encode(piece)
 			if err != nil {
 				return "", err
@@ -97,17 +97,6 @@ func beginning(body string, room int) (string, error) {
 		}
 	}
 	return body[:kept], nil
-}
-
-// clip returns at most n bytes of text, and no part of a character.
-func clip(text string, n int) string {
-	if n >= len(text) {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // encode writes JSON in characters that a queue takes. JSON escapes the control characters but not these

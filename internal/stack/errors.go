@@ -56,8 +56,7 @@ func allAdvice() []advice {
 
 // explained says what to do about an error of AWS.
 func explained(err error, name, region string) *Error {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*Error](err); is {
 		return known
 	}
 	wrapped := fmt.Errorf("stack %s in %s: %w", name, region, err)

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -73,9 +74,7 @@ func FindParts(ctx context.Context, name string, getenv func(string) string) (Pa
 			return Parts{}, explained(err, name, c.Region)
 		}
 	}
-	if p.Index == "" {
-		p.Index = defaultIndex
-	}
+	p.Index = cmp.Or(p.Index, defaultIndex)
 	return p, nil
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -41,9 +42,5 @@ func failure(e *job.StepError) *makegood.StepError {
 	if e == nil {
 		return nil
 	}
-	v := &makegood.StepError{Message: e.Message, Retryable: e.Retryable, Kind: e.Kind, Applied: e.Applied}
-	if v.Applied == "" {
-		v.Applied = makegood.AppliedUnknown
-	}
-	return v
+	return &makegood.StepError{Message: e.Message, Retryable: e.Retryable, Kind: e.Kind, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
 }

@@ -255,9 +255,7 @@ func activity(times *moments, j *job.Job, a *job.Activity, claim job.Claim) make
 			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *times.show(p.At)}
 		}
 		v.LastStartedAt = times.show(claim.StartedAt)
-		if v.StartedAt == nil {
-			v.StartedAt = v.LastStartedAt
-		}
+		v.StartedAt = cmp.Or(v.StartedAt, v.LastStartedAt)
 	}
 	return v
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/domain"
 	"github.com/makegood-dev/makegood/internal/limits"
 )
 
@@ -35,12 +34,11 @@ func decodeScheduleDue(body string) (ScheduleDue, error) {
 	if err := limits.ScheduleName.Check(m.Schedule); err != nil {
 		return ScheduleDue{}, poison("%v", err)
 	}
-	due := ScheduleDue{Schedule: m.Schedule, Key: domain.Instant(m.Key)}
-	if _, err := due.Key.MarshalJSON(); err != nil {
-		// An offset may carry it out of the years that JSON has.
-		return ScheduleDue{}, poison("key: %v", err)
+	key, err := instant("key", m.Key)
+	if err != nil {
+		return ScheduleDue{}, err
 	}
-	return due, nil
+	return ScheduleDue{Schedule: m.Schedule, Key: key}, nil
 }
 
 type holdsDue struct {

@@ -385,19 +385,16 @@ func decodeReply(m event) (string, job.Event, error) {
 	if m.Step == "" || m.Attempt < 1 {
 		return "", nil, poison("a reply must name its step, and its attempt, which counts from 1")
 	}
-	reply := job.Reply{
-		Step: m.Step, Attempt: m.Attempt, Token: m.Token, LockedBy: m.LockedBy, StartedAt: domain.Instant(m.StartedAt),
+	startedAt, err := instant("startedAt", m.StartedAt)
+	if err != nil {
+		return "", nil, err
 	}
-	if _, err := reply.StartedAt.MarshalJSON(); err != nil {
-		// An offset may carry it out of the years that JSON has, and then its job could not be written any more.
-		return "", nil, poison("startedAt: %v", err)
-	}
+	reply := job.Reply{Step: m.Step, Attempt: m.Attempt, Token: m.Token, LockedBy: m.LockedBy, StartedAt: startedAt}
 	if m.Type == typeStepSucceeded {
 		if m.Error != nil {
 			return "", nil, poison("StepSucceeded with an error")
 		}
-		output := Inline(m.Output)
-		return m.Job, job.StepSucceeded{Reply: reply, Output: output}, nil
+		return m.Job, job.StepSucceeded{Reply: reply, Output: Inline(m.Output)}, nil
 	}
 	if m.Type == typeStepWaiting {
 		deadline, err := instant("deadline", m.Deadline)
@@ -412,7 +409,7 @@ func decodeReply(m event) (string, job.Event, error) {
 	return m.Job, job.StepFailed{Reply: reply, Error: m.failure()}, nil
 }
 
-// instant reads a time that JSON can write again.
+// instant reads a time that JSON can write again: an offset may carry it out of the years that JSON has.
 func instant(name string, t time.Time) (time.Time, error) {
 	t = domain.Instant(t)
 	if _, err := t.MarshalJSON(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/limits"
 )
 
 // nodeKind is the kind of a YAML node by the core schema of YAML 1.2. The parser's own opinion is not asked:
@@ -101,13 +102,7 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-func clip(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
-}
+func clip(text string) string { return limits.Shorten(text, 60) }
 
 // with reads any value as JSON.
 func (r reader) with(n *yaml.Node, path string) json.RawMessage {

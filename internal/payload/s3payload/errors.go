@@ -20,8 +20,7 @@ func meaning(err error) error {
 		return err
 	}
 	code := ""
-	var said smithy.APIError
-	if errors.As(err, &said) {
+	if said, is := errors.AsType[smithy.APIError](err); is {
 		code = said.ErrorCode()
 	}
 	switch status := response.HTTPStatusCode(); {

@@ -1,6 +1,7 @@
 package localqueue
 
 import (
+	"cmp"
 	"container/heap"
 	"math/rand/v2"
 	"slices"
@@ -61,9 +62,7 @@ func newLine(q Queue, random *rand.Rand) *line {
 		arn: ARN(q.Name), name: q.Name, visibility: q.Visibility, maxReceive: q.MaxReceives,
 		random: random, received: make(map[string]*message),
 	}
-	if l.visibility == 0 {
-		l.visibility = DefaultVisibility
-	}
+	l.visibility = cmp.Or(l.visibility, DefaultVisibility)
 	return l
 }
 

@@ -147,12 +147,10 @@ func (q *Queues) learn(name string, change func(*location)) {
 
 // known makes queue.ErrNoQueue of SQS's word for it, old or new.
 func known(err error) error {
-	var gone *types.QueueDoesNotExist
-	if errors.As(err, &gone) {
+	if _, is := errors.AsType[*types.QueueDoesNotExist](err); is {
 		return fmt.Errorf("%w: %w", queue.ErrNoQueue, err)
 	}
-	var said smithy.APIError
-	if errors.As(err, &said) && bare(said.ErrorCode()) == "NonExistentQueue" {
+	if said, is := errors.AsType[smithy.APIError](err); is && bare(said.ErrorCode()) == "NonExistentQueue" {
 		return fmt.Errorf("%w: %w", queue.ErrNoQueue, err)
 	}
 	return err

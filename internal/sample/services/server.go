@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,9 +66,7 @@ func Start(addr string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the shop: %w", err)
 	}
-	if o.Late == 0 {
-		o.Late = defaultLate
-	}
+	o.Late = cmp.Or(o.Late, defaultLate)
 	open, finish := context.WithCancel(context.Background())
 	s := &Server{
 		books: newBooks(o), late: o.Late, addr: listener.Addr().String(),
@@ -88,9 +87,7 @@ func Start(addr string, o Options) (*Server, error) {
 // Handler returns a shop without an address, for callers that serve it themselves, as a function does. It is never
 // closed: a hanging call ends with its request.
 func Handler(o Options) http.Handler {
-	if o.Late == 0 {
-		o.Late = defaultLate
-	}
+	o.Late = cmp.Or(o.Late, defaultLate)
 	s := &Server{books: newBooks(o), late: o.Late, open: context.Background()}
 	return s.routes()
 }

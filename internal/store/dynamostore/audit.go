@@ -3,7 +3,6 @@ package dynamostore
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -154,11 +153,5 @@ func (p places) KeepPlace(ctx context.Context, name, seen, place string) error {
 		u.when(at + " = " + u.value("seen", text(seen)))
 	}
 	old, err := p.store.update(ctx, "KeepPlace", keyItem(p.prefix+name, sortPlace), u)
-	switch {
-	case errors.Is(err, errCondition) && len(old) > 0 && asText(old[attrPlace]) == place:
-		err = nil
-	case errors.Is(err, errCondition):
-		err = store.ErrConflict
-	}
-	return store.About(err, "keep place %s", name)
+	return store.About(orConflict(err, len(old) > 0 && asText(old[attrPlace]) == place), "keep place %s", name)
 }

@@ -317,8 +317,8 @@ func TestAnItemWeighsWhatIsPaidFor(t *testing.T) {
 		it[attrData] = blob(make([]byte, fill))
 		_, err := s.put(t.Context(), "Put", it, "", nil)
 		must(t, "put", err)
-		if got, want := tab.spent.take()[0].table, float64(units(weight(it))); got > want {
-			t.Errorf("an item of %d bytes cost %v units, want %v", weight(it), got, want)
+		if got, want := tab.spent.take()[0].table, float64(units(sizeOf(it))); got > want {
+			t.Errorf("an item of %d bytes cost %v units, want %v", sizeOf(it), got, want)
 		}
 	}
 }

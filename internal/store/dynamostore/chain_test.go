@@ -172,7 +172,7 @@ func TestAJobWithAChainNeedsItsLevel(t *testing.T) {
 		t.Errorf("got a job that needs %d, beside it %d, and %v", u.Job.Needs, p.needs, err)
 	}
 	j.Needs = 0
-	if got, want := packedWith(j, p.details, 0).bytes+len(attrData), weight(item{attrData: blob(p.data), attrNeeds: number(job.LevelChained)}); got != want {
+	if got, want := packedWith(j, p.details, 0).bytes+len(attrData), sizeOf(item{attrData: blob(p.data), attrNeeds: number(job.LevelChained)}); got != want {
 		t.Errorf("the item weighs %d bytes, want %d", got, want)
 	}
 	j.Needs = job.LevelChained + 1

@@ -23,3 +23,15 @@ func (s *Store) whyNot(ctx context.Context, key item, failed error) (old item, e
 	}
 	return old, errCondition
 }
+
+// orConflict returns the error of a write that is conditional on what was seen: nil where it is our own write, of
+// another try, that stands in its way, and store.ErrConflict where it is another's.
+func orConflict(err error, ours bool) error {
+	switch {
+	case !errors.Is(err, errCondition):
+		return err
+	case ours:
+		return nil
+	}
+	return store.ErrConflict
+}

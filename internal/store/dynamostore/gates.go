@@ -102,25 +102,15 @@ func (s *Store) PutPermit(ctx context.Context, agent string, was, is job.Permit)
 		it[attrTicket], it[attrData] = text(store.PermitName(is)), blob(store.EncodePermit(is))
 		old, err = s.put(ctx, "PutPermit", it, condition, values)
 	}
-	switch {
-	case errors.Is(err, errCondition) && asText(old[attrTicket]) == store.PermitName(is):
-		return nil
-	case errors.Is(err, errCondition):
-		err = store.ErrConflict
-	case err == nil:
-		return nil
-	}
-	return fmt.Errorf("put permit %d of %s: %w", was.N, agent, err)
+	return store.About(orConflict(err, asText(old[attrTicket]) == store.PermitName(is)), "put permit %d of %s", was.N, agent)
 }
 
 // Enter stores a ticket; see store.Gates.
 func (s *Store) Enter(ctx context.Context, agent string, t job.Ticket) error {
 	it := ticketKey(agent, t)
 	it[attrData] = blob(store.EncodeTicket(t))
-	if _, err := s.put(ctx, "Enter", it, "", nil); err != nil {
-		return fmt.Errorf("ticket %s of %s: %w", t.Rank(), agent, err)
-	}
-	return nil
+	_, err := s.put(ctx, "Enter", it, "", nil)
+	return store.About(err, "ticket %s of %s", t.Rank(), agent)
 }
 
 // Leave deletes a ticket; see store.Gates. One that the SDK tries again finds none, and says so.
@@ -129,10 +119,7 @@ func (s *Store) Leave(ctx context.Context, agent string, t job.Ticket) error {
 	if errors.Is(err, errCondition) {
 		err = store.ErrNotFound
 	}
-	if err != nil {
-		return fmt.Errorf("leave, ticket %s of %s: %w", t.Rank(), agent, err)
-	}
-	return nil
+	return store.About(err, "leave, ticket %s of %s", t.Rank(), agent)
 }
 
 // Behind reads a ticket; see store.Gates.

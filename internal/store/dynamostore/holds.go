@@ -1,10 +1,8 @@
 package dynamostore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,26 +46,12 @@ func (s *Store) Holds(ctx context.Context, sure bool) (store.Held, error) {
 
 // PutHolds stores the holds; see store.Holds. A write that the SDK tries again finds its own nonce, and succeeds.
 func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
-	nonce := newNonce()
 	it := holdsKey()
-	it[attrRev], it[attrWrittenBy], it[attrData] = number(h.Rev+1), blob(nonce), blob(store.EncodeHolds(h))
+	it[attrRev], it[attrData] = number(h.Rev+1), blob(store.EncodeHolds(h))
 	if key := h.Key(); !key.IsZero() {
 		it[attrCompleteBy], it[attrShard] = instant(key), number(s.beginsIn(sortHolds))
 	}
-	condition, values := "attribute_not_exists(PK)", item(nil)
-	if h.Rev > 0 {
-		condition, values = "Rev = :seen", item{":seen": number(h.Rev)}
-	}
-	old, err := s.put(ctx, "PutHolds", it, condition, values)
-	switch {
-	case errors.Is(err, errCondition) && bytes.Equal(asBytes(old[attrWrittenBy]), nonce):
-		return nil
-	case errors.Is(err, errCondition):
-		return fmt.Errorf("put holds: %w", store.ErrConflict)
-	case err != nil:
-		return fmt.Errorf("put holds: %w", err)
-	}
-	return nil
+	return store.About(s.putRevised(ctx, "PutHolds", it, h.Rev), "put holds")
 }
 
 // HeldJobs returns jobs that a hold keeps still, oldest first; see store.Holds. It reads the keys of the paused jobs in

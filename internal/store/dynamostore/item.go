@@ -1,7 +1,6 @@
 package dynamostore
 
 import (
-	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -163,28 +162,4 @@ func spread(name string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // a hash never fails
 	return h.Sum32()
-}
-
-// weight is what an item counts for, in bytes, as DynamoDB's documentation has it.
-func weight(it item) int {
-	n := 0
-	for name, v := range it {
-		n += len(name) + weightOf(v)
-	}
-	return n
-}
-
-func weightOf(v types.AttributeValue) int {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return len(v.Value)
-	case *types.AttributeValueMemberB:
-		return len(v.Value)
-	case *types.AttributeValueMemberN:
-		return (len(v.Value)+1)/2 + 1
-	case *types.AttributeValueMemberM:
-		return 3 + len(v.Value) + weight(v.Value)
-	default:
-		panic(fmt.Sprintf("dynamostore: no item of ours holds a %T", v))
-	}
 }

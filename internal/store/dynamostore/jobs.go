@@ -29,7 +29,7 @@ func (s *Store) Create(ctx context.Context, j job.Job) error {
 func (s *Store) create(ctx context.Context, j job.Job) error {
 	nonce := newNonce()
 	it := s.birthItem(j, nonce)
-	p := s.packBirth(ctx, j, weight(it)+len(attrData))
+	p := s.packBirth(ctx, j, sizeOf(it)+len(attrData))
 	it[attrData] = blob(p.data)
 	if err := s.putParts(ctx, j.ID, p); err != nil {
 		return err
@@ -265,7 +265,7 @@ func (s *Store) besideData(j job.Job) int {
 	if end := s.expiry(j); !end.IsZero() {
 		it[attrExpiresAt] = number(end.Unix())
 	}
-	return weight(it) + len(attrData)
+	return sizeOf(it) + len(attrData)
 }
 
 // savedBefore reports whether the stored item is the result of this very save: its answer was lost.
@@ -375,8 +375,7 @@ var errCondition = errors.New("condition failed")
 
 // asCondition recognizes a failed condition, and returns the item as it stands.
 func asCondition(err error) (old item, condition error) {
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
+	if failed, is := errors.AsType[*types.ConditionalCheckFailedException](err); is {
 		return failed.Item, errCondition
 	}
 	return nil, err

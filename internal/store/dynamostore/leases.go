@@ -3,7 +3,6 @@ package dynamostore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,13 +36,10 @@ func (s *Store) TakeLease(ctx context.Context, name, holder string, now, until t
 		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(u.condition()),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
 	}, s.options)
-	if err == nil {
-		return nil
-	}
 	if _, err = asCondition(err); errors.Is(err, errCondition) {
 		err = store.ErrTaken
 	}
-	return fmt.Errorf("take lease %s: %w", name, err)
+	return store.About(err, "take lease %s", name)
 }
 
 // ReleaseLease gives a lease up; see store.Leases.
@@ -54,11 +50,8 @@ func (s *Store) ReleaseLease(ctx context.Context, name, holder string) error {
 		ExpressionAttributeNames:  map[string]string{"#Holder": attrHolder},
 		ExpressionAttributeValues: item{":holder": text(holder)},
 	}, s.options)
-	if err == nil {
-		return nil
-	}
 	if _, err = asCondition(err); errors.Is(err, errCondition) {
 		return nil
 	}
-	return fmt.Errorf("release lease %s: %w", name, err)
+	return store.About(err, "release lease %s", name)
 }

@@ -51,10 +51,7 @@ func (s *Store) putPart(ctx context.Context, operation string, it item) error {
 // Payload reads a payload; see store.Payloads.
 func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	it, err := s.get(ctx, "Payload", partKey(job, key))
-	if err != nil {
-		return nil, fmt.Errorf("payload %s of job %s: %w", key, job, err)
-	}
-	return asBytes(it[attrData]), nil
+	return asBytes(it[attrData]), store.About(err, "payload %s of job %s", key, job)
 }
 
 // PutDefinition stores a definition by its hash; see store.Definitions. A table of before this format is refused.
@@ -86,22 +83,16 @@ func pointing(hash string) *update {
 // Definition reads a definition; see store.Definitions.
 func (s *Store) Definition(ctx context.Context, hash string) ([]byte, error) {
 	it, err := s.get(ctx, "Definition", keyItem("definition#"+hash, sortDefinition))
-	if err != nil {
-		return nil, fmt.Errorf("definition %s: %w", hash, err)
-	}
-	return asBytes(it[attrData]), nil
+	return asBytes(it[attrData]), store.About(err, "definition %s", hash)
 }
 
 // CurrentDefinition returns the hash that is current for a name; see store.Definitions.
 func (s *Store) CurrentDefinition(ctx context.Context, name string) (string, error) {
 	it, err := s.get(ctx, "CurrentDefinition", keyItem("workflow#"+name, sortDefinition))
-	if err != nil {
-		return "", fmt.Errorf("current definition of workflow %s: %w", name, err)
+	if err == nil && asInt(it[attrFormat]) < format {
+		it, err = nil, errOfBefore
 	}
-	if asInt(it[attrFormat]) < format {
-		return "", fmt.Errorf("current definition of workflow %s: %w", name, errOfBefore)
-	}
-	return asText(it[attrDefinition]), nil
+	return asText(it[attrDefinition]), store.About(err, "current definition of workflow %s", name)
 }
 
 // putShape keeps the names of steps, once for all jobs that have them.

@@ -29,7 +29,7 @@ func TestTheLargestProgressFitsIntoTheUnitOfItsClaim(t *testing.T) {
 		StartedAt: at, CompleteBy: at, Progress: largestProgress(at),
 	}, Ends: at, ExpiresAt: at}))
 	maps.DeleteFunc(it, func(_ string, v types.AttributeValue) bool { return v == nil })
-	if got := weight(it); got > 1024 {
+	if got := sizeOf(it); got > 1024 {
 		t.Errorf("the item weighs %d bytes, want at most 1024", got)
 	}
 }

@@ -21,7 +21,7 @@ var (
 // key. There are few, and each fires seldom.
 const schedulesPK = "schedules#"
 
-// attrWrittenBy is a nonce of each write of a schedule, by which it knows its own.
+// attrWrittenBy is a nonce of each write of a schedule, or of the holds, by which it knows its own.
 const attrWrittenBy = "WrittenBy"
 
 func scheduleKey(name string) item { return keyItem(schedulesPK, name) }
@@ -37,24 +37,24 @@ func (s *Store) PutSchedule(ctx context.Context, schedule store.Scheduled) error
 
 // putSchedule writes next in the place of the schedule with the revision seen.
 func (s *Store) putSchedule(ctx context.Context, seen int64, next store.Scheduled) error {
-	nonce := newNonce()
 	it := scheduleKey(next.Name)
-	it[attrRev], it[attrWrittenBy], it[attrData] = number(next.Rev), blob(nonce), blob(store.EncodeSchedule(next))
+	it[attrRev], it[attrData] = number(next.Rev), blob(store.EncodeSchedule(next))
 	if !next.Key.IsZero() {
 		it[attrCompleteBy], it[attrShard] = instant(next.Key), number(s.beginsIn(next.Name))
 	}
+	return s.putRevised(ctx, "PutSchedule", it, seen)
+}
+
+// putRevised writes an item in the place of the one with the revision seen; zero: there is none.
+func (s *Store) putRevised(ctx context.Context, operation string, it item, seen int64) error {
+	nonce := newNonce()
+	it[attrWrittenBy] = blob(nonce)
 	condition, values := "attribute_not_exists(PK)", item(nil)
 	if seen > 0 {
 		condition, values = "Rev = :seen", item{":seen": number(seen)}
 	}
-	old, err := s.put(ctx, "PutSchedule", it, condition, values)
-	switch {
-	case errors.Is(err, errCondition) && bytes.Equal(asBytes(old[attrWrittenBy]), nonce):
-		return nil
-	case errors.Is(err, errCondition):
-		return store.ErrConflict
-	}
-	return err
+	old, err := s.put(ctx, operation, it, condition, values)
+	return orConflict(err, bytes.Equal(asBytes(old[attrWrittenBy]), nonce))
 }
 
 // Schedule reads a schedule; see store.Schedules.

@@ -40,7 +40,7 @@ func (s *Store) see(ctx context.Context, id string, it item) {
 // readHalves is what a strongly consistent read of so many bytes costs, in halves of a unit.
 func readHalves(bytes int) int64 { return 2 * int64(max(1, (bytes+readUnit-1)/readUnit)) }
 
-// sizeOf is the size of an item in bytes, even with foreign attributes; see weight, which knows only ours.
+// sizeOf is what an item counts for, in bytes, as DynamoDB's documentation has it.
 func sizeOf(it item) int {
 	n := 0
 	for name, v := range it {
@@ -64,7 +64,7 @@ func sizeOfValue(v types.AttributeValue) int {
 		return n
 	case *types.AttributeValueMemberNS:
 		for _, element := range v.Value {
-			n += weightOf(number(0)) + len(element)/2
+			n += len(element)/2 + 2
 		}
 		return n
 	case *types.AttributeValueMemberBS:
@@ -74,8 +74,12 @@ func sizeOfValue(v types.AttributeValue) int {
 		return n
 	case *types.AttributeValueMemberM:
 		return 3 + len(v.Value) + sizeOf(v.Value)
-	case *types.AttributeValueMemberS, *types.AttributeValueMemberN, *types.AttributeValueMemberB:
-		return weightOf(v)
+	case *types.AttributeValueMemberS:
+		return len(v.Value)
+	case *types.AttributeValueMemberN:
+		return (len(v.Value)+1)/2 + 1
+	case *types.AttributeValueMemberB:
+		return len(v.Value)
 	default: // BOOL and NULL
 		return 1
 	}

@@ -174,7 +174,7 @@ func crowd(j job.Job, known map[jobformat.Place]bool) bool {
 func packedWith(j job.Job, details []detail, beside int) packed {
 	if isChained(details) {
 		if j.Needs == 0 {
-			beside += weight(item{attrNeeds: number(job.LevelChained)})
+			beside += sizeOf(item{attrNeeds: number(job.LevelChained)})
 		}
 		j.Needs = max(j.Needs, job.LevelChained)
 	}

@@ -10,6 +10,7 @@
 package dynamostore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -79,9 +80,7 @@ type Store struct {
 
 // New makes a store. It makes no request to DynamoDB.
 func New(c Config) (*Store, error) {
-	if c.Shards == 0 {
-		c.Shards = DefaultShards
-	}
+	c.Shards = cmp.Or(c.Shards, DefaultShards)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

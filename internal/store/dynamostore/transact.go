@@ -19,7 +19,7 @@ import (
 func (s *Store) CreateItems(j job.Job, payloads map[string]json.RawMessage) []types.TransactWriteItem {
 	parts := s.inputItems(j, payloads)
 	hot := s.birthItem(j, newNonce())
-	hot[attrData] = blob(packTransacted(j, weight(hot)+len(attrData), parts))
+	hot[attrData] = blob(packTransacted(j, sizeOf(hot)+len(attrData), parts))
 	free, values := s.freeID()
 	items := []types.TransactWriteItem{{Put: &types.Put{
 		TableName: &s.config.Table, Item: hot, ConditionExpression: &free, ExpressionAttributeValues: values,

@@ -173,7 +173,20 @@ func rowsOf[T any](ctx context.Context, r *Reader, scan func(row []driver.Value)
 	return all, nil
 }
 
+// valueOf reads the one row of a statement, and returns what scan makes of it. store.ErrNotFound.
+func valueOf[T any](ctx context.Context, r *Reader, scan func(row []driver.Value) T, sql string, args ...driver.Value) (value T, err error) {
+	row, err := r.one(ctx, sql, args...)
+	if err != nil {
+		return value, err
+	}
+	return scan(row), nil
+}
+
 func firstText(row []driver.Value) string { return asText(row[0]) }
+
+func firstBytes(row []driver.Value) []byte { return asBytes(row[0]) }
+
+func firstNumber(row []driver.Value) int { return int(asInt(row[0])) }
 
 // millis writes a time as a column; the zero time is null.
 func millis(t time.Time) driver.Value {

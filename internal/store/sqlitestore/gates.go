@@ -48,10 +48,7 @@ func (s *Store) PutPermit(ctx context.Context, agent string, was, is job.Permit)
 		}
 		return nil, g.exec(putPermit, agent, int64(was.N), data)
 	})
-	if err != nil {
-		return fmt.Errorf("put permit of %s: %w", agent, err)
-	}
-	return nil
+	return store.About(err, "put permit of %s", agent)
 }
 
 // Enter stores a ticket; see store.Gates.
@@ -61,10 +58,7 @@ func (s *Store) Enter(ctx context.Context, agent string, t job.Ticket) error {
 		g.durable = true
 		return nil, g.exec(putTicket, agent, t.Rank(), data)
 	})
-	if err != nil {
-		return fmt.Errorf("ticket %s of %s: %w", t.Rank(), agent, err)
-	}
-	return nil
+	return store.About(err, "ticket %s of %s", t.Rank(), agent)
 }
 
 // Leave deletes a ticket; see store.Gates.
@@ -75,10 +69,7 @@ func (s *Store) Leave(ctx context.Context, agent string, t job.Ticket) error {
 		}
 		return store.ErrNotFound, nil
 	})
-	if err != nil {
-		return fmt.Errorf("leave, ticket %s of %s: %w", t.Rank(), agent, err)
-	}
-	return nil
+	return store.About(err, "leave, ticket %s of %s", t.Rank(), agent)
 }
 
 // Gate reads a gate; see store.Gates.
@@ -112,26 +103,17 @@ func (r *Reader) Behind(ctx context.Context, agent, rank string) (t job.Ticket, 
 			return err
 		})
 	})
-	if err != nil {
-		return job.Ticket{}, fmt.Errorf("ticket of %s behind %s: %w", agent, rank, err)
-	}
-	return t, nil
+	return t, store.About(err, "ticket of %s behind %s", agent, rank)
 }
 
 // CountWaiting counts tickets; see store.Gates.
 func (r *Reader) CountWaiting(ctx context.Context, agent string, most int) (int, error) {
-	row, err := r.one(ctx, countTickets, agent, int64(most))
-	if err != nil {
-		return 0, fmt.Errorf("count the tickets of %s: %w", agent, err)
-	}
-	return int(asInt(row[0])), nil
+	n, err := valueOf(ctx, r, firstNumber, countTickets, agent, int64(most))
+	return n, store.About(err, "count the tickets of %s", agent)
 }
 
 // NextGate finds a gate; see store.Gates. The names of those of an agent's values come before AGENT0.
 func (r *Reader) NextGate(ctx context.Context, agent, value string) (string, error) {
-	row, err := r.one(ctx, selectGate, agent+"/"+value, agent+"0")
-	if err != nil {
-		return "", fmt.Errorf("the gate of %s behind %s: %w", agent, value, err)
-	}
-	return asText(row[0]), nil
+	gate, err := valueOf(ctx, r, firstText, selectGate, agent+"/"+value, agent+"0")
+	return gate, store.About(err, "the gate of %s behind %s", agent, value)
 }

@@ -69,11 +69,8 @@ func (r *Reader) HeldJobs(ctx context.Context, hold string, limit int) ([]string
 
 // CountHeld counts them; see store.Holds.
 func (r *Reader) CountHeld(ctx context.Context, hold string, most int) (int, error) {
-	row, err := r.one(ctx, countHeld, hold, int64(most))
-	if err != nil {
-		return 0, fmt.Errorf("count the jobs held by %s: %w", hold, err)
-	}
-	return int(asInt(row[0])), nil
+	n, err := valueOf(ctx, r, firstNumber, countHeld, hold, int64(most))
+	return n, store.About(err, "count the jobs held by %s", hold)
 }
 
 // dueHolds is Due of the shard of the holds.
@@ -94,12 +91,8 @@ func (r *Reader) dueHolds(ctx context.Context, now time.Time, after store.Entry)
 
 // markHeld notes what a job stands still for, if that is another than before.
 func (g *group) markHeld(row int64, before string, j job.Job) error {
-	switch name := store.HeldName(j); name {
-	case before:
-		return nil
-	case "":
-		return g.exec(markHeld, nil, row)
-	default:
-		return g.exec(markHeld, name, row)
+	if name := store.HeldName(j); name != before {
+		return g.exec(markHeld, orNull(name), row)
 	}
+	return nil
 }

@@ -55,10 +55,7 @@ func DefinitionIn(ctx context.Context, tx *sql.Tx, name string) ([]byte, error) 
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("workflow %s: %w", name, store.ErrNotFound)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("current definition of workflow %s: %w", name, err)
-	}
-	return body, nil
+	return body, store.About(err, "current definition of workflow %s", name)
 }
 
 // LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged; store.ErrNewer, together
@@ -80,10 +77,7 @@ func LoadIn(ctx context.Context, tx *sql.Tx, id string) (job.Job, error) {
 		row[i] = v
 	}
 	j, err := scanJob(row)
-	if err != nil {
-		return j, fmt.Errorf("job %s: %w", id, err)
-	}
-	return j, nil
+	return j, store.About(err, "job %s", id)
 }
 
 // HoldsIn reports, in a transaction of the caller's, whether lockedBy holds an attempt that was not closed. While tx
@@ -92,18 +86,12 @@ func HoldsIn(ctx context.Context, tx *sql.Tx, slot store.Slot, attempt int, lock
 	var n int
 	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM claims`+whereSlot+` AND attempt = ? AND locked_by = ? AND closed = ''`,
 		slot.Job, slot.Birth, slot.Step, slot.Agent, attempt, lockedBy).Scan(&n)
-	if err != nil {
-		return false, fmt.Errorf("claim of %s of job %s: %w", slot.Step, slot.Job, err)
-	}
-	return n > 0, nil
+	return n > 0, store.About(err, "claim of %s of job %s", slot.Step, slot.Job)
 }
 
 // Here reports whether a database is a store of jobs.
 func Here(ctx context.Context, db *sql.DB) (bool, error) {
 	var n int
 	err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('meta', 'jobs', 'claims')`).Scan(&n)
-	if err != nil {
-		return false, fmt.Errorf("look for jobs: %w", err)
-	}
-	return n == 3, nil
+	return n == 3, store.About(err, "look for jobs")
 }

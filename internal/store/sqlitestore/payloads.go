@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -18,10 +17,7 @@ func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) e
 		_, err = g.conn.exec(`INSERT INTO payloads(job, key, value) VALUES(?, ?, ?) ON CONFLICT DO NOTHING`, job, key, value)
 		return nil, err
 	})
-	if err != nil {
-		return fmt.Errorf("put payload %s of job %s: %w", key, job, err)
-	}
-	return nil
+	return store.About(err, "put payload %s of job %s", key, job)
 }
 
 // DropPages deletes pages of a job's history; see store.Histories. It is not flushed: pages that come back with the

@@ -140,11 +140,8 @@ func (r *Reader) Quarantined(ctx context.Context, after int64, limit int) (store
 
 // QuarantinedMessage reads a message. store.ErrNotFound.
 func (r *Reader) QuarantinedMessage(ctx context.Context, id int64) (store.Quarantined, error) {
-	row, err := r.one(ctx, selectQuarantined, id)
-	if err != nil {
-		return store.Quarantined{}, fmt.Errorf("read message %d of quarantine: %w", id, err)
-	}
-	return scanQuarantined(row), nil
+	message, err := valueOf(ctx, r, scanQuarantined, selectQuarantined, id)
+	return message, store.About(err, "read message %d of quarantine", id)
 }
 
 func scanQuarantined(row []driver.Value) store.Quarantined {

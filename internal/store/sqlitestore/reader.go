@@ -118,13 +118,10 @@ func (r *Reader) Load(ctx context.Context, id string) (j job.Job, err error) {
 	if err == nil {
 		j, err = scanJob(row)
 	}
-	if errors.Is(err, store.ErrNewer) {
-		return j, fmt.Errorf("load job %s: %w", id, err)
+	if err != nil && !errors.Is(err, store.ErrNewer) {
+		j = job.Job{}
 	}
-	if err != nil {
-		return job.Job{}, fmt.Errorf("load job %s: %w", id, err)
-	}
-	return j, nil
+	return j, store.About(err, "load job %s", id)
 }
 
 // Each calls f with every job, in the order in which they were created, and stops when f fails. It keeps few jobs in
@@ -237,11 +234,8 @@ func (r *Reader) NextDue(ctx context.Context, after time.Time) (time.Time, error
 
 // Payload reads a value; see store.Payloads.
 func (r *Reader) Payload(ctx context.Context, job, key string) ([]byte, error) {
-	row, err := r.one(ctx, `SELECT value FROM payloads WHERE job = ? AND key = ?`, job, key)
-	if err != nil {
-		return nil, fmt.Errorf("payload %s of job %s: %w", key, job, err)
-	}
-	return asBytes(row[0]), nil
+	value, err := valueOf(ctx, r, firstBytes, `SELECT value FROM payloads WHERE job = ? AND key = ?`, job, key)
+	return value, store.About(err, "payload %s of job %s", key, job)
 }
 
 // HistoryPages reads the pages of a job's history; see store.Histories.
@@ -254,28 +248,19 @@ func (r *Reader) HistoryPages(ctx context.Context, id string) (map[string][]byte
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("pages of the history of job %s: %w", id, err)
-	}
-	return pages, nil
+	return pages, store.About(err, "pages of the history of job %s", id)
 }
 
 // Definition reads a definition; see store.Definitions.
 func (r *Reader) Definition(ctx context.Context, hash string) ([]byte, error) {
-	row, err := r.one(ctx, `SELECT body FROM definitions WHERE hash = ?`, hash)
-	if err != nil {
-		return nil, fmt.Errorf("definition %s: %w", hash, err)
-	}
-	return asBytes(row[0]), nil
+	body, err := valueOf(ctx, r, firstBytes, selectDefinition, hash)
+	return body, store.About(err, "definition %s", hash)
 }
 
 // CurrentDefinition returns the hash that is current for a name; see store.Definitions.
 func (r *Reader) CurrentDefinition(ctx context.Context, name string) (string, error) {
-	row, err := r.one(ctx, `SELECT hash FROM current WHERE name = ?`, name)
-	if err != nil {
-		return "", fmt.Errorf("current definition of workflow %s: %w", name, err)
-	}
-	return asText(row[0]), nil
+	hash, err := valueOf(ctx, r, firstText, `SELECT hash FROM current WHERE name = ?`, name)
+	return hash, store.About(err, "current definition of workflow %s", name)
 }
 
 // CurrentDefinitions returns the hashes that are current, by the names of the workflows.
@@ -287,8 +272,5 @@ func (r *Reader) CurrentDefinitions(ctx context.Context) (map[string]string, err
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("current definitions: %w", err)
-	}
-	return all, nil
+	return all, store.About(err, "current definitions")
 }

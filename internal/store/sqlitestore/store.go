@@ -132,10 +132,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	steps := options.CacheSteps
-	steps = cmp.Or(steps, defaultCacheSteps)
 	s := &Store{
-		cache: newCache(max(0, steps)), writing: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages, beginTries: beginTries,
+		cache: newCache(max(0, cmp.Or(options.CacheSteps, defaultCacheSteps))), writing: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages, beginTries: beginTries,
 		logger: options.Logger, closing: make(chan struct{}), lost: make(chan struct{}),
 	}
 	s.logger = cmp.Or(s.logger, slog.Default())
@@ -228,10 +226,7 @@ func (s *Store) Shut() error {
 	err = errors.Join(err, s.Reader.Close())
 	// The last connection to close copies and flushes the log, and removes it.
 	err = errors.Join(err, s.conn.close(), s.log.close(), s.removeTemporary())
-	if err != nil {
-		return fmt.Errorf("close store: %w", err)
-	}
-	return nil
+	return store.About(err, "close store")
 }
 
 // settled waits until everything that a read which has just ended may have seen is durable.
