@@ -93,11 +93,13 @@ func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
 		{"door", map[string]string{VarDoor: "back"}, []string{VarDoor + ` is "back", want one of submit, read, operate`}},
 		{"supervisor", map[string]string{VarShards: "0"}, []string{VarShards + ` is "0", want a whole number of 1`}},
 		{
-			"scheduler", map[string]string{VarAgents: "http,payments, mail", VarBreakers: "mail,paymnets"},
+			"scheduler",
+			map[string]string{VarAgents: "http,payments, mail", VarBreakers: "mail,paymnets"},
 			[]string{VarBreakers + ` has a breaker of agent "paymnets": want one of ["payments" "mail"], or * for all`},
 		},
 		{
-			"scheduler", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,quarantine=b,tasks-http=c,tasks-mail=d", VarBreakers: "http"},
+			"scheduler",
+			map[string]string{VarQueuePrefix: "", VarQueues: "events=a,quarantine=b,tasks-http=c,tasks-mail=d", VarBreakers: "http"},
 			[]string{VarBreakers + ` has a breaker of agent "http": want one of ["mail"], or * for all`},
 		},
 		{"scheduler", map[string]string{VarWebhook: "https://hooks.example/secret"}, []string{VarWebhook + " is an address, want the ARN"}},
