@@ -275,10 +275,10 @@ type Activity struct {
 	// Inline is the LockedBy of the save that opened the latest attempt, where the process which saved it runs it
 	// (Dispatched). The claim is these fields then: from At to LookAt. Empty: its task goes to the queue of its agent.
 	Inline string `json:"inline,omitempty"`
+	// QueuedOver is the Rev of the job over which the latest attempt was opened, while it is Queued.
+	QueuedOver int64 `json:"queuedOver,omitempty"`
 	// Queued: the latest attempt stands before the gate of its agent, so no task of it was sent (Dispatched).
 	Queued bool `json:"queued,omitempty"`
-	// QueuedOver is the Rev of the job over which the latest attempt was opened, while it stands there.
-	QueuedOver int64 `json:"queuedOver,omitempty"`
 	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
 	Closing bool `json:"closing,omitempty"`
 	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".
@@ -288,6 +288,9 @@ type Activity struct {
 	Alone bool `json:"alone,omitempty"`
 	// Deferred is how many attempts were not counted because the service of its agent was down, or asked for a pause.
 	Deferred uint8 `json:"deferred,omitempty"`
+	// Former is the number, from 1, of the one of Job.Former that its attempts saw; zero: the input that the job has. Only
+	// a step that may have to be undone has one.
+	Former uint8 `json:"former,omitempty"`
 	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
 	// the latest can be closed. It is never changed in place. Silence reads it.
 	Silent *Claim `json:"silent,omitempty"`
@@ -296,9 +299,6 @@ type Activity struct {
 	// Generation is the highest attempt that its step had when it came to be another in this round: described by another
 	// definition, or to be asked with another input. The completion tokens of those attempts are of the former step.
 	Generation int `json:"generation,omitempty"`
-	// Former is the number, from 1, of the one of Job.Former that its attempts saw; zero: the input that the job has. Only
-	// a step that may have to be undone has one.
-	Former int `json:"former,omitempty"`
 	// WentTo is the step that its onError or its onAnswer went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
 	// Repeats counts the successes after which the step was not ready; RepeatTries those since repetitions were granted

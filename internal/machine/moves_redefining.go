@@ -95,7 +95,7 @@ func (t *turn) giveInput(input job.Payload, reads []string) {
 				was = len(t.job.Former)
 				t.job.Former = append(t.job.Former, t.job.Input)
 			}
-			s.Forward.Former = was + 1
+			s.Forward.Former = uint8(was + 1) // At most limits.MaxFormerInputs.
 		}
 		if t.asksWithInput(i, reads) {
 			s.Forward.Generation = s.Attempt

@@ -22,7 +22,7 @@ func bugs() []proof.Bug {
 	return proof.Bugs([][4]string{
 		{"a redefinition ignores that an outcome is unknown", factsRedefining, "\tif !s.Forward.Unknown || s.Forward.State == job.Done", "\tif s.Forward.Unknown || s.Forward.State == job.Done"},
 		{"a redefinition removes a step that may have had an effect", factsRedefining, "\tcase s.Forward.Unknown:\n\t\treturn \"which may have had an effect\"\n", ""},
-		{"an undo is made of the input that the job has now", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former < 0 {"},
+		{"an undo is made of the input that the job has now", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former > 99 {"},
 		{"a step of unknown outcome is asked again with another input", factsRedefining, "if s.Forward.Unknown && t.asksWithInput(i, reads) {", "if s.Forward.Unknown && !t.asksWithInput(i, reads) {"},
 		{"the input that a step saw is kept of those that are done alone", factsRedefining, "(f.State == job.Done || f.Unknown)", "f.State == job.Done"},
 		{"a restart takes an attempt outside for dead", "machine/event_interrupted.go", "found.Claim.Outside() {\n", "found.Claim.Outside() && !t.shared(at) {\n"},

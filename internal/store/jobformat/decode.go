@@ -260,7 +260,7 @@ func (r *unpacker) unpackKept() {
 func (r *unpacker) formerThere() error {
 	for i, s := range r.Job.Steps {
 		for _, a := range []*job.Activity{&s.Forward, &s.Undo} {
-			if a.Former < 0 || a.Former > len(r.Job.Former) {
+			if int(a.Former) > len(r.Job.Former) {
 				return damaged("step %d was done with the former input %d of %d", i, a.Former, len(r.Job.Former))
 			}
 		}

@@ -152,13 +152,9 @@ func (c *codec) decides(a *job.Activity) {
 	c.completion(65, &a.Completion)
 	c.flag(70, &a.Alone)
 	c.int(71, &a.Generation)
-	c.int(72, &a.Former)
+	c.small(72, &a.Former)
 	c.text(73, &a.Inline)
-	deferred := int(a.Deferred)
-	c.int(74, &deferred)
-	if !c.writing { // A job that is written may be in use elsewhere.
-		a.Deferred = uint8(deferred)
-	}
+	c.small(74, &a.Deferred)
 }
 
 func (c *codec) wait(num protowire.Number, at **job.Wait) {

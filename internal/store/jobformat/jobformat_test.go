@@ -32,7 +32,7 @@ func full() job.Job {
 		j.Untold[i].ProcessState = makegood.JobError
 	}
 	for i := range j.Steps {
-		j.Steps[i].Forward.Former, j.Steps[i].Undo.Former = len(j.Former), 1 // Others are not there.
+		j.Steps[i].Forward.Former, j.Steps[i].Undo.Former = uint8(len(j.Former)), 1 // Others are not there.
 	}
 	for i := range j.Changes.Pending {
 		j.Changes.Pending[i].From, j.Changes.Pending[i].To = job.ChangeState(job.Dispatched), job.ChangeState(job.Done)

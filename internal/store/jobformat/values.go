@@ -21,6 +21,20 @@ func (c *codec) int(num protowire.Number, v *int) {
 	}
 }
 
+// small is a number of one byte: a larger one is damaged.
+func (c *codec) small(num protowire.Number, v *uint8) {
+	if c.writing && *v != 0 {
+		c.put(num, uint64(*v))
+	}
+	if c.num != num || c.writing {
+		return
+	}
+	n := c.varint()
+	if *v = uint8(n); n > math.MaxUint8 {
+		c.fail("field %d is %d, want at most %d", num, n, math.MaxUint8)
+	}
+}
+
 func (c *codec) number(num protowire.Number, v *int) {
 	if c.writing {
 		c.put(num, uint64(*v))
