@@ -1,6 +1,8 @@
 package jobformat_test
 
 import (
+	"bytes"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -8,7 +10,10 @@ import (
 	"runtime"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/makegood-dev/makegood/internal/limits"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 	"github.com/makegood-dev/makegood/internal/testkit/seed"
 )
@@ -62,6 +67,23 @@ func TestDamagedBytesAreRefused(t *testing.T) {
 			bad[2+dice.IntN(len(bad)-2)] = byte(dice.Uint32())
 		}
 		decodeAll(bad)
+	}
+}
+
+// A number that is kept in a byte, and is larger, is damaged: it does not become another.
+func TestANumberAboveAByteIsDamaged(t *testing.T) {
+	j := full()
+	j.Steps[0].Forward.Deferred = 200
+	deferred := func(n uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, 74, protowire.VarintType), n)
+	}
+	good, bad := deferred(200), deferred(456)
+	data := jobformat.Encode(j, jobformat.Apart{})
+	if bytes.Count(data, good) != 1 {
+		t.Fatalf("%d places have % x, want one", bytes.Count(data, good), good)
+	}
+	if _, err := jobformat.DecodeWhole(bytes.Replace(data, good, bad, 1)); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("got %v, want that it is damaged", err)
 	}
 }
 
