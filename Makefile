@@ -261,7 +261,7 @@ race: export CGO_ENABLED := 1
 race: ## Run the tests under the race detector, but those of what is written, or has one goroutine; SHARE=1/2 of the packages; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race -short -timeout 20m -skip 'WhicheverCallFailsOrIsTheLast$$|WhicheverTwoCallsFailOrAreTheLast$$' $$(go list work | grep -vE '/(internal/machine|lab/(docs|tidy|oracle|modelcheck|fuzz|e2e/template))$$' $(share)); \
+		$(count) -race -short -timeout 30m -skip 'WhicheverCallFailsOrIsTheLast$$|WhicheverTwoCallsFailOrAreTheLast$$' $$(go list work | grep -vE '/(internal/machine|lab/(docs|tidy|oracle|modelcheck|fuzz|e2e/template))$$' $(share)); \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \
