@@ -83,7 +83,7 @@ func bugsOfGates() []proof.Bug {
 		{"a look frees the permits of attempts that stand", look, "opened := stands(j, t)", "opened := stands(j, job.Ticket{})"},
 		{"the task of an attempt before its gate is sent", "machine/facts_commands.go", "\t\tcase a.Queued:\n", "\t\tcase a.Queued && a.Attempt < 0:\n"},
 		{"a limit that was lowered forgets the permits above it", "gate/plan.go", "\t\t\tif n >= below {\n", "\t\t\tif n < 0 {\n"},
-		{"a token is taken before it has cooled", keeper, "return p.N < job.FirstToken+l.Burst && !now", "return p.N < job.FirstToken+l.Burst || !now"},
+		{"a token is taken before it has cooled", keeper, "l.Burst && (!now", "l.Burst || (!now"},
 		{"a look does not come to the gates of values", look, "\t\terr = errors.Join(err, do(gate))\n", "\t\tif most < 0 {\n\t\t\terr = errors.Join(err, do(gate))\n\t\t}\n"},
 		{"gates are looked at only when a limit is set", "holds/keeper.go", "\tfor _, h := range looks {\n", "\tfor _, h := range looks[:0] {\n"},
 	})
