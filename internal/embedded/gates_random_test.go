@@ -38,11 +38,11 @@ steps:
   - {name: charge, agent: bank, undo: {action: refund}}
 `
 
-// course is a world in which an agent with a limit fails in all ways, while people ask for what they like.
+// course is a world in which an agent with a limit fails in all ways, while people ask for anything.
 type course struct {
 	*world
 	config embedded.Config
-	// rnd is what people do, and from what becomes of attempts: they come in no order that a seed knows.
+	// rnd chooses the requests of people, and from the ends of attempts: these come in no order that a seed knows.
 	rnd  *rand.Rand
 	from uint32
 	yaml string
@@ -56,7 +56,7 @@ type course struct {
 
 const courseJobs = 6
 
-// act is what the agent does: it succeeds once it is calm.
+// act is the work of the agent: it succeeds once it is calm.
 func (c *course) act(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	c.mu.Lock()
 	name := fmt.Sprint(task.Key, "#", task.Attempt)
@@ -89,7 +89,7 @@ func (c *course) begin() *workflowfile.Compiled {
 	return c.define(c.yaml)
 }
 
-// asks does what a person, or chance, does: a verb, a settlement, a pause, the death of the engine, another limit.
+// asks makes a request of a person: a verb, a settlement, a pause, another limit. Or the engine dies.
 func (c *course) asks(n int, mayChange bool, limits []makegood.Limit) {
 	verbs := []makegood.Verb{
 		makegood.VerbCancel, makegood.VerbUndo, makegood.VerbRedo, makegood.VerbForward, makegood.VerbRedrive,
@@ -123,7 +123,7 @@ func (c *course) release() {
 	_, _ = c.engine.Parts().Holds.Resume(c.t.Context(), makegood.HoldAgent, "bank", "anna")
 }
 
-// ends wants that no job is stuck, but for those that wait for a person, and that nothing is left at the gate.
+// ends wants that no job is stuck, but for those that wait for a person, and that no permit or ticket is left.
 func (c *course) ends(limit int) {
 	c.mu.Lock()
 	c.calm = true

@@ -218,8 +218,8 @@ func isCool(p job.Permit, l job.Limit, now time.Time) bool {
 	return p.N < job.FirstToken+l.Burst && (!now.Before(p.At.Add(l.Cools())) || ahead(p, now))
 }
 
-// ahead reports whether the clock by which a permit was given was wrong: clocks agree to limits.GateLook. Its time says
-// nothing then.
+// ahead reports whether the clock by which a permit was given was wrong: clocks agree to limits.GateLook. Its time does
+// not count then.
 func ahead(p job.Permit, now time.Time) bool { return p.At.Sub(now) > limits.GateLook }
 
 // always wakes any next ticket.

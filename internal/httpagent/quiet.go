@@ -56,7 +56,7 @@ func (q *quiet) refuse(ctx context.Context, r *http.Request) error {
 	return err
 }
 
-// ask is refuse, and returns what to wait for where another request has gone first.
+// ask is refuse, and returns the end of another request that has gone first, if one has.
 func (q *quiet) ask(r *http.Request, now time.Time) (first <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +76,7 @@ func (q *quiet) ask(r *http.Request, now time.Time) (first <-chan struct{}, err 
 	}
 }
 
-// hear notes that a request has its answer, and what the service said of further ones, if it did, for at most
+// hear notes that a request has its answer, and the pause that the service asked for, if it did, of at most
 // limits.MaxSlowDown.
 func (q *quiet) hear(r *http.Request, answer error, now time.Time) {
 	q.mu.Lock()

@@ -40,7 +40,7 @@ func (s *Store) see(ctx context.Context, id string, it item) {
 // readHalves is what a strongly consistent read of so many bytes costs, in halves of a unit.
 func readHalves(bytes int) int64 { return 2 * int64(max(1, (bytes+readUnit-1)/readUnit)) }
 
-// sizeOf is what an item counts for, in bytes, as DynamoDB's documentation has it.
+// sizeOf is the size of an item in bytes, as DynamoDB's documentation has it.
 func sizeOf(it item) int {
 	n := 0
 	for name, v := range it {
