@@ -96,7 +96,7 @@ func (c *course) asks(n int, mayChange bool, limits []makegood.Limit) {
 		makegood.VerbResubmit, makegood.VerbResubmit, makegood.VerbPause, makegood.VerbResume, makegood.VerbResume,
 	}
 	parts, id, request := c.engine.Parts(), fmt.Sprint("j", c.rnd.IntN(courseJobs)), fmt.Sprint("r", n)
-	switch x := c.rnd.IntN(25); { // What is refused is refused.
+	switch x := c.rnd.IntN(25); { // A request may be refused.
 	case x < 14:
 		_, _, _ = parts.Scheduler.Request(c.t.Context(), id, job.Requested{Verb: verbs[c.rnd.IntN(len(verbs))], Request: request})
 	case x == 14:

@@ -24,8 +24,8 @@ func (s *Store) whyNot(ctx context.Context, key item, failed error) (old item, e
 	return old, errCondition
 }
 
-// orConflict returns the error of a write that is conditional on what was seen: nil where it is our own write, of
-// another try, that stands in its way, and store.ErrConflict where it is another's.
+// orConflict returns the error of a conditional write. ours: a former try of the same write has stored the item, so
+// there is no error. The item of another write is store.ErrConflict.
 func orConflict(err error, ours bool) error {
 	switch {
 	case !errors.Is(err, errCondition):
